@@ -1,0 +1,41 @@
+"""The one exception a user sees, and the meaning of every exit code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["ExitCode", "IrbenchError"]
+
+
+class ExitCode(IntEnum):
+    """What the process tells its caller."""
+
+    OK = 0
+    DIFFERENT = 1
+    """A regression was found, or outputs do not match."""
+    USAGE = 2
+    """A wrong call or an impossible plan."""
+    FAILED_CELL = 3
+    """At least one cell failed; the others are recorded."""
+    UNDECIDED = 4
+    """Not decided within the budget, where the caller asked to be told."""
+    NOT_INSTALLED = 5
+    """A backend or model that was asked for is not installed."""
+    INTERRUPTED = 130
+    """Stopped by the user; what was measured is saved."""
+
+
+class IrbenchError(Exception):
+    """A problem whose cause the user can mend.
+
+    Attributes:
+        message: One sentence saying what is wrong.
+        hint: One sentence saying how to mend it; empty where nothing can be done.
+        exit_code: What the process exits with when nothing handles the error.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", exit_code: ExitCode = ExitCode.USAGE) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.exit_code = exit_code

@@ -1,0 +1,261 @@
+"""What is asked: tensors, artifacts, bundles, loads, cells and groups, as immutable values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "BATCH",
+    "Artifact",
+    "Bundle",
+    "Cell",
+    "Group",
+    "InputSpec",
+    "Io",
+    "Load",
+    "Precision",
+    "Scalar",
+    "Shape",
+    "TensorSpec",
+    "Timing",
+]
+
+Scalar: TypeAlias = str | int | float | bool | None
+Precision = Literal["fp32", "bf16", "fp16", "native"]
+Io = Literal["copy", "bound"]
+Shape: TypeAlias = tuple[int | str, ...]
+"""A size per axis; a name stands for a size that is bound later."""
+
+BATCH = "batch"
+"""The name every exported artifact gives its free leading dimension."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Name, dtype and shape of one input or output.
+
+    Attributes:
+        name: The name inside the artifact.
+        dtype: A NumPy dtype name such as ``float32`` or ``int64``.
+        shape: Axis sizes; a string names a free dimension.
+        permutation: Axes of the logical tensor in the artifact's order: the artifact
+            receives ``logical.transpose(permutation)``. ``None`` where both agree.
+    """
+
+    name: str
+    dtype: str
+    shape: Shape
+    permutation: tuple[int, ...] | None = None
+
+    @property
+    def free_dimensions(self) -> tuple[str, ...]:
+        """Names of the dimensions that are still to be bound, in axis order."""
+        return tuple(size for size in self.shape if isinstance(size, str))
+
+    def bind(self, sizes: Mapping[str, int]) -> TensorSpec:
+        """Return this spec with every free dimension named in ``sizes`` made concrete."""
+        shape = tuple(sizes.get(size, size) if isinstance(size, str) else size for size in self.shape)
+        return TensorSpec(self.name, self.dtype, shape, self.permutation)
+
+    @property
+    def element_count(self) -> int:
+        """The number of elements of a bound tensor.
+
+        Raises:
+            ValueError: A dimension is still free.
+        """
+        if self.free_dimensions:
+            raise ValueError(f"{self.name} has free dimensions {self.free_dimensions}")
+        return math.prod(size for size in self.shape if isinstance(size, int))
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """A logical input with the range its generated values are drawn from.
+
+    Floating-point values are uniform in ``[low, high)``; integers are uniform in
+    ``[low, high)`` too, so a vocabulary of V tokens is ``low=0, high=V``.
+    """
+
+    tensor: TensorSpec
+    low: float = 0.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One file or folder that a backend can compile.
+
+    Attributes:
+        kind: What it is: ``onnx`` or ``tf-graph`` today.
+        path: Where it lies. A relative path is relative to its bundle.
+        inputs: Inputs in the artifact's own order, names and layout.
+        outputs: Outputs in the artifact's own order.
+        passes: The transformations that made it from the export, oldest first.
+        sha256: Digest of the file (for a folder: of its sorted files); empty when unknown.
+        opset: ONNX operator set version of the default domain; ``None`` for other kinds.
+    """
+
+    kind: str
+    path: Path
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    passes: tuple[str, ...] = ()
+    sha256: str = ""
+    opset: int | None = None
+
+    @property
+    def label(self) -> str:
+        """How tables name it: its kind, then the passes that made it."""
+        return "+".join((self.kind, *self.passes))
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One model in every form a backend may read, with what is needed to check its answers.
+
+    Attributes:
+        name: What tables call the model.
+        inputs: Logical inputs, in the order in which feeds are generated.
+        artifacts: The forms it comes in; at most one of each label.
+        defaults: Sizes of free dimensions that are used unless the caller binds others.
+        classifier: Whether top-1 agreement of the first output means something.
+        seed: Seed of the generated inputs (and of random weights).
+        workload: ``inference``.
+        reference: File with the expected outputs; ``None`` where a reference backend computes them.
+        source: What it was made from, as the user named it.
+        versions: Versions of the tools that made it, by distribution name.
+    """
+
+    name: str
+    inputs: tuple[InputSpec, ...]
+    artifacts: tuple[Artifact, ...]
+    defaults: Mapping[str, int] = field(default_factory=dict[str, int])
+    classifier: bool = False
+    seed: int = 0
+    workload: Literal["inference"] = "inference"
+    reference: Path | None = None
+    source: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
+        """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""
+        for kind in kinds:
+            for artifact in sorted(self.artifacts, key=lambda one: len(one.passes)):
+                if artifact.kind == kind:
+                    return artifact
+        return None
+
+
+@dataclass(frozen=True)
+class Load:
+    """How one cell is driven.
+
+    Attributes:
+        batch: Samples per inference.
+        threads: Total for the process; ``None`` leaves it to the runtime (``native``).
+        streams: Inferences kept in flight.
+        precision: The precision the runtime must compute in.
+        cpus: The processors the worker may use; ``None`` for all that are allowed.
+        options: Backend properties by name, as the user gave them (``--set``).
+        cache_dir: A folder that lives as long as the run, for compiled code that a later
+            launch may reuse; ``None`` in a run's first launch and where nothing may be reused.
+        seed: For runtimes that draw random numbers.
+    """
+
+    batch: int = 1
+    threads: int | None = 1
+    streams: int = 1
+    precision: Precision = "fp32"
+    cpus: tuple[int, ...] | None = None
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    cache_dir: Path | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of a comparison: an artifact on a backend's device under a load."""
+
+    id: str
+    artifact: Artifact | None
+    backend: str
+    device: str
+    load: Load
+    io: Io = "copy"
+
+    @property
+    def label(self) -> str:
+        """How tables name it: ``ort``, ``ort:cuda``, ``openvino x4``."""
+        name = self.backend if self.device == "cpu" else f"{self.backend}:{self.device}"
+        return name if self.load.streams == 1 else f"{name} x{self.load.streams}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells that answer the same question and are therefore compared.
+
+    Attributes:
+        bundle: The model all cells run.
+        batch: Samples per inference, equal for all cells.
+        sizes: Every free dimension bound, ``batch`` included.
+        cells: What is compared; ids are unique.
+        baseline: The id of the cell that speedups are relative to.
+    """
+
+    bundle: Bundle
+    batch: int
+    sizes: Mapping[str, int]
+    cells: tuple[Cell, ...]
+    baseline: str
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether any cell keeps several inferences in flight, so that all are compared by time per completion."""
+        return any(cell.load.streams > 1 for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The protocol's numbers. Durations are in seconds unless the name says otherwise.
+
+    Attributes:
+        min_launches: Launches before an interval is given and the target may stop the run.
+        max_launches: Launches after which the run stops whatever the interval.
+        blocks: Clean blocks wanted in each launch.
+        max_blocks: Blocks after which a launch ends however many are clean.
+        target: Half-width at which a cell's interval is narrow enough, as a fraction of 1.
+        within: Half-width of the band around 1 that is called the same.
+        confidence: Least coverage of every interval.
+        budget: Wall time one group may take.
+        sustain: How long each cell runs alone after the last launch; 0 leaves it out.
+        tail: Whether each cell also runs alone in each launch for its tail percentiles.
+    """
+
+    min_launches: int = 6
+    max_launches: int = 12
+    blocks: int = 8
+    max_blocks: int = 12
+    min_blocks: int = 4
+    target: float = 0.01
+    within: float = 0.02
+    confidence: float = 0.95
+    budget: float = 150.0
+    sustain: float = 3.0
+    tail: bool = False
+    tail_calls: int = 1000
+    warmup_min: float = 0.5
+    warmup_max: float = 3.0
+    warmup_chunk: float = 0.1
+    warmup_agreement: float = 0.05
+    min_calls: int = 3
+    round_seconds: float = 0.025
+    stream_round_seconds: float = 0.05
+    settle: float = 0.005
+    dirty_foreign_cpu: float = 0.05
+    dirty_run_queue: float = 0.05
+    deadline: float = 300.0

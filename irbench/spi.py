@@ -1,0 +1,252 @@
+"""What a backend, model or exporter author reads: the whole seam between irbench and a runtime.
+
+A backend compiles and runs. It never times, warms up, loops, prints or decides;
+the harness does all of that, in the same way for every runtime. Protocols rather
+than base classes are used so that a plugin needs to import nothing at run time and
+inherits no behaviour; annotate the instance (``cpu: Backend = MyBackend()``) and the
+type checker proves that it conforms.
+
+Entry points find the parts:
+
+=====================  ==========================================================
+group                  names an object of type
+=====================  ==========================================================
+``irbench.backends``   :class:`Backend`
+``irbench.references`` :class:`Backend` whose answers may be trusted as expected
+``irbench.models``     :class:`ModelSource`
+``irbench.exporters``  :class:`Exporter`
+=====================  ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.spec import Artifact, Bundle, InputSpec, Io, Load, Scalar
+
+__all__ = [
+    "AsyncSlot",
+    "Availability",
+    "Backend",
+    "Description",
+    "ExportRequest",
+    "Exporter",
+    "Feed",
+    "ModelSource",
+    "Outputs",
+    "Phases",
+    "Refusal",
+    "Session",
+    "Slot",
+]
+
+Array: TypeAlias = NDArray[Any]
+Feed: TypeAlias = tuple[Array, ...]
+"""One host array per input, in the order and layout of ``artifact.inputs``, C-contiguous."""
+Outputs: TypeAlias = Sequence[Array]
+"""One host array per output, in the order of ``artifact.outputs``."""
+Phases: TypeAlias = Callable[[Literal["load", "compile"]], AbstractContextManager[None]]
+"""Opens the evidence around a phase: ``with phases("load"): ...``."""
+
+
+class Refusal(Exception):
+    """A backend's polite no: what was asked cannot be done here, and this is what can.
+
+    Raised from ``compile`` or ``open_slots``; shown in the cell's row instead of a number.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known about a backend without importing its runtime.
+
+    Attributes:
+        name: The backend's name.
+        distribution: The distribution that carries the runtime, ``onnxruntime`` for example.
+        version: Its version; ``None`` when it is not installed.
+        devices: Devices the backend can address, ``cpu`` first.
+        install: The exact command that installs what is missing.
+    """
+
+    name: str
+    distribution: str
+    version: str | None
+    devices: tuple[str, ...] = ("cpu",)
+    install: str = ""
+
+
+@dataclass(frozen=True)
+class Availability:
+    """What a backend found when it looked, inside a worker, at this machine.
+
+    Attributes:
+        devices: Devices that are really here.
+        precisions: Precisions the runtime really computes in, by device.
+        native: What the vendor's default precision turns out to be, by device.
+        details: Further facts, such as the build's providers.
+    """
+
+    devices: tuple[str, ...]
+    precisions: Mapping[str, tuple[str, ...]]
+    native: Mapping[str, str]
+    details: Mapping[str, Scalar]
+
+
+class Slot(Protocol):
+    """Room for one inference at a time. Slots of one session may be used concurrently."""
+
+    def stage(self, feed: Feed, /) -> None:
+        """Bring host arrays to where the runtime reads them."""
+        ...
+
+    def run(self) -> None:
+        """Run one inference; it is complete, device synchronised, on return."""
+        ...
+
+    def fetch(self) -> Outputs:
+        """Return host arrays that stay valid after the next run."""
+        ...
+
+
+@runtime_checkable
+class AsyncSlot(Slot, Protocol):
+    """A slot of a runtime that queues requests itself."""
+
+    def start(self, done: Callable[[BaseException | None], None], /) -> None:
+        """Start the staged inference; ``done`` is called from any thread when it ends."""
+        ...
+
+
+class Session(Protocol):
+    """One compiled model in one process. It never looks at a clock."""
+
+    @property
+    def effective(self) -> Mapping[str, Scalar]:
+        """What the runtime really uses, read back from it.
+
+        Always ``precision``, ``threads``, ``streams`` and ``device``; whatever else is worth knowing.
+        ``threads`` is ``None`` only where the runtime does not tell.
+        """
+        ...
+
+    def open_slots(self, count: int, io: Io, /) -> Sequence[Slot]:
+        """Return ``count`` slots. With ``io="bound"`` inputs and outputs live where the runtime wants them."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+class Backend(Protocol):
+    """One runtime on its devices."""
+
+    @property
+    def name(self) -> str:
+        """The name used on the command line."""
+        ...
+
+    @property
+    def consumes(self) -> tuple[str, ...]:
+        """Artifact kinds it reads, best first."""
+        ...
+
+    def describe(self) -> Description:
+        """Say what is installed from metadata alone; imports no runtime."""
+        ...
+
+    def probe(self) -> Availability:
+        """Look at the machine through the runtime. Runs in a worker."""
+        ...
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
+        """Make a session that runs ``artifact`` as ``load`` asks on ``device``.
+
+        The runtime is imported here and nowhere earlier. Every free dimension of ``artifact`` is bound.
+
+        Raises:
+            Refusal: The runtime cannot do what was asked.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model the zoo can build. The module that names it imports no framework.
+
+    Attributes:
+        name: The name used on the command line.
+        family: What kind of network it is, ``residual CNN`` for example.
+        summary: One line for listings.
+        inputs: Logical inputs with named free dimensions and value ranges.
+        build: Makes the framework's model (a ``keras.Model``), unseeded.
+        defaults: Sizes of free dimensions other than the batch.
+        classifier: Whether its first output holds class scores.
+    """
+
+    name: str
+    family: str
+    summary: str
+    inputs: tuple[InputSpec, ...]
+    build: Callable[[], Any]
+    defaults: Mapping[str, int]
+    classifier: bool = True
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Everything an exporter needs to make a bundle.
+
+    Attributes:
+        source: A zoo name, a ``.keras`` file, a SavedModel folder, or ``module:function``.
+        directory: An empty folder to write the bundle's files into.
+        opset: ONNX operator set version of the default domain.
+        batch: A fixed batch, or ``None`` for a free one.
+        seed: Seed of random weights and of generated inputs.
+        weights: ``random``, a file of weights, or ``None`` for the source's own
+            (a zoo model has none and takes random ones).
+        layout: Of image inputs in ONNX: ``keep`` the framework's or ``nchw``.
+    """
+
+    source: str
+    directory: Path
+    opset: int
+    batch: int | None
+    seed: int
+    weights: str | None
+    layout: Literal["keep", "nchw"]
+
+
+class Exporter(Protocol):
+    """Makes bundles out of a framework's models."""
+
+    @property
+    def name(self) -> str:
+        """The framework's name."""
+        ...
+
+    def accepts(self, source: str) -> bool:
+        """Whether ``source`` looks like something it can export. Imports no framework."""
+        ...
+
+    def export(self, request: ExportRequest, say: Callable[[str], None], /) -> Bundle:
+        """Write the bundle's files into ``request.directory`` and return it; ``say`` reports progress.
+
+        Runs in a worker.
+
+        Raises:
+            IrbenchError: The model cannot be exported; says why and what to do.
+        """
+        ...

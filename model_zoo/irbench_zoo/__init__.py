@@ -1,0 +1,1 @@
+"""Models that irbench can build by name, with seeded random weights."""
