@@ -77,9 +77,11 @@ class Round:
 
     Attributes:
         block: The block it belongs to, counted from 0 in its launch.
-        issue_ns: When each call (or sample of ``calls_per_sample`` calls) was issued, int64, from the window's start.
-        completion_ns: When each completed, int64, in order of issue.
-        evidence: What the kernel saw.
+        issue_ns: When each call (or sample of ``calls_per_sample`` calls) was issued, int64, from the opening of
+            the timed window. Negative for a streamed request that was already in flight then.
+        completion_ns: When each completed, int64, ascending. The timed window lasts from 0 to the last of them,
+            and load is kept up throughout, so FPS is batch x samples x calls_per_sample / ``completion_ns[-1]``.
+        evidence: What the kernel saw, over the settle calls, the timed window and the draining.
     """
 
     block: int

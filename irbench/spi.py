@@ -171,10 +171,21 @@ class Backend(Protocol):
         """Look at the machine through the runtime. Runs in a worker."""
         ...
 
+    def import_runtime(self, load: Load, device: str, /) -> None:
+        """Import the runtime, with the environment that ``load`` and ``device`` need set before.
+
+        Called once in a fresh worker before :meth:`compile`, so that the harness can time imports apart and let
+        those of several workers run side by side. Nothing else of the runtime's is touched.
+
+        Raises:
+            Refusal: What was asked is impossible, and that can be said without compiling.
+        """
+        ...
+
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
         """Make a session that runs ``artifact`` as ``load`` asks on ``device``.
 
-        The runtime is imported here and nowhere earlier. Every free dimension of ``artifact`` is bound.
+        :meth:`import_runtime` was called with the same arguments. Every free dimension of ``artifact`` is bound.
 
         Raises:
             Refusal: The runtime cannot do what was asked.

@@ -1,0 +1,1 @@
+"""The only part of irbench that reads a clock or asks the kernel what happened."""

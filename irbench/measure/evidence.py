@@ -1,0 +1,109 @@
+"""What the kernel saw of a process: processor time, waiting, switches, faults and memory.
+
+Linux tells through ``/proc``; elsewhere ``getrusage`` gives what it can and the run-queue
+wait, which it does not know, reads 0.
+"""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.measure.clock import now_ns
+from irbench.result import Evidence
+
+__all__ = ["Counters", "PeakMemory", "evidence_between", "read_counters", "schedstat_ns"]
+
+_PROC_SELF = Path("/proc/self")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Running totals of the calling process at one moment; times in nanoseconds."""
+
+    at_ns: int
+    cpu_ns: int
+    run_queue_wait_ns: int
+    voluntary_switches: int
+    involuntary_switches: int
+    minor_faults: int
+    major_faults: int
+
+
+def schedstat_ns(process: Path) -> tuple[int, int]:
+    """Return (CPU time, run-queue wait) summed over a process's living threads, in nanoseconds.
+
+    Args:
+        process: Its folder, such as ``/proc/self``. The ``schedstat`` of the folder itself
+            covers the main thread alone, hence the walk over its tasks.
+
+    Raises:
+        OSError: The process is gone, or the kernel keeps no such statistics.
+    """
+    cpu_ns = wait_ns = 0
+    for task in (process / "task").iterdir():
+        try:
+            fields = (task / "schedstat").read_bytes().split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # the thread ended while the folder was being read
+        cpu_ns += int(fields[0])
+        wait_ns += int(fields[1])
+    return cpu_ns, wait_ns
+
+
+def read_counters() -> Counters:
+    """Read the calling process's totals."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    try:
+        wait_ns = schedstat_ns(_PROC_SELF)[1]
+    except (OSError, IndexError, ValueError):
+        wait_ns = 0
+    return Counters(
+        at_ns=now_ns(),
+        cpu_ns=round((usage.ru_utime + usage.ru_stime) * 1e9),
+        run_queue_wait_ns=wait_ns,
+        voluntary_switches=usage.ru_nvcsw,
+        involuntary_switches=usage.ru_nivcsw,
+        minor_faults=usage.ru_minflt,
+        major_faults=usage.ru_majflt,
+    )
+
+
+def evidence_between(before: Counters, after: Counters) -> Evidence:
+    """Return what happened between two readings."""
+    return Evidence(
+        wall_ns=after.at_ns - before.at_ns,
+        cpu_ns=after.cpu_ns - before.cpu_ns,
+        run_queue_wait_ns=max(0, after.run_queue_wait_ns - before.run_queue_wait_ns),
+        voluntary_switches=after.voluntary_switches - before.voluntary_switches,
+        involuntary_switches=after.involuntary_switches - before.involuntary_switches,
+        minor_faults=after.minor_faults - before.minor_faults,
+        major_faults=after.major_faults - before.major_faults,
+    )
+
+
+class PeakMemory:
+    """Resident peak of the calling process since the last reset.
+
+    ``ru_maxrss`` is inherited over exec and never falls, so it would show the largest
+    ancestor; ``VmHWM`` can be reset through ``clear_refs`` and then tells one phase's own peak.
+    """
+
+    def reset(self) -> None:
+        """Start a new peak at the present size, where the kernel allows it."""
+        try:
+            (_PROC_SELF / "clear_refs").write_text("5")
+        except OSError:
+            return  # without the reset the peak is that of the whole process: an upper bound
+
+    def read_bytes(self) -> int | None:
+        """Return the peak since the last reset, or ``None`` where the kernel does not tell."""
+        try:
+            status = (_PROC_SELF / "status").read_text()
+        except OSError:
+            return None
+        for line in status.splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+        return None

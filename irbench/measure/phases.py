@@ -1,0 +1,33 @@
+"""Evidence around the phases before the first timed call: duration and resident peak of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from irbench.measure.clock import now_ns
+from irbench.measure.evidence import PeakMemory
+
+__all__ = ["PhaseLog"]
+
+
+class PhaseLog:
+    """Collects phases by name. Opening the same name twice adds up."""
+
+    def __init__(self) -> None:
+        self.durations_ns: dict[str, int] = {}
+        self.peaks_bytes: dict[str, int] = {}
+        self._memory = PeakMemory()
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Open the evidence around one phase, kept also when the phase fails."""
+        self._memory.reset()
+        start_ns = now_ns()
+        try:
+            yield
+        finally:
+            self.durations_ns[name] = self.durations_ns.get(name, 0) + now_ns() - start_ns
+            peak = self._memory.read_bytes()
+            if peak is not None:
+                self.peaks_bytes[name] = max(peak, self.peaks_bytes.get(name, 0))
