@@ -1,0 +1,183 @@
+"""The machine: which processors and how much memory we may use, and what the results must say about it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+
+__all__ = ["CpuAllowance", "allowance", "available_memory_bytes", "describe", "parse_cpu_list", "throttled_ns"]
+
+_CGROUP = Path("/sys/fs/cgroup")
+_DISTRIBUTIONS = ("tensorflow", "keras", "tf2onnx", "onnx", "onnxruntime", "onnxruntime-gpu", "openvino", "numpy")
+
+
+@dataclass(frozen=True)
+class CpuAllowance:
+    """What this process may use of the processors.
+
+    Attributes:
+        cpus: Logical processors in the affinity mask, ascending.
+        physical_cores: Distinct physical cores among them.
+        quota: Processors' worth of time the cgroup grants; ``None`` without a limit.
+    """
+
+    cpus: tuple[int, ...]
+    physical_cores: int
+    quota: float | None
+
+    @property
+    def threads(self) -> int:
+        """How many threads can run at full speed: physical cores, less if the quota is smaller."""
+        return self.physical_cores if self.quota is None else max(1, min(self.physical_cores, int(self.quota)))
+
+
+def allowance(cpus: tuple[int, ...] | None = None) -> CpuAllowance:
+    """Return what may be used, of ``cpus`` or of the whole affinity mask."""
+    if cpus is None:
+        cpus = tuple(sorted(os.sched_getaffinity(0)))
+    cores = {_core_of(cpu) for cpu in cpus}
+    return CpuAllowance(cpus, len(cores), _cpu_quota())
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...]:
+    """Return the processors of a list such as ``0-3,8``, ascending.
+
+    Raises:
+        ValueError: It is not such a list.
+    """
+    cpus: set[int] = set()
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise ValueError(text)
+        last = int(high) if dash else int(low)
+        if last < int(low):
+            raise ValueError(text)
+        cpus.update(range(int(low), last + 1))
+    return tuple(sorted(cpus))
+
+
+def available_memory_bytes() -> int:
+    """Return what can still be allocated: the machine's available memory, or what the cgroup leaves of its limit."""
+    available = int(psutil.virtual_memory().available)
+    for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        for folder in _cgroup_folders("memory"):
+            limit_text, usage_text = _read(folder / limit), _read(folder / usage)
+            if limit_text.isdigit() and usage_text.isdigit():
+                available = min(available, max(0, int(limit_text) - int(usage_text)))
+    return available
+
+
+def throttled_ns() -> int:
+    """Return how long the cgroup's CPU quota has held us back in all; 0 where there is none."""
+    for folder in _cgroup_folders("cpu"):
+        for line in _read(folder / "cpu.stat").splitlines():
+            name, _, value = line.partition(" ")
+            if name == "throttled_usec":
+                return int(value) * 1000
+            if name == "throttled_time":
+                return int(value)
+    return 0
+
+
+def describe() -> Mapping[str, Any]:
+    """Return what a reader of the results must know of this machine and its software. Nothing identifies a person."""
+    allowed = allowance()
+    return {
+        "cpu": _lscpu(),
+        "cpus_allowed": len(allowed.cpus),
+        "physical_cores_allowed": allowed.physical_cores,
+        "cpu_quota": allowed.quota,
+        "memory_bytes": int(psutil.virtual_memory().total),
+        "governor": _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")) or None,
+        "system": platform.system(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "distributions": _versions(),
+    }
+
+
+@cache
+def _lscpu() -> Mapping[str, str]:
+    """Return the facts of ``lscpu -J`` that decide speed; py-cpuinfo is slower and misreads caches."""
+    wanted = {
+        "Architecture", "Vendor ID", "Model name", "CPU family", "Model", "Thread(s) per core", "Core(s) per socket",
+        "Socket(s)", "Hypervisor vendor", "L1d cache", "L2 cache", "L3 cache", "NUMA node(s)", "Flags",
+    }  # fmt: skip
+    try:
+        text = subprocess.run(["lscpu", "-J"], capture_output=True, check=True, timeout=10).stdout  # noqa: S607 - found on PATH
+        entries = msgspec.json.decode(text)["lscpu"]
+    except (OSError, subprocess.SubprocessError, msgspec.DecodeError, KeyError):
+        return {"Model name": platform.processor() or platform.machine()}
+    facts: dict[str, str] = {}
+    pending = list(entries)
+    while pending:
+        entry = pending.pop()
+        pending += entry.get("children", [])
+        name = str(entry.get("field", "")).rstrip(":")
+        if name in wanted and entry.get("data"):
+            facts[name] = str(entry["data"])
+    facts["Flags"] = " ".join(_speed_flags(facts.get("Flags", "")))
+    return facts
+
+
+def _speed_flags(flags: str) -> list[str]:
+    return sorted(flag for flag in flags.split() if re.match(r"avx|amx|fma|vnni|bf16|f16c|sse4|asimd|sve", flag))
+
+
+def _versions() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _core_of(cpu: int) -> str:
+    topology = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
+    siblings = _read(topology / "thread_siblings_list")
+    return siblings or f"cpu{cpu}"
+
+
+def _cpu_quota() -> float | None:
+    for folder in _cgroup_folders("cpu"):
+        quota, _, period = _read(folder / "cpu.max").partition(" ")
+        if quota.isdigit() and period.isdigit():
+            return int(quota) / int(period)
+        quota, period = _read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")
+        if quota.isdigit() and period.isdigit():
+            return int(quota) / int(period)
+    return None
+
+
+def _cgroup_folders(controller: str) -> tuple[Path, ...]:
+    """Return where our cgroup's files may lie: unified (v2), then the controller's own hierarchy (v1)."""
+    folders: list[Path] = []
+    for line in _read(Path("/proc/self/cgroup")).splitlines():
+        _, controllers, path = line.split(":", 2)
+        relative = path.lstrip("/")
+        if controllers == "":
+            folders += [_CGROUP / relative, _CGROUP / "unified" / relative]
+        elif controller in controllers.split(","):
+            folders += [_CGROUP / controllers / relative, _CGROUP / controller / relative]
+    return (*folders, _CGROUP, _CGROUP / controller)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

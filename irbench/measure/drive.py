@@ -1,0 +1,204 @@
+"""Driving slots: the loops inside which every sample of irbench is taken.
+
+A driver keeps a fixed number of requests going, lets them settle, and returns the
+issue and completion times of exactly as many samples as were asked for. Nothing is
+printed, allocated by us or polled between the clock readings of a synchronous driver.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.measure.clock import now_ns
+from irbench.spec import Io
+from irbench.spi import AsyncSlot, Feed, Slot
+
+__all__ = ["Driver", "Window", "make_driver"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Samples of one timed window, in nanoseconds from its opening.
+
+    Attributes:
+        issue_ns: int64, negative for requests in flight when the window opened.
+        completion_ns: int64, ascending; the window closes at the last.
+    """
+
+    issue_ns: NDArray[np.int64]
+    completion_ns: NDArray[np.int64]
+
+
+class Driver(Protocol):
+    """Keeps one cell's requests going."""
+
+    def drive(self, samples: int, settle_ns: int) -> Window:
+        """Take ``samples`` samples after at least one call and ``settle_ns`` nanoseconds of untimed ones."""
+        ...
+
+
+def make_driver(slots: Sequence[Slot], feeds: Sequence[Feed], io: Io, calls_per_sample: int = 1) -> Driver:
+    """Return the driver that fits the slots: one at a time, queued by the runtime, or a thread for each."""
+    if len(slots) == 1:
+        return _Synchronous(_complete_call(slots[0], feeds[0], io), calls_per_sample)
+    queued = [slot for slot in slots if isinstance(slot, AsyncSlot)]
+    if len(queued) == len(slots):
+        return _Queued(queued, feeds, io)
+    return _Threaded([_complete_call(slot, feed, io) for slot, feed in zip(slots, feeds, strict=True)])
+
+
+def _complete_call(slot: Slot, feed: Feed, io: Io) -> Callable[[], object]:
+    """Return the timed region as one function: host arrays in and out, or the bound run alone."""
+    if io == "bound":
+        slot.stage(feed)
+        return slot.run
+    stage, run, fetch = slot.stage, slot.run, slot.fetch
+
+    def call() -> None:
+        stage(feed)
+        run()
+        fetch()
+
+    return call
+
+
+class _Synchronous:
+    """One call after the other; each sample ends where the next begins."""
+
+    def __init__(self, call: Callable[[], object], calls_per_sample: int) -> None:
+        self._call = call
+        self._calls_per_sample = calls_per_sample
+
+    def drive(self, samples: int, settle_ns: int) -> Window:
+        call, inner = self._call, range(self._calls_per_sample)
+        stamps = [0] * (samples + 1)
+        settled_at = now_ns() + settle_ns
+        call()
+        while now_ns() < settled_at:
+            call()
+        stamps[0] = now_ns()
+        if self._calls_per_sample == 1:
+            for index in range(1, samples + 1):
+                call()
+                stamps[index] = now_ns()
+        else:
+            for index in range(1, samples + 1):
+                for _ in inner:
+                    call()
+                stamps[index] = now_ns()
+        times = np.array(stamps, np.int64) - stamps[0]
+        return Window(times[:-1], times[1:])
+
+
+class _Ledger:
+    """Counts completions of concurrent requests and says when the window opens and closes.
+
+    The window opens at the completion that ends the settling and closes ``samples`` completions later.
+    Requests keep being issued until then, so the load is the same from its first nanosecond to its last.
+    """
+
+    def __init__(self, samples: int, settle_ns: int, streams: int) -> None:
+        self._samples = samples
+        self._streams = streams
+        self._settled_at = now_ns() + settle_ns
+        self._lock = threading.Lock()
+        self._done: list[tuple[int, int]] = []
+        self._opening: int | None = None
+
+    def complete(self, issued_at: int, completed_at: int) -> bool:
+        """Enter one completion; return whether another request is wanted."""
+        with self._lock:
+            self._done.append((completed_at, issued_at))
+            count = len(self._done)
+            if self._opening is None and count >= self._streams and completed_at >= self._settled_at:
+                self._opening = count - 1
+            return self._opening is None or count - 1 - self._opening < self._samples
+
+    def window(self) -> Window:
+        """Return the samples between opening and closing, in order of completion."""
+        assert self._opening is not None
+        done = sorted(self._done)[self._opening : self._opening + self._samples + 1]
+        opened_at = done[0][0]
+        times = np.array(done[1:], np.int64) - opened_at
+        return Window(times[:, 1].copy(), times[:, 0].copy())
+
+
+class _Threaded:
+    """A thread for each slot, for runtimes that answer on the caller's thread."""
+
+    def __init__(self, calls: Sequence[Callable[[], object]]) -> None:
+        self._calls = calls
+
+    def drive(self, samples: int, settle_ns: int) -> Window:
+        ledger = _Ledger(samples, settle_ns, len(self._calls))
+        errors: list[BaseException] = []
+        threads = [threading.Thread(target=self._work, args=(call, ledger, errors)) for call in self._calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        return ledger.window()
+
+    @staticmethod
+    def _work(call: Callable[[], object], ledger: _Ledger, errors: list[BaseException]) -> None:
+        wanted = True
+        while wanted and not errors:
+            issued_at = now_ns()
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001 - handed to the coordinating thread, which raises it
+                errors.append(error)
+                return
+            wanted = ledger.complete(issued_at, now_ns())
+
+
+class _Queued:
+    """Slots whose runtime keeps them in flight; this thread stages, starts and fetches."""
+
+    def __init__(self, slots: Sequence[AsyncSlot], feeds: Sequence[Feed], io: Io) -> None:
+        self._slots = slots
+        self._feeds = feeds
+        self._copies = io == "copy"
+        self._ready: SimpleQueue[tuple[int, int, BaseException | None]] = SimpleQueue()
+        self._issued_at = [0] * len(slots)
+        if not self._copies:
+            for slot, feed in zip(slots, feeds, strict=True):
+                slot.stage(feed)
+
+    def drive(self, samples: int, settle_ns: int) -> Window:
+        ledger = _Ledger(samples, settle_ns, len(self._slots))
+        for index in range(len(self._slots)):
+            self._issue(index)
+        in_flight = len(self._slots)
+        failure: BaseException | None = None
+        while in_flight:
+            index, completed_at, error = self._ready.get()
+            in_flight -= 1
+            failure = failure or error
+            if failure is not None:
+                continue
+            if self._copies:
+                self._slots[index].fetch()
+                completed_at = now_ns()
+            if ledger.complete(self._issued_at[index], completed_at):
+                self._issue(index)
+                in_flight += 1
+        if failure is not None:
+            raise failure
+        return ledger.window()
+
+    def _issue(self, index: int) -> None:
+        slot = self._slots[index]
+        self._issued_at[index] = now_ns()
+        if self._copies:
+            slot.stage(self._feeds[index])
+        slot.start(lambda error: self._ready.put((index, now_ns(), error)))

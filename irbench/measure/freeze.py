@@ -1,0 +1,70 @@
+"""Freezing idle workers, so that a runtime's spinning threads cannot disturb the cell whose turn it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from irbench.measure.clock import now_ns, sleep
+from irbench.measure.evidence import schedstat_ns
+
+__all__ = ["SUPPORTED", "freeze", "thaw", "wait_until_idle"]
+
+SUPPORTED = sys.platform == "linux" and not os.environ.get("IRBENCH_NO_FREEZE")
+"""Whether processes can be stopped and awaited here; ``IRBENCH_NO_FREEZE`` turns it off."""
+
+_IDLE_GAP_S = 0.005
+_LONGEST_WAIT_NS = 1_000_000_000
+
+
+def freeze(process_id: int) -> None:
+    """Stop a worker's process group and return once the worker stands still.
+
+    ``kill`` returns before the threads have stopped; ``waitid`` does not.
+
+    Args:
+        process_id: The worker, which leads its own process group and is a child of this process.
+
+    Raises:
+        ProcessLookupError: It is gone.
+        ChildProcessError: It is gone and was already waited for.
+    """
+    os.killpg(process_id, signal.SIGSTOP)
+    os.waitid(os.P_PID, process_id, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
+def thaw(process_id: int) -> None:
+    """Let a frozen process group run again.
+
+    Raises:
+        ProcessLookupError: It is gone.
+    """
+    os.killpg(process_id, signal.SIGCONT)
+
+
+def wait_until_idle(process_id: int, elapsed: Callable[[], int] = now_ns) -> bool:
+    """Wait until a process's CPU time stands still for 5 ms: what is done where freezing is not available.
+
+    Returns:
+        Whether it came to rest within a second.
+    """
+    folder = Path("/proc") / str(process_id)
+    started = elapsed()
+    before = _cpu_ns(folder)
+    while elapsed() - started < _LONGEST_WAIT_NS:
+        sleep(_IDLE_GAP_S)
+        after = _cpu_ns(folder)
+        if after == before:
+            return True
+        before = after
+    return False
+
+
+def _cpu_ns(folder: Path) -> int:
+    try:
+        return schedstat_ns(folder)[0]
+    except (OSError, IndexError, ValueError):
+        return 0

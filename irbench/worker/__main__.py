@@ -1,0 +1,89 @@
+"""The worker's end: answers one request after the other until the coordinator hangs up."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import signal
+import sys
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any
+
+from irbench.errors import IrbenchError
+from irbench.worker.wire import Problem, Reply, Request, Say
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Serve the descriptor named by the first argument, on the processors named by the second."""
+    descriptor, cpus = int(sys.argv[1]), sys.argv[2]
+    os.set_inheritable(descriptor, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator decides what an interrupt means
+    _die_with_parent()
+    if cpus:
+        os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
+    with Connection(descriptor) as connection:
+        _serve(connection)
+    # runtimes may hang in their exit handlers, and nothing of ours is left to do
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _serve(connection: Connection) -> None:
+    held: Any = None
+    while True:
+        try:
+            request = connection.recv()
+        except (EOFError, OSError):
+            return
+        answer: Reply | Problem
+        try:
+            value = _call(request, held, connection)
+            if request.hold:
+                held, value = value, None
+            answer = Reply(value)
+        except BaseException as error:  # noqa: BLE001 - every failure must reach the coordinator as a value
+            answer = _problem(error)
+        try:
+            connection.send(answer)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _call(request: Request, held: Any, connection: Connection) -> Any:
+    if ":" in request.target:
+        module, _, name = request.target.partition(":")
+        function = getattr(importlib.import_module(module), name)
+    else:
+        function = getattr(held, request.target)
+    if not request.talks:
+        return function(*request.args)
+    return function(*request.args, lambda text: connection.send(Say(str(text))))
+
+
+def _problem(error: BaseException) -> Problem:
+    traceback.print_exc()
+    if isinstance(error, IrbenchError):
+        return Problem(error.message, error.hint, int(error.exit_code))
+    if isinstance(error, MemoryError):
+        return Problem("It ran out of memory.", "Use a smaller batch or fewer streams.", None)
+    message = getattr(error, "message", None)
+    hint = getattr(error, "hint", None)
+    if isinstance(message, str) and isinstance(hint, str):  # a Refusal, or a plugin's exception of the same shape
+        return Problem(message, hint, None)
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    return Problem(f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__, "", None)
+
+
+def _die_with_parent() -> None:
+    """Have the kernel kill this process when the coordinator's main thread ends, on Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

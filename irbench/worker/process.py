@@ -1,0 +1,229 @@
+"""The coordinator's end of a worker: start, ask with a deadline, freeze, thaw, end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Pipe, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench.measure import freeze
+from irbench.measure.clock import Stopwatch
+from irbench.worker.watchdog import watchdog
+from irbench.worker.wire import Problem, Reply, Request, Say
+
+__all__ = ["CallFailed", "Worker", "WorkerDied", "call_in_worker"]
+
+_LOG_TAIL_BYTES = 4000
+
+
+class WorkerDied(IrbenchError):
+    """The process ended, or was ended at its deadline, before it answered.
+
+    Attributes:
+        log_tail: The last of what it wrote to stdout and stderr.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", log_tail: str = "") -> None:
+        super().__init__(message, hint=hint, exit_code=ExitCode.FAILED_CELL)
+        self.log_tail = log_tail
+
+
+class CallFailed(IrbenchError):
+    """The worker is alive, and its call raised; message and hint are those of the exception."""
+
+
+class Worker:
+    """A fresh process that leads its own session.
+
+    Start it from the coordinator's main thread: the kernel ties its life to the starting thread.
+    """
+
+    def __init__(
+        self, log: Path, *, cpus: Sequence[int] | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.log = log
+        self._connection, theirs = Pipe()
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "irbench.worker", str(theirs.fileno()), ",".join(map(str, cpus or ()))],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
+        theirs.close()
+        self._exit = os.pidfd_open(self._process.pid)
+        self._frozen = False
+        watchdog().guard(self._process.pid)
+
+    @property
+    def process_id(self) -> int:
+        """The worker's process id, which is its process group's too."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def ask(
+        self,
+        target: str,
+        *args: Any,
+        deadline_s: float,
+        hold: bool = False,
+        say: Callable[[str], None] | None = None,
+    ) -> Any:
+        """Call ``target`` in the worker and return what it returned.
+
+        Args:
+            target: ``module:function``, or a method's name once an object is held.
+            args: Pickled to the worker.
+            deadline_s: The worker is killed when it has not answered by then.
+            hold: Keep the result there; later calls by method name belong to it.
+            say: Hears the lines of progress; the callee then gets a function to speak with as its last argument.
+
+        Raises:
+            CallFailed: The call raised.
+            WorkerDied: The process ended, or the deadline passed.
+        """
+        self.send(target, *args, hold=hold, talks=say is not None)
+        return self.receive(deadline_s=deadline_s, say=say)
+
+    def send(self, target: str, *args: Any, hold: bool = False, talks: bool = False) -> None:
+        """Send a request without waiting, so that several workers can be busy side by side.
+
+        Raises:
+            WorkerDied: The process has ended.
+        """
+        try:
+            self._connection.send(Request(target, args, hold, talks))
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._death() from None
+
+    def receive(self, *, deadline_s: float, say: Callable[[str], None] | None = None) -> Any:
+        """Wait for the answer to :meth:`send`; raises as :meth:`ask` does."""
+        watch = Stopwatch()
+        while True:
+            ready = wait([self._connection, self._exit], max(0.0, deadline_s - watch.elapsed_s))
+            if not ready:
+                self.kill()
+                raise WorkerDied(
+                    f"It gave no answer within {deadline_s:.0f} s and was ended.",
+                    hint="Raise the deadline if the model is really that slow.",
+                    log_tail=self.log_tail(),
+                )
+            if self._connection not in ready and not self._connection.poll():
+                raise self._death()
+            try:
+                message = self._connection.recv()
+            except (EOFError, ConnectionResetError):
+                raise self._death() from None
+            if isinstance(message, Say):
+                if say is not None:
+                    say(message.text)
+            elif isinstance(message, Problem):
+                raise CallFailed(
+                    message.message, hint=message.hint, exit_code=ExitCode(message.exit_code or ExitCode.FAILED_CELL)
+                )
+            else:
+                assert isinstance(message, Reply)
+                return message.value
+
+    def freeze(self) -> None:
+        """Stop the worker and everything it started; returns once it stands still."""
+        if not freeze.SUPPORTED:
+            freeze.wait_until_idle(self.process_id)
+            return
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):  # the next request finds it dead and says why
+            freeze.freeze(self.process_id)
+            self._frozen = True
+
+    def thaw(self) -> None:
+        """Let it run again."""
+        if self._frozen:
+            self._frozen = False
+            with contextlib.suppress(ProcessLookupError):
+                freeze.thaw(self.process_id)
+
+    def kill(self) -> None:
+        """End the worker and everything it started, frozen or not, and wait for it."""
+        if self._connection.closed:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process_id, signal.SIGKILL)
+        self._process.wait()
+        watchdog().release(self.process_id)
+        self._connection.close()
+        os.close(self._exit)
+
+    def log_tail(self) -> str:
+        """Return the last of what the worker wrote to stdout and stderr."""
+        try:
+            return self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip()
+        except OSError:
+            return ""
+
+    def _death(self) -> WorkerDied:
+        code = self._process.wait()
+        tail = self.log_tail()
+        self.kill()
+        hint = (
+            "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
+            if code == -signal.SIGKILL
+            else "The end of its output is kept beside the result."
+        )
+        return WorkerDied(f"It {_how_it_ended(code)}.", hint=hint, log_tail=tail)
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+
+def call_in_worker(
+    target: str,
+    *args: Any,
+    deadline_s: float,
+    say: Callable[[str], None] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Any:
+    """Run one function in a fresh process and return its result.
+
+    Args:
+        target: ``module:function``.
+        args: Its arguments, pickled.
+        deadline_s: The process is killed when it has not answered by then.
+        say: Hears progress; the function then gets something to speak with as its last argument.
+        environment: Variables to set besides the present ones.
+
+    Raises:
+        IrbenchError: What the function raised, with its message, hint and exit code.
+        WorkerDied: The process crashed or passed its deadline.
+    """
+    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
+        with Worker(Path(folder) / "log", environment=environment) as worker:
+            return worker.ask(target, *args, deadline_s=deadline_s, say=say)
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"crashed with {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
