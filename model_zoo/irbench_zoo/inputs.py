@@ -1,0 +1,20 @@
+"""Logical inputs of zoo models, without a framework."""
+
+from __future__ import annotations
+
+from irbench.spec import BATCH, InputSpec, TensorSpec
+
+__all__ = ["IMAGE", "TOKENS", "image", "tokens"]
+
+IMAGE = "image"
+TOKENS = "tokens"
+
+
+def image(size: int, low: float, high: float) -> tuple[InputSpec, ...]:
+    """Return one float32 input of shape ``(batch, size, size, 3)`` with values in ``[low, high)``."""
+    return (InputSpec(TensorSpec(IMAGE, "float32", (BATCH, size, size, 3)), low, high),)
+
+
+def tokens(length: int | str, vocabulary: int) -> tuple[InputSpec, ...]:
+    """Return one int32 input of shape ``(batch, length)`` with values in ``[0, vocabulary)``."""
+    return (InputSpec(TensorSpec(TOKENS, "int32", (BATCH, length)), 0, vocabulary),)
