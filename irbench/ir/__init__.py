@@ -1,0 +1,1 @@
+"""Reading and rewriting ONNX: binding shapes, telling precision, transforming graphs, judging cost."""

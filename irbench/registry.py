@@ -1,0 +1,177 @@
+"""Finding the parts: backends, references, models and exporters, by entry point.
+
+Listing names reads package metadata alone. An object is loaded when it is asked for, and a
+plugin that cannot be loaded is a warning that names its distribution, never the end.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench.spi import Availability, Backend, Description, Exporter, ModelSource
+
+__all__ = [
+    "BACKENDS",
+    "EXPORTERS",
+    "MODELS",
+    "REFERENCES",
+    "PluginWarning",
+    "backend",
+    "exporter",
+    "installed_backends",
+    "load_all",
+    "model",
+    "names",
+    "parse_backend",
+    "probe",
+    "reference",
+    "require_installed",
+]
+
+BACKENDS = "irbench.backends"
+REFERENCES = "irbench.references"
+MODELS = "irbench.models"
+EXPORTERS = "irbench.exporters"
+
+_NOUNS = {BACKENDS: "backend", REFERENCES: "reference", MODELS: "model", EXPORTERS: "exporter"}
+
+
+class PluginWarning(UserWarning):
+    """A plugin could not be loaded and was left out."""
+
+
+def names(group: str) -> tuple[str, ...]:
+    """Return the names registered under an entry-point group, sorted; loads nothing."""
+    return tuple(sorted(_points(group)))
+
+
+def backend(name: str) -> Backend:
+    """Load one backend.
+
+    Raises:
+        IrbenchError: No such backend, or its plugin is broken.
+    """
+    return cast("Backend", _load(BACKENDS, name))
+
+
+def reference(name: str) -> Backend:
+    """Load a backend whose answers may be trusted; raises as :func:`backend` does."""
+    return cast("Backend", _load(REFERENCES, name))
+
+
+def model(name: str) -> ModelSource:
+    """Load one model of the zoo; raises as :func:`backend` does."""
+    return cast("ModelSource", _load(MODELS, name))
+
+
+def exporter(name: str) -> Exporter:
+    """Load one exporter; raises as :func:`backend` does."""
+    return cast("Exporter", _load(EXPORTERS, name))
+
+
+def load_all(group: str) -> dict[str, Any]:
+    """Load everything of a group, by name; what is broken becomes a :class:`PluginWarning`."""
+    loaded: dict[str, Any] = {}
+    for name in names(group):
+        try:
+            loaded[name] = _load(group, name)
+        except IrbenchError as error:
+            warnings.warn(f"{error.message} It is left out. {error.hint}", PluginWarning, stacklevel=2)
+    return loaded
+
+
+def parse_backend(text: str) -> tuple[str, str]:
+    """Split ``name[:device]`` into a backend's name and one of its devices, ``cpu`` where none is named.
+
+    Raises:
+        IrbenchError: No such backend, or no such device of it.
+    """
+    name, colon, device = text.strip().partition(":")
+    devices = backend(name).describe().devices
+    if not colon:
+        return name, "cpu"
+    if device not in devices:
+        known = ", ".join(one if one == "cpu" else f"{name}:{one}" for one in devices)
+        raise IrbenchError(
+            f"{name} has no device '{device}'.",
+            hint=f"{_did_you_mean(device, devices)}Its devices: {known}; {name} alone means the CPU.",
+        )
+    return name, device
+
+
+def require_installed(name: str) -> Description:
+    """Return a backend's description, provided that its runtime is installed.
+
+    Raises:
+        IrbenchError: It is not; the exit code says so and the hint is the command that installs it.
+    """
+    description = backend(name).describe()
+    if description.version is None:
+        raise IrbenchError(
+            f"{name} needs {description.distribution}, which is not installed.",
+            hint=f"Install it with: {description.install}",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )
+    return description
+
+
+def installed_backends() -> tuple[str, ...]:
+    """Return the names of the backends whose runtime is installed, sorted."""
+    found: dict[str, Backend] = load_all(BACKENDS)
+    return tuple(name for name, one in found.items() if one.describe().version is not None)
+
+
+def probe(name: str) -> Availability:
+    """Let a backend look at this machine through its runtime. Call it in a worker: it imports the runtime."""
+    return backend(name).probe()
+
+
+@cache
+def _points(group: str) -> dict[str, EntryPoint]:
+    points: dict[str, EntryPoint] = {}
+    for point in entry_points(group=group):
+        first = points.setdefault(point.name, point)
+        if first.value != point.value:
+            warnings.warn(
+                f"Both {_distribution(first)} and {_distribution(point)} register the {_NOUNS[group]} "
+                f"'{point.name}'; that of {_distribution(first)} is used.",
+                PluginWarning,
+                stacklevel=2,
+            )
+    return points
+
+
+@cache
+def _load(group: str, name: str) -> Any:
+    points = _points(group)
+    if name not in points:
+        known = ", ".join(sorted(points)) or "none"
+        raise IrbenchError(
+            f"There is no {_NOUNS[group]} '{name}'.",
+            hint=f"{_did_you_mean(name, sorted(points))}Known: {known}.",
+        )
+    point = points[name]
+    try:
+        return point.load()
+    except Exception as error:  # a plugin may fail in any way, and none may end the program
+        reason = f"{type(error).__name__}: {error}"
+        raise IrbenchError(
+            f"The {_NOUNS[group]} '{name}' of {_distribution(point)} cannot be loaded ({reason}).",
+            hint=f"Update or remove the distribution {_distribution(point)}.",
+            exit_code=ExitCode.NOT_INSTALLED,
+        ) from error
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"Did you mean '{close[0]}'? " if close else ""
