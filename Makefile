@@ -1,0 +1,57 @@
+# Everything a fresh machine needs is Python 3.11 or newer, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.8
+STAMP := $(VENV)/.installed-cpu
+
+.PHONY: help setup demo test test-all lint types lock clean
+
+help: ## Say what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: $(STAMP) ## Make the environment .venv from the hashed lock file
+
+demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort and openvino
+	$(BIN)/irbench export resnet50
+	$(BIN)/irbench run resnet50 --backends tf,tf-xla,ort,openvino
+
+test: $(STAMP) lint types ## Lint, check types, run the fast tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(STAMP) lint types ## The same with the slow tests
+	$(BIN)/python -m pytest
+
+lint: $(STAMP) ## ruff and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(STAMP) ## mypy (strict) and basedpyright
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+
+lock: $(BIN)/uv ## Write the hashed lock files anew
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+		--python-version 3.11 --extra all --group dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+		--python-version 3.11 --extra all-gpu --group dev pyproject.toml -o requirements-gpu.lock
+
+clean: ## Remove the environment and every cache of the tools
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+
+# uv goes into the environment by the environment's own pip; where Python comes without ensurepip,
+# by the pip of the Python that made it; and a uv that is already on the machine serves as well.
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: irbench needs Python 3.11 or newer; $(PYTHON) is older."; echo "hint: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || $(PYTHON) -m venv --without-pip $(VENV)
+	@$(BIN)/python -m pip install -q uv==$(UV_VERSION) 2>/dev/null \
+		|| $(PYTHON) -m pip -q --python $(BIN)/python install uv==$(UV_VERSION) 2>/dev/null \
+		|| ln -sf "$$(command -v uv)" $@ 2>/dev/null; \
+		test -x $@ || { echo "error: uv could not be installed into $(VENV)."; echo "hint: install pip (or uv) for $(PYTHON), then run make again."; exit 2; }
+
+$(STAMP): requirements.lock pyproject.toml | $(BIN)/uv
+	$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@

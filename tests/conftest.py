@@ -1,0 +1,19 @@
+"""What every test relies on: workers find the modules of this folder, and no test touches the user's files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test empty folders for bundles and results."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("IRBENCH_HOME", str(home / "cache"))
+    monkeypatch.setenv("IRBENCH_RESULTS", str(home / "results"))
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    return home

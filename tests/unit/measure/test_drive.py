@@ -1,0 +1,184 @@
+"""The loops inside which every sample is taken, on a clock that the test turns by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from irbench.measure import drive
+
+MS = 1_000_000
+
+
+class HandTurnedClock:
+    """Time that passes only when a slot says so."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+class ScriptedSlot:
+    """Each run lasts what the script says; the last entry repeats."""
+
+    def __init__(self, clock: HandTurnedClock, durations_ns: list[int]) -> None:
+        self.clock = clock
+        self.durations_ns = durations_ns
+        self.calls: list[str] = []
+
+    def stage(self, feed: object) -> None:
+        self.calls.append("stage")
+
+    def run(self) -> None:
+        self.calls.append("run")
+        self.clock.now_ns += self.durations_ns.pop(0) if len(self.durations_ns) > 1 else self.durations_ns[0]
+
+    def fetch(self) -> tuple[np.ndarray, ...]:
+        self.calls.append("fetch")
+        return (np.zeros(1),)
+
+
+class QueuedSlot:
+    """Completes on a thread of its own, as a runtime that queues requests does."""
+
+    def __init__(self, fail_at: int | None = None) -> None:
+        self.started = 0
+        self.in_flight = 0
+        self.fail_at = fail_at
+
+    def stage(self, feed: object) -> None: ...
+
+    def run(self) -> None: ...
+
+    def fetch(self) -> tuple[np.ndarray, ...]:
+        assert self.in_flight == 0
+        return (np.zeros(1),)
+
+    def start(self, done: Callable[[BaseException | None], None]) -> None:
+        self.started += 1
+        self.in_flight += 1
+        assert self.in_flight == 1
+        error = RuntimeError("device lost") if self.started == self.fail_at else None
+
+        def complete() -> None:
+            self.in_flight -= 1
+            done(error)
+
+        threading.Timer(0.0005, complete).start()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> HandTurnedClock:
+    clock = HandTurnedClock()
+    monkeypatch.setattr(drive, "now_ns", clock)
+    return clock
+
+
+FEED = (np.zeros(1),)
+
+
+def test_a_sample_lasts_from_issue_to_completion(clock: HandTurnedClock) -> None:
+    slot = ScriptedSlot(clock, [9 * MS, 2 * MS, 3 * MS, 4 * MS])
+    window = drive.make_driver([slot], [FEED], "copy").drive(3, 0)
+    assert (window.completion_ns - window.issue_ns).tolist() == [2 * MS, 3 * MS, 4 * MS]
+    assert window.completion_ns.tolist() == [2 * MS, 5 * MS, 9 * MS]
+
+
+def test_the_first_call_of_a_round_is_never_timed(clock: HandTurnedClock) -> None:
+    slot = ScriptedSlot(clock, [99 * MS, 1 * MS])
+    window = drive.make_driver([slot], [FEED], "copy").drive(2, 0)
+    assert window.completion_ns.max() == 2 * MS
+
+
+def test_settling_goes_on_until_its_time_is_over(clock: HandTurnedClock) -> None:
+    slot = ScriptedSlot(clock, [1 * MS])
+    drive.make_driver([slot], [FEED], "copy").drive(2, 5 * MS)
+    assert slot.calls.count("run") == 5 + 2
+
+
+def test_copy_stages_and_fetches_every_call(clock: HandTurnedClock) -> None:
+    slot = ScriptedSlot(clock, [1 * MS])
+    drive.make_driver([slot], [FEED], "copy").drive(2, 0)
+    assert slot.calls == ["stage", "run", "fetch"] * 3
+
+
+def test_bound_stages_once_and_never_fetches(clock: HandTurnedClock) -> None:
+    slot = ScriptedSlot(clock, [1 * MS])
+    drive.make_driver([slot], [FEED], "bound").drive(2, 0)
+    assert slot.calls == ["stage", "run", "run", "run"]
+
+
+def test_very_short_calls_are_timed_several_at_once(clock: HandTurnedClock) -> None:
+    slot = ScriptedSlot(clock, [10])
+    window = drive.make_driver([slot], [FEED], "copy", calls_per_sample=5).drive(3, 0)
+    assert (window.completion_ns - window.issue_ns).tolist() == [50, 50, 50]
+    assert slot.calls.count("run") == 1 + 15
+
+
+@pytest.mark.parametrize("samples", [8, 21])
+def test_queued_slots_give_exactly_the_samples_asked_for_and_are_drained(samples: int) -> None:
+    slots = [QueuedSlot(), QueuedSlot()]
+    window = drive.make_driver(slots, [FEED, FEED], "copy").drive(samples, 0)
+    assert window.completion_ns.size == window.issue_ns.size == samples
+    assert all(slot.in_flight == 0 for slot in slots)
+    assert (np.diff(window.completion_ns) >= 0).all()
+    assert (window.completion_ns > window.issue_ns).all()
+
+
+def test_requests_are_in_flight_when_the_window_of_a_streamed_round_opens() -> None:
+    slots = [QueuedSlot(), QueuedSlot(), QueuedSlot()]
+    window = drive.make_driver(slots, [FEED] * 3, "copy").drive(12, 0)
+    assert (window.issue_ns < 0).any()
+    assert (window.completion_ns >= 0).all()
+
+
+def test_an_error_in_flight_is_raised_after_the_others_came_home() -> None:
+    slots = [QueuedSlot(), QueuedSlot(fail_at=2)]
+    with pytest.raises(RuntimeError, match="device lost"):
+        drive.make_driver(slots, [FEED, FEED], "copy").drive(50, 0)
+    assert all(slot.in_flight == 0 for slot in slots)
+
+
+class BlockingSlot:
+    """A slot for one thread, which counts how many run at once."""
+
+    running = 0
+    most = 0
+    lock = threading.Lock()
+    meet: threading.Barrier
+
+    def __init__(self, fail: bool = False) -> None:
+        self.fail = fail
+
+    def stage(self, feed: object) -> None: ...
+
+    def run(self) -> None:
+        if self.fail:
+            raise ValueError("broken slot")
+        cls = type(self)
+        with cls.lock:
+            cls.running += 1
+            cls.most = max(cls.most, cls.running)
+        threading.Event().wait(0.001)
+        with cls.lock:
+            cls.running -= 1
+
+    def fetch(self) -> tuple[np.ndarray, ...]:
+        return (np.zeros(1),)
+
+
+def test_plain_slots_run_at_the_same_time_on_a_thread_each() -> None:
+    BlockingSlot.most = 0
+    window = drive.make_driver([BlockingSlot(), BlockingSlot()], [FEED, FEED], "copy").drive(20, 0)
+    assert window.completion_ns.size == 20
+    assert BlockingSlot.most == 2
+
+
+def test_an_error_on_a_slots_thread_reaches_the_caller() -> None:
+    with pytest.raises(ValueError, match="broken slot"):
+        drive.make_driver([BlockingSlot(), BlockingSlot(fail=True)], [FEED, FEED], "copy").drive(20, 0)
