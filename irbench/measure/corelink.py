@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from irbench.measure.clock import now_ns
 
@@ -37,10 +38,12 @@ class CoreLink:
         os.ftruncate(descriptor, mmap.PAGESIZE)
         self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
         self._peer = subprocess.Popen(
-            [sys.executable, "-c", "import sys; from irbench.measure import corelink; corelink.peer(*map(int, sys.argv[1:]))",
-             str(descriptor), str(cpus[1]), str(os.getpid())],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=(descriptor,), start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "irbench.measure.corelink", str(descriptor), str(cpus[1]), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(descriptor,),
+            start_new_session=True,
+        )
         os.close(descriptor)
 
     def core_to_core_ns(self) -> float | None:
@@ -91,7 +94,7 @@ class CoreLink:
         self._page.close()
         self._peer = None
 
-    def __enter__(self) -> CoreLink:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -115,3 +118,7 @@ def peer(descriptor: int, cpu: int, coordinator: int) -> None:
             if not spins:
                 break
             page[_PONG] = turn
+
+
+if __name__ == "__main__":
+    peer(*map(int, sys.argv[1:]))

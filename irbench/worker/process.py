@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
@@ -186,7 +186,7 @@ class Worker:
         )
         return WorkerDied(f"It {_how_it_ended(code)}.", hint=hint, log_tail=tail)
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -215,9 +215,11 @@ def call_in_worker(
         IrbenchError: What the function raised, with its message, hint and exit code.
         WorkerDied: The process crashed or passed its deadline.
     """
-    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
-        with Worker(Path(folder) / "log", environment=environment) as worker:
-            return worker.ask(target, *args, deadline_s=deadline_s, say=say)
+    with (
+        tempfile.TemporaryDirectory(prefix="irbench-") as folder,
+        Worker(Path(folder) / "log", environment=environment) as worker,
+    ):
+        return worker.ask(target, *args, deadline_s=deadline_s, say=say)
 
 
 def _how_it_ended(code: int) -> str:

@@ -1,0 +1,69 @@
+"""From what the user typed to models and backends, exporting what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from irbench import bundles, registry
+from irbench.errors import ExitCode, IrbenchError
+from irbench.export import ExportOptions, export, from_onnx_file
+from irbench.spec import Bundle
+
+__all__ = ["FIRST_MODEL", "resolve_backends", "resolve_bundles"]
+
+FIRST_MODEL = "resnet50"
+"""What is exported and run when nothing is named and nothing was exported yet."""
+
+
+def resolve_bundles(names: Sequence[str], everything: bool, say: Callable[[str], None]) -> tuple[Bundle, ...]:
+    """Return the models to run.
+
+    Args:
+        names: Zoo names, names of bundles, folders of bundles, ``.onnx`` files, or anything that can be exported.
+        everything: Every bundle there is (``--all``); excludes names.
+        say: Hears the progress of exports.
+
+    Raises:
+        IrbenchError: A name is nothing that can be run, or its export fails.
+    """
+    if everything and names:
+        raise IrbenchError("--all and a model's name contradict each other.", hint="Leave one of them out.")
+    if everything:
+        folders = bundles.all()
+        if not folders:
+            raise IrbenchError("Nothing was exported yet.", hint=f"Export something: irbench export {FIRST_MODEL}")
+        return tuple(bundles.load(folder) for folder in folders)
+    if not names:
+        latest = bundles.latest()
+        return (bundles.load(latest),) if latest is not None else (_bundle(FIRST_MODEL, say),)
+    return tuple(_bundle(name, say) for name in dict.fromkeys(names))
+
+
+def resolve_backends(asked: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return (name, device) of the backends asked for, or of every installed one.
+
+    Raises:
+        IrbenchError: A name or device is unknown (exit code 2), or a runtime is not installed (exit code 5).
+    """
+    if not asked:
+        installed = registry.installed_backends()
+        if not installed:
+            raise IrbenchError(
+                "No runtime is installed.", hint="pip install 'irbench[all]'", exit_code=ExitCode.NOT_INSTALLED
+            )
+        return tuple((name, "cpu") for name in installed)
+    pairs = tuple(dict.fromkeys(registry.parse_backend(one) for one in asked))
+    for name, _ in pairs:
+        registry.require_installed(name)
+    return pairs
+
+
+def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
+    path = Path(name)
+    if path.suffix == ".onnx":
+        return from_onnx_file(path)
+    if (path / "card.json").is_file():
+        return bundles.load(path)
+    found = bundles.find(name)
+    return bundles.load(found if found is not None else export(name, ExportOptions(), say))

@@ -1,0 +1,1 @@
+"""Plans groups, launches workers, orders rounds, decides when to stop, and saves."""

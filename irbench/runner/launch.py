@@ -1,0 +1,244 @@
+"""One launch of a group: fresh workers, warm-up, interleaved blocks, and the record of what was seen."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
+
+from irbench import host
+from irbench.measure import freeze
+from irbench.measure.corelink import CoreLink
+from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
+from irbench.result import BlockEvidence, CellLaunch, Failure, LaunchRecord, OutputError, Round, Sustained
+from irbench.runner.capacity import GroupTooLarge, needs_split
+from irbench.runner.crew import Crew
+from irbench.spec import Cell, Group, Timing
+from irbench.spi import Outputs
+from irbench.stats import block_order, dirty_blocks, samples_per_round
+from irbench.verify import compare
+from irbench.worker.cell import CellTask, Prepared, Warmed
+
+__all__ = ["Launch", "LaunchPlan"]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """What stays the same over a group's launches.
+
+    Attributes:
+        group: What is compared, with bound artifacts.
+        number: The group's place in the run, counted from 0.
+        timing: The protocol's numbers.
+        seed: Of inputs and of every random order.
+        logs: Where the workers write what they print.
+        reference: Expected outputs; ``None`` where there is no reference.
+        cache: A folder for compiled code; used from the second launch on.
+    """
+
+    group: Group
+    number: int
+    timing: Timing
+    seed: int
+    logs: Path
+    reference: Outputs | None
+    cache: Path
+
+
+@dataclass
+class _CellNotes:
+    """What one cell's launch has brought so far."""
+
+    prepared: Prepared | None = None
+    warmed: Warmed | None = None
+    output_error: OutputError | None = None
+    rounds: list[Round] = field(default_factory=list[Round])
+    calls_per_sample: int = 1
+
+
+class Launch:
+    """Fresh workers for the cells that have not failed. Use it as a context manager: it ends them."""
+
+    def __init__(self, plan: LaunchPlan, number: int, cells: tuple[Cell, ...], link: CoreLink, say: Say) -> None:
+        self._plan = plan
+        self._number = number
+        self._link = link
+        self._say = say
+        self._random = random.Random(f"{plan.seed}/{plan.number}/{number}")  # noqa: S311 - order, not secrecy
+        self._notes = {cell.id: _CellNotes() for cell in cells}
+        self._crew = Crew((self._task(cell) for cell in cells), plan.logs, plan.timing.deadline)
+
+    def measure(self, samples: Mapping[str, int]) -> LaunchRecord:
+        """Run the launch and return its record.
+
+        Args:
+            samples: Samples per round by cell id; empty in a group's first launch, which decides them.
+
+        Raises:
+            GroupTooLarge: Not all of the group's cells fit into memory together.
+        """
+        self._say("starting workers")
+        self._crew.start(side_by_side=self._number > 0)
+        self._prepare_all()
+        samples = dict(samples) or self.samples_per_round()
+        blocks = self._measure_blocks(samples)
+        tails = self._tails() if self._plan.timing.tail else {}
+        cells = tuple(self._cell_launch(cell.id) for cell in self._crew.cells)
+        return LaunchRecord(
+            group=self._plan.number,
+            launch=self._number,
+            cells=tuple(replace(one, tail_ns=tails[one.cell]) if one.cell in tails else one for one in cells),
+            failures=dict(self._crew.failures),
+            blocks=blocks,
+            load_average=os.getloadavg()[0],
+            frozen=freeze.SUPPORTED,
+        )
+
+    def samples_per_round(self) -> dict[str, int]:
+        """Return how many samples each cell takes in a round, from the speeds seen in the warm-up."""
+        warmed = {cell.id: self._notes[cell.id].warmed for cell in self._crew.cells}
+        return samples_per_round(
+            {cell: one.completion_ns for cell, one in warmed.items() if one is not None},
+            {cell.id: cell.load.streams for cell in self._crew.cells},
+            self._plan.timing,
+        )
+
+    def sustain(self) -> tuple[Sustained, ...]:
+        """Let each healthy cell run alone and uninterrupted."""
+        seconds = self._plan.timing.sustain
+        found: list[Sustained] = []
+        for cell in self._crew.cells:
+            self._say(f"{cell.label} alone")
+            one = self._crew.ask(cell.id, "sustained run", "alone", seconds)
+            if one is not None:
+                found.append(one)
+        return tuple(found)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._crew.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _task(self, cell: Cell) -> CellTask:
+        if self._number > 0:
+            folder = self._plan.cache / cell.id
+            folder.mkdir(parents=True, exist_ok=True)
+            cell = replace(cell, load=replace(cell.load, cache_dir=folder))
+        return CellTask(cell, self._plan.group.bundle, self._plan.group.sizes, self._plan.timing, self._plan.seed)
+
+    def _prepare_all(self) -> None:
+        cells = list(self._crew.cells)
+        self._random.shuffle(cells)
+        peaks: list[int] = []
+        for index, cell in enumerate(cells):
+            if self._number == 0 and needs_split(cell, peaks, host.available_memory_bytes()):
+                raise GroupTooLarge(tuple(one.id for one in cells[:index]))
+            self._prepare(cell)
+            warmed = self._notes[cell.id].warmed
+            if warmed is not None:
+                peaks.append(max(warmed.peak_memory_bytes.values(), default=0))
+
+    def _prepare(self, cell: Cell) -> None:
+        self._say(f"{cell.label}: compile and warm up")
+        notes = self._notes[cell.id]
+        verifies = self._number == 0 and self._plan.reference is not None
+        notes.prepared = self._crew.ask(cell.id, "compile", "prepare", verifies)
+        if notes.prepared is None:
+            return
+        if verifies and not self._verify(cell, notes):
+            return
+        notes.prepared = replace(notes.prepared, outputs=())
+        notes.warmed = self._crew.ask(cell.id, "warm-up", "warm_up")
+
+    def _verify(self, cell: Cell, notes: _CellNotes) -> bool:
+        """Compare every slot's answer with the reference; a cell whose answer cannot be compared leaves."""
+        assert notes.prepared is not None
+        assert self._plan.reference is not None
+        classifier = self._plan.group.bundle.classifier
+        try:
+            errors = [compare(answer, self._plan.reference, classifier) for answer in notes.prepared.outputs]
+        except ValueError as error:
+            self._crew.dismiss(cell.id, Failure("verify", str(error)))
+            return False
+        notes.output_error = max(errors, key=lambda one: one.max_rel)
+        return True
+
+    def _measure_blocks(self, samples: Mapping[str, int]) -> tuple[BlockEvidence, ...]:
+        timing = self._plan.timing
+        blocks: list[BlockEvidence] = []
+        order: tuple[str, ...] = ()
+        before = snapshot()
+        while len(blocks) < timing.max_blocks and self._crew.cells:
+            number = len(blocks)
+            order = block_order(number, tuple(cell.id for cell in self._crew.cells), order, self._random)
+            self._say(f"block {number + 1} of {timing.blocks}")
+            for cell in order:
+                self._round(cell, number, samples[cell])
+            after = snapshot()
+            blocks.append(self._evidence(number, order, before, after))
+            before = after
+            if len(blocks) - len(self._dirty(blocks)) >= timing.blocks:
+                break
+        return tuple(blocks)
+
+    def _round(self, cell: str, block: int, samples: int) -> None:
+        answer = self._crew.ask(cell, "measure", "take_round", block, samples)
+        if answer is not None:
+            one, self._notes[cell].calls_per_sample = answer
+            self._notes[cell].rounds.append(one)
+
+    def _evidence(
+        self, number: int, order: tuple[str, ...], before: MachineSnapshot, after: MachineSnapshot
+    ) -> BlockEvidence:
+        return BlockEvidence(
+            block=number,
+            order=order,
+            wall_ns=after.at_ns - before.at_ns,
+            foreign_cpu_ns=foreign_cpu_ns(before, after),
+            throttled_ns=after.throttled_ns - before.throttled_ns,
+            steal_ns=after.steal_ns - before.steal_ns,
+            core_to_core_ns=self._link.core_to_core_ns(),
+        )
+
+    def _dirty(self, blocks: list[BlockEvidence]) -> frozenset[int]:
+        healthy = {cell.id for cell in self._crew.cells}
+        rounds = {cell: notes.rounds for cell, notes in self._notes.items() if cell in healthy}
+        return dirty_blocks(blocks, rounds, self._plan.timing)
+
+    def _tails(self) -> dict[str, object]:
+        tails: dict[str, object] = {}
+        for cell in self._crew.cells:
+            self._say(f"{cell.label}: tail")
+            latencies = self._crew.ask(cell.id, "tail", "tail", self._plan.timing.tail_calls)
+            if latencies is not None:
+                tails[cell.id] = latencies
+        return tails
+
+    def _cell_launch(self, cell: str) -> CellLaunch:
+        notes = self._notes[cell]
+        assert notes.prepared is not None
+        assert notes.warmed is not None
+        phases = {"start": self._crew.started_ns[cell], **notes.warmed.phases_ns}
+        ready = ("start", "import", "load", "compile", "first_inference")
+        peaks = dict(notes.warmed.peak_memory_bytes)
+        return CellLaunch(
+            cell=cell,
+            streams=next(one.load.streams for one in self._plan.group.cells if one.id == cell),
+            calls_per_sample=notes.calls_per_sample,
+            rounds=tuple(notes.rounds),
+            steady=notes.warmed.steady,
+            phases_ns={**phases, "ready": sum(phases.get(name, 0) for name in ready)},
+            peak_memory_bytes={**peaks, "process": max(peaks.values(), default=0)},
+            effective=notes.prepared.effective,
+            output_error=notes.output_error,
+        )

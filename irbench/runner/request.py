@@ -1,0 +1,47 @@
+"""What a run was asked to do, with every name resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from irbench.spec import Bundle, Io, Precision, Timing
+
+__all__ = ["RunRequest"]
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A whole run.
+
+    Attributes:
+        bundles: The models.
+        backends: (name, device) pairs in the order given.
+        batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
+        streams: Numbers of inferences in flight.
+        precisions: Precisions to pin.
+        threads: Total for each process; ``None`` leaves it to the runtimes.
+        cpus: Processors that workers may use; ``None`` for all that are allowed.
+        io: What the timed region covers.
+        options: Properties by backend name, then by key.
+        shapes: Shapes given for inputs, by input name.
+        baseline: A row's name, optionally with ``@streams=N,precision=P``; ``None`` lets the plan choose.
+        allow_mixed: Whether cells of different effective precision may be compared.
+        seed: Of inputs and random orders.
+        timing: The protocol's numbers.
+    """
+
+    bundles: tuple[Bundle, ...]
+    backends: tuple[tuple[str, str], ...]
+    batches: tuple[int, ...] | None = None
+    streams: tuple[int, ...] = (1,)
+    precisions: tuple[Precision, ...] = ("fp32",)
+    threads: int | None = 1
+    cpus: tuple[int, ...] | None = None
+    io: Io = "copy"
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    baseline: str | None = None
+    allow_mixed: bool = False
+    seed: int = 0
+    timing: Timing = field(default_factory=Timing)

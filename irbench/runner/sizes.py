@@ -1,0 +1,96 @@
+"""Binding free dimensions: from ``--batch``, ``--shape`` and the model's defaults to one size for each name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irbench.errors import IrbenchError
+from irbench.spec import BATCH, Bundle, TensorSpec
+
+__all__ = ["bind_sizes", "fixed_batch"]
+
+
+def fixed_batch(bundle: Bundle) -> int | None:
+    """Return the batch that every artifact of the bundle was made for, or ``None`` where it is free.
+
+    A model whose first input has no batch axis at all counts as fixed to a batch of 1.
+    """
+    batches = {_leading_size(spec) for artifact in bundle.artifacts for spec in artifact.inputs[:1]}
+    if len(batches) == 1:
+        (batch,) = batches
+        return batch
+    return None
+
+
+def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Return a size for every free dimension of the bundle's logical inputs, ``batch`` included.
+
+    Args:
+        bundle: The model.
+        batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes``, or 1.
+        shapes: Shapes asked for, by input name.
+
+    Raises:
+        IrbenchError: A shape contradicts the model, the batch, or another shape; or a dimension stays free.
+    """
+    fixed = fixed_batch(bundle)
+    if fixed is not None and batch not in (None, fixed):
+        raise IrbenchError(
+            f"{bundle.name} was made for a batch of {fixed}, not {batch}.",
+            hint=f"Leave --batch out, or export it again: irbench export {bundle.source or bundle.name} --batch dynamic",
+        )
+    sizes: dict[str, int] = dict(bundle.defaults)
+    sizes.pop(BATCH, None)
+    if batch is not None or fixed is not None:
+        sizes[BATCH] = batch or fixed or 1
+    inputs = {spec.tensor.name: spec.tensor for spec in bundle.inputs}
+    asked: dict[str, int] = {}
+    for name, shape in shapes.items():
+        if name in inputs:  # another model of the same run may have it
+            asked |= _match(inputs[name], shape, {**asked, **({BATCH: sizes[BATCH]} if BATCH in sizes else {})})
+    sizes |= asked
+    sizes.setdefault(BATCH, 1)
+    _refuse_free(bundle, sizes)
+    return sizes
+
+
+def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -> dict[str, int]:
+    """Return what ``shape`` says of the free dimensions of ``spec``."""
+    wanted = "x".join(str(size) for size in spec.shape)
+    given = "x".join(str(size) for size in shape)
+    if len(shape) != len(spec.shape):
+        raise IrbenchError(
+            f"--shape {spec.name}={given} has {len(shape)} axes; the input is {wanted}.",
+            hint=f"Give one size for each axis of {wanted}.",
+        )
+    sizes: dict[str, int] = {}
+    for axis, size in zip(spec.shape, shape, strict=True):
+        expected = bound.get(axis, sizes.get(axis, size)) if isinstance(axis, str) else axis
+        if size != expected:
+            raise IrbenchError(
+                f"--shape {spec.name}={given} contradicts the size {expected} of {axis!r} in {wanted}.",
+                hint="Change that size, or leave out the option that fixes it (--batch, or another --shape).",
+            )
+        if isinstance(axis, str):
+            sizes[axis] = size
+    return sizes
+
+
+def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
+    for spec in bundle.inputs:
+        free = [name for name in spec.tensor.free_dimensions if name not in sizes]
+        if free:
+            example = "x".join(
+                str(sizes.get(size, 128)) if isinstance(size, str) else str(size) for size in spec.tensor.shape
+            )
+            raise IrbenchError(
+                f"The size {free[0]!r} of input {spec.tensor.name} of {bundle.name} is free.",
+                hint=f"Bind it: --shape {spec.tensor.name}={example}",
+            )
+
+
+def _leading_size(spec: TensorSpec) -> int | None:
+    if not spec.shape:
+        return 1
+    size = spec.shape[0]
+    return size if isinstance(size, int) else (None if size == BATCH else 1)

@@ -1,0 +1,191 @@
+"""One cell in its worker: import, compile, verify, warm up and measure, each on the coordinator's word."""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench import registry
+from irbench.feeds import generate, lay_out
+from irbench.measure.clock import Stopwatch
+from irbench.measure.drive import Driver, Window, make_driver
+from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
+from irbench.measure.phases import PhaseLog
+from irbench.result import Round, Sustained
+from irbench.spec import Bundle, Cell, Scalar, Timing
+from irbench.spi import Array, Backend, Session, Slot
+
+__all__ = ["CellHost", "CellTask", "Prepared", "Warmed"]
+
+_SHORT_CALL_NS = 20_000
+_SHORTEST_SAMPLE_NS = 50_000
+
+
+@dataclass(frozen=True)
+class CellTask:
+    """What a worker needs to know: the cell with its bound artifact, the model, and the protocol's numbers."""
+
+    cell: Cell
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    timing: Timing
+    seed: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A session that has answered once.
+
+    Attributes:
+        effective: What the runtime read back.
+        outputs: The answers of each slot to the same feed; empty when they were not asked for.
+    """
+
+    effective: Mapping[str, Scalar]
+    outputs: tuple[tuple[Array, ...], ...]
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """How the warm-up ended.
+
+    Attributes:
+        call_ns: Median latency of one call in its last chunk, in nanoseconds.
+        completion_ns: Median time per completion there; differs from ``call_ns`` with streams.
+        steady: Whether three chunks agreed before time was up.
+        phases_ns: Duration of every phase so far.
+        peak_memory_bytes: Resident peak of every phase so far.
+    """
+
+    call_ns: float
+    completion_ns: float
+    steady: bool
+    phases_ns: Mapping[str, int]
+    peak_memory_bytes: Mapping[str, int]
+
+
+class CellHost:
+    """Holds one cell's session between the coordinator's requests."""
+
+    def __init__(self, task: CellTask) -> None:
+        self._task = task
+        self._phases = PhaseLog()
+        self._memory = PeakMemory()
+        self._session: Session | None = None
+        self._slots: Sequence[Slot] = ()
+        self._driver: Driver | None = None
+        self._calls_per_sample = 1
+
+    def import_runtime(self) -> None:
+        """Import the backend and its runtime: the phase that workers may run side by side."""
+        cell = self._task.cell
+        with self._phases("import"):
+            self._backend.import_runtime(cell.load, cell.device)
+
+    def prepare(self, with_outputs: bool) -> Prepared:
+        """Load, compile and answer once; return the answers of every slot if asked to."""
+        cell = self._task.cell
+        assert cell.artifact is not None
+        feed = lay_out(generate(self._task.bundle.inputs, self._task.sizes, self._task.seed), cell.artifact)
+        self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
+        self._slots = self._session.open_slots(cell.load.streams, cell.io)
+        with self._phases("first_inference"):
+            self._slots[0].stage(feed)
+            self._slots[0].run()
+            first = tuple(self._slots[0].fetch())
+        answers = [first]
+        if with_outputs:
+            for slot in self._slots[1:]:
+                slot.stage(feed)
+                slot.run()
+                answers.append(tuple(slot.fetch()))
+        self._driver = make_driver(self._slots, [feed] * len(self._slots), cell.io)
+        self._feed = feed
+        return Prepared(dict(self._session.effective), tuple(answers) if with_outputs else ())
+
+    def warm_up(self) -> Warmed:
+        """Call until three chunks agree, within the protocol's bounds, and choose the length of a sample."""
+        timing, watch = self._task.timing, Stopwatch()
+        with self._phases("warm_up"):
+            medians, window = self._warm_up_chunks(timing, watch)
+        steady = _agree(medians, timing.warmup_agreement)
+        call_ns = float(np.median(window.completion_ns - window.issue_ns))
+        if len(self._slots) == 1 and call_ns < _SHORT_CALL_NS:
+            self._calls_per_sample = math.ceil(_SHORTEST_SAMPLE_NS / max(call_ns, 1.0))
+            self._driver = make_driver(self._slots, [self._feed], self._task.cell.io, self._calls_per_sample)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self._memory.reset()
+        return Warmed(call_ns, medians[-1], steady, self._phases.durations_ns, self._phases.peaks_bytes)
+
+    def take_round(self, block: int, samples: int) -> tuple[Round, int]:
+        """Take one round; return it with the number of calls that each of its samples lasts."""
+        assert self._driver is not None
+        before = read_counters()
+        window = self._driver.drive(samples, round(self._task.timing.settle * 1e9))
+        evidence = evidence_between(before, read_counters())
+        return Round(block, window.issue_ns, window.completion_ns, evidence), self._calls_per_sample
+
+    def alone(self, seconds: float) -> Sustained:
+        """Run uninterrupted for about ``seconds`` and count completions."""
+        assert self._driver is not None
+        pilot = self._driver.drive(self._task.timing.min_calls, 0)
+        samples = max(self._task.timing.min_calls, math.ceil(seconds * 1e9 / _per_completion_ns(pilot)))
+        window = self._driver.drive(samples, 0)
+        return Sustained(self._task.cell.id, samples * self._calls_per_sample, int(window.completion_ns[-1]))
+
+    def tail(self, calls: int) -> NDArray[np.int64]:
+        """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
+
+        One call is one sample here whatever its length: a tail cannot be read from means.
+        """
+        driver = make_driver(self._slots, [self._feed] * len(self._slots), self._task.cell.io)
+        window = driver.drive(calls, round(self._task.timing.settle * 1e9))
+        return window.completion_ns - window.issue_ns
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the resident peak since the warm-up, in bytes."""
+        return self._memory.read_bytes()
+
+    def close(self) -> None:
+        """Give the session back."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    @property
+    def _backend(self) -> Backend:
+        return registry.backend(self._task.cell.backend)
+
+    def _warm_up_chunks(self, timing: Timing, watch: Stopwatch) -> tuple[list[float], Window]:
+        assert self._driver is not None
+        fewest = max(timing.min_calls, 2 * len(self._slots))
+        medians: list[float] = []
+        samples = fewest
+        while True:
+            window = self._driver.drive(samples, 0)
+            medians.append(_per_completion_ns(window))
+            enough = watch.elapsed_s >= timing.warmup_min and _agree(medians, timing.warmup_agreement)
+            if enough or watch.elapsed_s >= timing.warmup_max:
+                return medians, window
+            samples = max(fewest, math.ceil(timing.warmup_chunk * 1e9 / medians[-1]))
+
+
+def _per_completion_ns(window: Window) -> float:
+    """Return the mean time between completions over a window, in nanoseconds, at least 1."""
+    return max(1.0, float(window.completion_ns[-1]) / window.completion_ns.size)
+
+
+def _agree(medians: Sequence[float], tolerance: float) -> bool:
+    """Whether the last three chunks lie within ``tolerance`` of their median."""
+    if len(medians) < 3:
+        return False
+    centre = statistics.median(medians[-3:])
+    return all(abs(one - centre) <= tolerance * centre for one in medians[-3:])

@@ -1,0 +1,62 @@
+"""Binding free dimensions from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.runner.sizes import bind_sizes, fixed_batch
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+
+
+def bundle(*shape: int | str, defaults: dict[str, int] | None = None, name: str = "tokens") -> Bundle:
+    spec = TensorSpec(name, "int32", shape)
+    return Bundle("model", (InputSpec(spec),), (Artifact("onnx", Path(), (spec,), ()),), defaults or {})
+
+
+TRANSFORMER = bundle("batch", "sequence", defaults={"sequence": 128})
+
+
+def test_defaults_and_a_batch_of_one_bind_everything() -> None:
+    assert bind_sizes(TRANSFORMER, None, {}) == {"batch": 1, "sequence": 128}
+
+
+def test_a_shape_binds_each_axis_it_names() -> None:
+    assert bind_sizes(TRANSFORMER, None, {"tokens": (4, 32)}) == {"batch": 4, "sequence": 32}
+
+
+def test_a_shape_for_another_model_is_left_alone() -> None:
+    assert bind_sizes(TRANSFORMER, 2, {"image": (1, 3, 8, 8)}) == {"batch": 2, "sequence": 128}
+
+
+def test_a_model_made_for_one_batch_runs_at_that_batch() -> None:
+    assert fixed_batch(bundle(4, 10)) == 4
+    assert bind_sizes(bundle(4, 10), None, {})["batch"] == 4
+
+
+def test_a_batch_the_model_was_not_made_for_is_refused_with_the_command_that_helps() -> None:
+    with pytest.raises(IrbenchError, match="batch of 4, not 8") as caught:
+        bind_sizes(bundle(4, 10), 8, {})
+    assert "--batch dynamic" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [((1, 2, 3), "has 3 axes"), ((2, 64), "contradicts the size 1 of 'batch'")],
+)
+def test_a_shape_that_contradicts_is_refused(shape: tuple[int, ...], said: str) -> None:
+    with pytest.raises(IrbenchError, match=said):
+        bind_sizes(TRANSFORMER, 1, {"tokens": shape})
+
+
+def test_a_shape_that_contradicts_a_fixed_size_is_refused() -> None:
+    with pytest.raises(IrbenchError, match="contradicts the size 10"):
+        bind_sizes(bundle("batch", 10), None, {"tokens": (1, 11)})
+
+
+def test_a_dimension_that_stays_free_is_named_with_the_option_that_binds_it() -> None:
+    with pytest.raises(IrbenchError, match="'length' of input tokens") as caught:
+        bind_sizes(bundle("batch", "length"), 2, {})
+    assert caught.value.hint == "Bind it: --shape tokens=2x128"
