@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from irbench.spi import ModelSource
-from irbench_zoo.inputs import IMAGE, image
+from irbench_zoo.applications import build_application
+from irbench_zoo.inputs import image
 
 __all__ = ["densenet121"]
 
-
-def build_densenet121() -> Any:
-    """Return DenseNet-121 as an uncompiled ``keras.Model``: 8.1 M parameters, 1000 classes."""
-    import keras
-
-    pixels = keras.Input((224, 224, 3), name=IMAGE)
-    return keras.applications.DenseNet121(weights=None, input_tensor=pixels)
-
-
 densenet121 = ModelSource(
     name="densenet121",
-    family="dense CNN",
+    family="densely connected CNN",
     summary="121 layers, 8.1 M parameters, every layer feeds all later ones of its block",
     inputs=image(224, -2.0, 2.0),
-    build=build_densenet121,
+    build=partial(build_application, "DenseNet121", 224),
     defaults={},
 )

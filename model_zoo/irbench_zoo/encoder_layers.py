@@ -10,12 +10,14 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import layers, ops
+from keras import layers
 
 __all__ = ["PositionalEncoding", "SelfAttention"]
 
+ops: Any = keras.ops
 
-class PositionalEncoding(layers.Layer):
+
+class PositionalEncoding(layers.Layer):  # type: ignore[misc]  # Keras ships no types
     """Adds the sinusoids of Vaswani et al. 2017, section 3.5.
 
     They are computed from the length, so any length will do; a runtime that is given a fixed length folds them.
@@ -35,7 +37,7 @@ class PositionalEncoding(layers.Layer):
         return x + ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
 
 
-class SelfAttention(layers.Layer):
+class SelfAttention(layers.Layer):  # type: ignore[misc]  # Keras ships no types
     """Multi-head attention of a sequence to itself (Vaswani et al. 2017, section 3.2), without a mask."""
 
     def __init__(self, width: int, heads: int, **kwargs: Any) -> None:

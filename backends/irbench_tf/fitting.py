@@ -1,0 +1,133 @@
+"""Fits drawn weights to samples, layer by layer in one pass, so that signals stay in a healthy range.
+
+After Mishkin and Matas, *All you need is a good init*, ICLR 2016:
+
+* a kernel is scaled until its layer's output, before the activation, has a root mean square of 1;
+* batch-norm statistics are those of the samples, displaced by what was drawn;
+* a softmax layer is centred over the samples, so that different samples get different classes.
+
+What is fitted is rounded to a coarse grid, which the rounding errors of a processor's own order of additions hardly
+ever cross: weights are equal wherever they are made, but for a rare neighbouring value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench_tf.layers import intercept, run
+
+__all__ = ["LOGIT_SPREAD", "fit"]
+
+LOGIT_SPREAD = 3.0
+"""Standard deviation of logits over samples: the best of 1000 classes then gets between a tenth and nine tenths."""
+
+# Rounding errors are about 1e-6 of a layer's spread: one statistic in 30,000 would cross a grid of 1/32.
+_GRID = 1 / 32
+# The least variance of a batch-norm channel, relative to its layer's: the rounding errors of a channel that is
+# almost constant over the samples must not be blown up.
+_LEAST_VARIANCE = 1 / 16
+# For the same reason a classifier whose logits hardly differ between samples is not amplified further than this.
+_LEAST_RELATIVE_SPREAD = 1 / 50
+
+Float64s = NDArray[np.float64]
+
+
+def fit(model: Any, inputs: Sequence[NDArray[Any]]) -> None:
+    """Fit scales, classifier biases and batch-norm statistics of ``model`` to ``inputs``, in place.
+
+    Args:
+        model: A built ``keras.Model`` whose weights are drawn: statistics hold a displacement (``moving_mean``) and
+            a factor (``moving_variance``).
+        inputs: One array per model input.
+    """
+    with intercept(model, _Fit()):
+        run(model, inputs)
+
+
+class _Fit:
+    """Fits each layer when it is first called, from the inputs that the layers before it then give."""
+
+    def __init__(self) -> None:
+        from keras import layers
+
+        self._fitted: set[int] = set()
+        self._normalisation = layers.BatchNormalization
+
+    def __call__(self, layer: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(layer) not in self._fitted:
+            self._fitted.add(id(layer))
+            if isinstance(layer, self._normalisation):
+                _fit_normalisation(layer, args[0])
+            elif _kernel(layer) is not None:
+                with _without_activation(layer) as softmax:
+                    _fit_kernel(layer, lambda: call(*args, **kwargs), softmax)
+        return call(*args, **kwargs)
+
+
+def _kernel(layer: Any) -> Any:
+    """Return the kernel that scales the layer's output; ``None`` for a layer that has none, or is recurrent."""
+    kernels = [one for one in layer.weights if one.name.endswith("kernel")]
+    recurrent = any("recurrent" in one.name for one in kernels)
+    return kernels[-1] if kernels and not recurrent and hasattr(layer, "activation") else None
+
+
+@contextmanager
+def _without_activation(layer: Any) -> Iterator[bool]:
+    """Make the layer linear for a while; yield whether its activation is softmax."""
+    from keras import activations
+
+    activation = layer.activation
+    layer.activation = activations.linear
+    try:
+        yield activation is activations.softmax
+    finally:
+        layer.activation = activation
+
+
+def _fit_kernel(layer: Any, output: Any, softmax: bool) -> None:
+    kernel, bias = _kernel(layer), getattr(layer, "bias", None)
+    drawn = None if bias is None else bias.numpy()
+    if bias is not None:
+        bias.assign(np.zeros_like(drawn))
+    signal = np.asarray(output())
+    signal = signal.reshape(-1, signal.shape[-1])
+    size = math.sqrt(np.square(signal).mean(dtype=np.float64))
+    target, centre = 1.0, np.zeros(signal.shape[-1])
+    if softmax and bias is not None and len(signal) > 1:
+        centre = signal.mean(axis=0, dtype=np.float64)
+        size = max(float((signal - centre).std(ddof=1)), size * _LEAST_RELATIVE_SPREAD)
+        target = LOGIT_SPREAD
+    scale = _to_quarter_octave(target / size) if size > 0 else 1.0
+    kernel.assign(kernel.numpy() * np.float32(scale))
+    if bias is not None:
+        bias.assign(drawn - _to_grid(centre * scale, _GRID))
+
+
+def _fit_normalisation(layer: Any, inputs: Any) -> None:
+    channels = np.moveaxis(np.asarray(inputs), layer.axis, -1)
+    channels = channels.reshape(-1, channels.shape[-1])
+    mean: Float64s = channels.mean(axis=0, dtype=np.float64)
+    variance: Float64s = np.square(channels - mean.astype(channels.dtype)).mean(axis=0, dtype=np.float64)
+    unit = _to_power_of_two(math.sqrt(variance.mean()) or 1.0)
+    least = unit * unit * _LEAST_VARIANCE
+    variance = np.maximum(_to_grid(variance, unit * unit * _GRID), least)
+    layer.moving_mean.assign(_to_grid(mean, unit * _GRID) + unit * layer.moving_mean.numpy())
+    layer.moving_variance.assign(variance * layer.moving_variance.numpy())
+
+
+def _to_grid(values: Float64s, step: float) -> Float64s:
+    return np.round(values / step) * step
+
+
+def _to_power_of_two(value: float) -> float:
+    return 2.0 ** round(math.log2(value))
+
+
+def _to_quarter_octave(value: float) -> float:
+    return 2.0 ** (round(4.0 * math.log2(value)) / 4.0)

@@ -1,0 +1,42 @@
+"""Reaches every layer of a Keras model, however the model was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+__all__ = ["Around", "every_layer", "intercept", "run"]
+
+Around: TypeAlias = Callable[..., Any]
+"""Called as ``around(layer, call, *args, **kwargs)`` in place of ``call(*args, **kwargs)``."""
+
+
+def every_layer(model: Any) -> tuple[Any, ...]:
+    """Return the layers below ``model`` at any depth, each once, in the order in which they were made."""
+    layers = model._flatten_layers(include_self=False)  # noqa: SLF001 - Keras has no public way to reach nested layers
+    return tuple({id(layer): layer for layer in layers}.values())
+
+
+@contextmanager
+def intercept(model: Any, around: Around) -> Iterator[None]:
+    """Route the call of every layer below ``model`` through ``around``.
+
+    Replacing ``call`` on the instances serves functional, sequential and subclassed models alike.
+    """
+    layers = every_layer(model)
+    for layer in layers:
+        layer.call = partial(around, layer, layer.call)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.call
+
+
+def run(model: Any, inputs: Sequence[NDArray[Any]]) -> Any:
+    """Return the eager outputs of ``model`` for one array per input, as at inference."""
+    return model(list(inputs) if len(inputs) > 1 else inputs[0], training=False)
