@@ -1,1 +1,12 @@
-"""ONNX Runtime for irbench."""
+"""ONNX Runtime on CPUs and CUDA devices."""
+
+from irbench.spi import Backend
+from irbench_ort.backend import OrtBackend
+
+__all__ = ["backend", "reference"]
+
+backend: Backend = OrtBackend()
+"""What entry point ``ort`` of ``irbench.backends`` names."""
+
+reference: Backend = OrtBackend(optimised=False)
+"""Graph optimisations off, so that its answers show none of their faults."""

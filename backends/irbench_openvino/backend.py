@@ -1,0 +1,105 @@
+"""The backend: what is installed, what is here, and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from irbench.spec import Artifact, Io, Load, Scalar, TensorSpec
+from irbench.spi import Availability, Description, Phases, Refusal, Session, Slot
+from irbench_openvino import precision, runtime
+from irbench_openvino.probing import probe
+from irbench_openvino.properties import PRECISION, compile_properties, read_back
+from irbench_openvino.slots import BoundSlot, CopySlot, FailureWatch
+
+__all__ = ["OpenVinoBackend"]
+
+_DEVICES = {"cpu": "CPU", "gpu": "GPU"}
+
+
+class OpenVinoBackend:
+    """OpenVINO's own runtime."""
+
+    name = "openvino"
+    consumes = ("onnx",)
+
+    def describe(self) -> Description:
+        """Say which version is installed, from metadata."""
+        try:
+            return Description(self.name, "openvino", version("openvino"), tuple(_DEVICES))
+        except PackageNotFoundError:
+            return Description(self.name, "openvino", None, tuple(_DEVICES), "pip install 'irbench[openvino]'")
+
+    def probe(self) -> Availability:
+        """Compile a tiny graph in each precision on each device that is here."""
+        return probe(self, _DEVICES)
+
+    def import_runtime(self, _load: Load, _device: str) -> None:
+        """Import openvino without its telemetry."""
+        runtime.load()
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
+        """Make a session; see :class:`irbench.spi.Backend`."""
+        core = runtime.load().Core()
+        target = _require(core, device)
+        wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
+        with phases("load"):
+            model = core.read_model(artifact.path)
+        with phases("compile"):
+            compiled = core.compile_model(model, target, wanted)
+            granted = str(compiled.get_property(PRECISION).to_string())
+            computed = precision.read_back(compiled, granted)
+        precision.require(computed, granted, load.precision)
+        effective: dict[str, Scalar] = {
+            "precision": computed,
+            "device": device,
+            "version": self.describe().version,
+            "device_name": str(core.get_property(target, "FULL_DEVICE_NAME")),
+            **read_back(compiled, load.options),
+        }
+        return _OpenVinoSession(compiled, artifact, effective)
+
+
+class _OpenVinoSession:
+    """One compiled model; each slot is an infer request."""
+
+    def __init__(self, compiled: Any, artifact: Artifact, effective: Mapping[str, Scalar]) -> None:
+        self._compiled: Any = compiled
+        self._inputs = _indices(compiled.inputs, artifact.inputs)
+        self._outputs = _indices(compiled.outputs, artifact.outputs)
+        self._watch = FailureWatch()
+        self.effective = effective
+
+    def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
+        """Return slots that are ready for ``run`` and for ``start``."""
+        kind = CopySlot if io == "copy" else BoundSlot
+        requests = [self._compiled.create_infer_request() for _ in range(count)]
+        return [kind(request, self._inputs, self._outputs, self._watch) for request in requests]
+
+    def close(self) -> None:
+        """Stop watching and drop the model; its memory goes with the last slot."""
+        self._watch.close()
+        self._compiled = None
+
+
+def _require(core: Any, device: str) -> str:
+    """Return OpenVINO's name of a device.
+
+    Raises:
+        Refusal: No such device is here.
+    """
+    found = tuple(core.available_devices)
+    target = _DEVICES.get(device, "")
+    if target and any(one.split(".")[0] == target for one in found):
+        return target
+    raise Refusal(
+        f"OpenVINO finds no {target or device} device on this machine.",
+        hint=f"It finds: {', '.join(found)}. An Intel GPU also needs its OpenCL driver (libOpenCL.so.1).",
+    )
+
+
+def _indices(ports: Sequence[Any], specs: Sequence[TensorSpec]) -> tuple[int, ...]:
+    """Return, for each spec, the index of the port that carries its name."""
+    by_name = {name: index for index, port in enumerate(ports) for name in port.get_names()}
+    return tuple(by_name.get(spec.name, position) for position, spec in enumerate(specs))

@@ -1,0 +1,78 @@
+"""The precision a compiled model computes in, read from the graph it executes.
+
+The hint can be read back, but it says what was granted, not what was done: quantised layers stay
+integers under any hint, and a layer without a narrow kernel runs in fp32. So the executed graph is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from irbench.spec import Precision
+from irbench.spi import Refusal
+
+__all__ = ["computed_precision", "read_back", "require"]
+
+_NAMES = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "i8": "int8", "u8": "int8", "i4": "int8"}
+_NARROWEST_FIRST = ("int8", "bf16", "fp16", "fp32", "fp64")
+
+_COMPUTING_LAYERS = frozenset(
+    {
+        "Convolution",
+        "Deconvolution",
+        "FullyConnected",
+        "GatherMatmul",
+        "Gemm",
+        "MHA",
+        "MatMul",
+        "RNNCell",
+        "RNNSeq",
+        "ScaledDotProductAttention",
+    }
+)
+
+
+def computed_precision(layers: Iterable[tuple[str, str]], hint: str) -> str:
+    """Return the narrowest precision of the layers that do the arithmetic.
+
+    Args:
+        layers: Type and run-time element type of each executed layer, ``("Convolution", "bf16")`` for example.
+        hint: The element type the compiled model was granted; what counts where no layer does such arithmetic.
+    """
+    found = {_NAMES.get(element, element) for layer, element in layers if layer in _COMPUTING_LAYERS}
+    return next((one for one in _NARROWEST_FIRST if one in found), _NAMES.get(hint, hint))
+
+
+def read_back(compiled: Any, hint: str) -> str:
+    """Return the precision in which a compiled model computes."""
+    nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ordered_ops()]
+    layers = [(_text(info["layerType"]), _text(info["runtimePrecision"])) for info in nodes]
+    return computed_precision(layers, hint)
+
+
+def require(computed: str, granted: str, asked: Precision) -> None:
+    """Refuse a precision other than the one asked for.
+
+    Args:
+        computed: What the graph computes in.
+        granted: The element type of the hint as it was read back.
+        asked: What the user asked for.
+
+    Raises:
+        Refusal: The hint was changed, or layers compute in something else.
+    """
+    if asked == "native":
+        return
+    granted = _NAMES.get(granted, granted)
+    actual = granted if granted != asked else computed
+    if actual != asked:
+        raise Refusal(
+            f"OpenVINO computes in {actual} where {asked} was asked for.",
+            hint=f"Use --precision {actual if actual in ('fp32', 'bf16', 'fp16') else 'native'}, "
+            "or another device; irbench backends --probe lists what each has.",
+        )
+
+
+def _text(value: Any) -> str:
+    return str(value.astype(str)) if hasattr(value, "astype") else str(value)

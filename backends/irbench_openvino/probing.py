@@ -1,0 +1,52 @@
+"""What this machine offers: found by compiling a tiny graph in each precision on each device."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+
+from irbench.ir.tiny import matmul
+from irbench.spec import Artifact, Load, Precision
+from irbench.spi import Availability, Backend, Refusal
+from irbench_openvino import runtime
+
+__all__ = ["probe"]
+
+_PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
+
+
+def probe(backend: Backend, devices: Mapping[str, str]) -> Availability:
+    """Return the devices that are here, with the precisions in which a tiny graph really computes.
+
+    Args:
+        backend: Compiles the graph.
+        devices: OpenVINO's name of each device.
+    """
+    core = runtime.load().Core()
+    here = {one.split(".")[0] for one in core.available_devices}
+    found = tuple(device for device, target in devices.items() if target in here)
+    precisions: dict[str, tuple[str, ...]] = {}
+    native: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="irbench-openvino-") as folder:
+        artifact = matmul(Path(folder), "fp32")
+        for device in found:
+            precisions[device] = tuple(one for one in _PINNED if _computed_in(backend, artifact, device, one))
+            native[device] = _computed_in(backend, artifact, device, "native") or "unknown"
+    return Availability(
+        found,
+        precisions,
+        native,
+        {device: str(core.get_property(devices[device], "FULL_DEVICE_NAME")) for device in found},
+    )
+
+
+def _computed_in(backend: Backend, artifact: Artifact, device: str, asked: Precision) -> str | None:
+    try:
+        session = backend.compile(artifact, Load(precision=asked), device, lambda _phase: nullcontext())
+    except Refusal:
+        return None
+    computed = str(session.effective["precision"])
+    session.close()
+    return computed

@@ -1,0 +1,95 @@
+"""Properties: what a load becomes, and what the compiled model says in return."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from irbench.spec import Load, Precision, Scalar
+from irbench.spi import Refusal
+
+__all__ = ["PRECISION", "compile_properties", "read_back"]
+
+PRECISION = "INFERENCE_PRECISION_HINT"
+
+_HINTS: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
+
+_RESERVED = {
+    PRECISION: "--precision",
+    "INFERENCE_NUM_THREADS": "--threads",
+    "NUM_STREAMS": "--streams",
+    "PERFORMANCE_HINT_NUM_REQUESTS": "--streams",
+    "DEVICE_ID": "a device after the colon",
+}
+
+_WORTH_KNOWING = {
+    "ENABLE_CPU_PINNING": "cpu_pinning",
+    "PERFORMANCE_HINT": "performance_hint",
+    "EXECUTION_MODE_HINT": "execution_mode",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "dynamic_quantization_group_size",
+    "KV_CACHE_PRECISION": "kv_cache_precision",
+}
+
+
+def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, Any]:
+    """Return what ``compile_model`` is given.
+
+    A pinned precision also turns off dynamic quantisation and narrow caches, which the precision hint
+    leaves on. Threads stay pinned to processors as is the vendor's default: OpenVINO does so within the
+    process's affinity, so ``--cpus`` holds, and idle cells are frozen, so none is in the way.
+
+    Args:
+        load: How the cell is driven.
+        supported: Properties of the device with their mutability (``RO``, ``RW``, ``WO``).
+
+    Raises:
+        Refusal: The user's options name a property that cannot be set.
+    """
+    wanted: dict[str, Any] = {"NUM_STREAMS": load.streams}
+    if load.threads is not None:
+        wanted["INFERENCE_NUM_THREADS"] = load.threads
+    if load.precision != "native":
+        hint = _HINTS[load.precision]
+        wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
+    settable = sorted(key for key, mutability in supported.items() if mutability != "RO")
+    for key in load.options:
+        _require_settable(key, settable)
+        if key in wanted:
+            raise Refusal(
+                f"{key} contradicts --precision {load.precision}, which pins it.", hint="Use --precision native."
+            )
+    return {key: value for key, value in wanted.items() if key in settable} | dict(load.options)
+
+
+def read_back(compiled: Any, options: Mapping[str, str]) -> dict[str, Scalar]:
+    """Return threads, streams and whatever else is worth knowing, as the compiled model tells it.
+
+    Values it does not know are left out; ``threads`` is ``None`` where it has none, as on a GPU.
+    """
+    known = set(compiled.get_property("SUPPORTED_PROPERTIES"))
+    names = _WORTH_KNOWING | {key: key for key in options}
+    return {
+        "threads": int(compiled.get_property("INFERENCE_NUM_THREADS")) if "INFERENCE_NUM_THREADS" in known else None,
+        "streams": int(compiled.get_property("NUM_STREAMS")),
+        **{name: _scalar(compiled.get_property(key)) for key, name in names.items() if key in known},
+    }
+
+
+def _require_settable(key: str, settable: list[str]) -> None:
+    if key in _RESERVED:
+        raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {_RESERVED[key]}.")
+    if key not in settable:
+        close = difflib.get_close_matches(key, settable, n=1)
+        suggestion = f"Did you mean '{close[0]}'? " if close else ""
+        known = ", ".join(one for one in settable if one not in _RESERVED)
+        raise Refusal(f"OpenVINO has no property '{key}' that can be set here.", hint=f"{suggestion}Known: {known}.")
+
+
+def _scalar(value: Any) -> Scalar:
+    if isinstance(value, str | int | float | bool):
+        return value
+    name = getattr(value, "name", None)
+    if isinstance(name, str):
+        return name
+    return str(value.get_type_name()) if hasattr(value, "get_type_name") else str(value)

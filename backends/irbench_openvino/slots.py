@@ -1,0 +1,130 @@
+"""Slots: one infer request each, run by the caller or queued by OpenVINO.
+
+The requests are driven one by one because ``AsyncInferQueue`` loses the user data of requests that are
+started singly.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irbench.spi import Feed, Outputs
+
+__all__ = ["BoundSlot", "CopySlot", "FailureWatch"]
+
+_WATCH_INTERVAL_S = 0.25
+
+Done = Callable[[BaseException | None], None]
+
+
+class FailureWatch:
+    """Notices inferences that failed.
+
+    OpenVINO calls back only after a success; an error waits inside the request until someone asks for it. One
+    thread asks a few times a second, so that no time is spent on it in the path of requests that succeed. It
+    runs from the first queued request on; a session that is only run by its caller has none.
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[CopySlot] = []
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(self, slot: CopySlot) -> None:
+        """Watch one more slot."""
+        self._slots.append(slot)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="irbench-openvino-failures", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_WATCH_INTERVAL_S):
+            for slot in tuple(self._slots):
+                slot.report_failure()
+
+
+class CopySlot:
+    """Host arrays are read in place by the runtime, and outputs are copied out.
+
+    Args:
+        request: An infer request of its own.
+        inputs: For each input of the artifact, its index among the model's inputs.
+        outputs: For each output of the artifact, its index among the model's outputs.
+        watch: Reports queued inferences that fail.
+    """
+
+    def __init__(self, request: Any, inputs: Sequence[int], outputs: Sequence[int], watch: FailureWatch) -> None:
+        self._request = request
+        self._inputs = tuple(inputs)
+        self._outputs = tuple(outputs)
+        self._watch = watch
+        self._feed: Feed = ()
+        self._done: Done | None = None
+        self._queued_before = False
+        self._in_flight = False
+
+    def stage(self, feed: Feed) -> None:
+        """Point the request at the arrays, which it reads until the next staging."""
+        import openvino
+
+        for index, array in zip(self._inputs, feed, strict=True):
+            self._request.set_input_tensor(index, openvino.Tensor(array, shared_memory=True))
+        self._feed = feed
+
+    def run(self) -> None:
+        """Run on the calling thread."""
+        self._request.infer()
+
+    def fetch(self) -> Outputs:
+        """Return copies: the request writes into the same memory again."""
+        return [np.array(self._request.get_output_tensor(index).data) for index in self._outputs]
+
+    def start(self, done: Done) -> None:
+        """Queue the staged inference; ``done`` is called from one of OpenVINO's threads."""
+        if not self._queued_before:
+            self._queued_before = True
+            self._request.set_callback(self._finish, None)
+            self._watch.add(self)
+        self._done = done
+        self._request.start_async()
+        self._in_flight = True
+
+    def report_failure(self) -> None:
+        """Hand an error of the queued inference to ``done``; see :class:`FailureWatch`.
+
+        An error stays in the request until the next start, so one is looked for only once that start is done.
+        """
+        if self._done is None or not self._in_flight:
+            return
+        try:
+            self._request.wait_for(0)
+        except RuntimeError as error:
+            self._complete(error)
+
+    def _finish(self, _userdata: object) -> None:
+        self._complete(None)
+
+    def _complete(self, error: BaseException | None) -> None:
+        done, self._done = self._done, None
+        self._in_flight = False
+        if done is not None:
+            done(error)
+
+
+class BoundSlot(CopySlot):
+    """Inputs are copied once into the request's own tensors; a run moves nothing between the host and them."""
+
+    def stage(self, feed: Feed) -> None:
+        """Copy the arrays into the request's tensors."""
+        for index, array in zip(self._inputs, feed, strict=True):
+            self._request.get_input_tensor(index).data[...] = array

@@ -1,0 +1,150 @@
+"""The backend: what is installed, what is here, and sessions."""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from irbench.ir.precision import read_precision
+from irbench.spec import Artifact, Load, Scalar
+from irbench.spi import Availability, Description, Phases, Refusal, Session
+from irbench_ort import devices, precision
+from irbench_ort.options import Options, parse_options
+from irbench_ort.probing import probe
+from irbench_ort.session import OrtSession
+
+__all__ = ["OrtBackend"]
+
+_DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")  # both provide the module onnxruntime
+
+
+class OrtBackend:
+    """ONNX Runtime.
+
+    Args:
+        optimised: Whether graphs are optimised unless an option says otherwise.
+    """
+
+    name = "ort"
+    consumes = ("onnx",)
+
+    def __init__(self, *, optimised: bool = True) -> None:
+        self._default_level = "all" if optimised else "disabled"
+
+    def describe(self) -> Description:
+        """Say which distribution is installed, from metadata."""
+        for distribution in _DISTRIBUTIONS:
+            try:
+                return Description(self.name, distribution, version(distribution), devices.DEVICES)
+            except PackageNotFoundError:
+                continue
+        return Description(self.name, "onnxruntime", None, devices.DEVICES, "pip install 'irbench[ort]'")
+
+    def probe(self) -> Availability:
+        """Compile a tiny graph in each precision on each device."""
+        return probe(self)
+
+    def import_runtime(self, load: Load, device: str) -> None:
+        """Import onnxruntime, and refuse options and devices it does not know."""
+        import onnxruntime
+
+        parse_options(load.options, device, load.precision)
+        devices.require(onnxruntime, device)
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
+        """Make a session; see :class:`irbench.spi.Backend`."""
+        options = parse_options(load.options, device, load.precision)
+        with phases("load"):
+            graph = read_precision(artifact.path)
+            precision.require(graph, load.precision)
+        with phases("compile"), tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
+            written = Path(folder) / "optimised.onnx" if precision.must_be_read_back(graph) else None
+            settings = self._settings(load, options, device, written)
+            before = _thread_count()
+            session = _create(artifact, settings, devices.providers(device, load.precision, options.provider), device)
+            pool_threads = _thread_count() - before
+            computed = precision.read_back(graph, written)
+        assigned = devices.read_back(session, device)
+        effective: dict[str, Scalar] = {
+            "precision": self._precision(computed, load, session, device),
+            "threads": pool_threads + load.streams if device == "cpu" else load.threads,
+            "streams": load.streams,
+            "device": device,
+            "version": self.describe().version,
+            "graph_optimization_level": options.level or self._default_level,
+            **assigned,
+            **{name: bool(getattr(settings, name)) for name, _ in options.attributes},
+            **{key: settings.get_session_config_entry(key) for key, _ in options.config_entries},
+        }
+        return OrtSession(session, artifact, device, effective)
+
+    def _settings(self, load: Load, options: Options, device: str, written: Path | None) -> Any:
+        """Return the SessionOptions of a load.
+
+        The callers of ``run`` compute too, so of ``threads`` in all, each stream's caller is one and the rest
+        form the pool that they share; ``intra_op_num_threads`` counts the pool and one caller.
+        """
+        import onnxruntime
+
+        settings = onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = 0 if load.threads is None else max(1, load.threads - load.streams + 1)
+        settings.inter_op_num_threads = 1
+        settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        settings.graph_optimization_level = _level(options.level or self._default_level)
+        for name, value in options.attributes:
+            setattr(settings, name, value)
+        for key, text in options.config_entries:
+            settings.add_session_config_entry(key, text)
+        if device != "cpu":
+            devices.record_assignment(settings)
+        if written is not None:
+            precision.write_optimised_graph(settings, written)
+        return settings
+
+    @staticmethod
+    def _precision(computed: str, load: Load, session: Any, device: str) -> str:
+        if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
+            computed = "tf32"
+        if load.precision not in ("native", computed):
+            raise Refusal(
+                f"ONNX Runtime computes this {load.precision} graph in {computed} on {device}: "
+                f"it has no {load.precision} kernels there.",
+                hint=f"Use --precision {'native' if computed == 'tf32' else computed} with the graph it was made from.",
+            )
+        return computed
+
+
+def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str) -> Any:
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+    try:
+        return onnxruntime.InferenceSession(str(artifact.path), settings, providers=providers)
+    except errors.NotImplemented as error:
+        raise Refusal(
+            f"ONNX Runtime has no kernel for a part of this graph on {device}: {_first_line(error)}",
+            hint="Export the model with another opset or precision.",
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _level(name: str) -> Any:
+    import onnxruntime
+
+    levels = onnxruntime.GraphOptimizationLevel
+    return {
+        "disabled": levels.ORT_DISABLE_ALL,
+        "basic": levels.ORT_ENABLE_BASIC,
+        "extended": levels.ORT_ENABLE_EXTENDED,
+        "all": levels.ORT_ENABLE_ALL,
+    }[name]
+
+
+def _thread_count() -> int:
+    """Return this process's threads: what a new session adds is its pool, whatever was asked for."""
+    return sum(1 for _ in Path("/proc/self/task").iterdir())

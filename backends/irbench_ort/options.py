@@ -1,0 +1,136 @@
+"""The options a user may set (``--set ort.KEY=VALUE``), and what each becomes.
+
+ONNX Runtime accepts any configuration key without a word and ignores those it does not know, so the
+keys are listed here and everything else is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from irbench.spec import Precision
+from irbench.spi import Refusal
+
+__all__ = ["KNOWN", "Options", "parse_options"]
+
+_LEVELS = ("disabled", "basic", "extended", "all")
+_ATTRIBUTES = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute")
+_SWITCHES = (
+    "disable_aot_function_inlining",
+    "disable_double_qdq_remover",
+    "disable_prepacking",
+    "disable_quant_qdq",
+    "enable_quant_qdq_cleanup",
+    "force_spinning_stop",
+    "intra_op.allow_spinning",
+    "qdqisint8allowed",
+    "set_denormal_as_zero",
+    "use_device_allocator_for_initializers",
+    "use_env_allocators",
+    "x64quantprecision",
+)
+_NUMBERS = ("dynamic_block_base", "intra_op.spin_backoff_max", "intra_op.spin_duration_us")
+_TEXTS = ("intra_op_thread_affinities",)
+_OPTIMISERS = ("optimization.disable_specified_optimizers", "optimization.enable_gelu_approximation")
+_PROVIDER = (
+    "arena_extend_strategy",
+    "cudnn_conv1d_pad_to_nc1d",
+    "cudnn_conv_algo_search",
+    "cudnn_conv_use_max_workspace",
+    "do_copy_in_default_stream",
+    "gpu_mem_limit",
+    "prefer_nhwc",
+    "use_tf32",
+)
+_LEVEL = "graph_optimization_level"
+_CUDA = "cuda."
+
+KNOWN = tuple(
+    sorted((_LEVEL, *_ATTRIBUTES, *_SWITCHES, *_NUMBERS, *_TEXTS, *_OPTIMISERS, *(_CUDA + one for one in _PROVIDER)))
+)
+"""Every key that may be set."""
+
+_RESERVED = {
+    "intra_op_num_threads": "--threads",
+    "inter_op_num_threads": "--threads",
+    "execution_mode": "--streams",
+}
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user's options mean to ONNX Runtime.
+
+    Attributes:
+        level: Graph optimisation level by name; ``None`` for the backend's own.
+        attributes: Attributes of SessionOptions.
+        config_entries: Session configuration entries, with their full keys.
+        provider: Options of the CUDA execution provider.
+    """
+
+    level: str | None = None
+    attributes: tuple[tuple[str, bool], ...] = ()
+    config_entries: tuple[tuple[str, str], ...] = ()
+    provider: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def parse_options(given: Mapping[str, str], device: str, precision: Precision) -> Options:
+    """Return what ``given`` means.
+
+    Raises:
+        Refusal: A key is unknown, belongs to another device or to another argument, or has an impossible value.
+    """
+    for key in given:
+        _require_known(key, device)
+    if precision != "native" and "cuda.use_tf32" in given:
+        raise Refusal(
+            f"cuda.use_tf32 contradicts --precision {precision}, which pins it.", hint="Use --precision native."
+        )
+    level = given.get(_LEVEL)
+    if level is not None and level not in _LEVELS:
+        raise _bad_value(_LEVEL, level, " or ".join(_LEVELS))
+    return Options(
+        level,
+        tuple((key, _switch(key, given[key])) for key in _ATTRIBUTES if key in given),
+        tuple(_entry(key, text) for key, text in given.items() if _is_entry(key)),
+        {key.removeprefix(_CUDA): text for key, text in given.items() if key.startswith(_CUDA)},
+    )
+
+
+def _require_known(key: str, device: str) -> None:
+    if key in _RESERVED:
+        raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {_RESERVED[key]}.")
+    if key.startswith(_CUDA) and device != "cuda":
+        raise Refusal(f"{key} is an option of ort:cuda, not of the CPU.", hint=f"Leave ort.{key} out.")
+    if key not in KNOWN:
+        close = difflib.get_close_matches(key, KNOWN, n=1)
+        suggestion = f"Did you mean '{close[0]}'? " if close else ""
+        raise Refusal(f"ONNX Runtime has no option '{key}'.", hint=f"{suggestion}Known: {', '.join(KNOWN)}.")
+
+
+def _is_entry(key: str) -> bool:
+    return key in _SWITCHES or key in _NUMBERS or key in _TEXTS or key in _OPTIMISERS
+
+
+def _entry(key: str, text: str) -> tuple[str, str]:
+    full = key if key in _OPTIMISERS else f"session.{key}"
+    if key in _SWITCHES or key == "optimization.enable_gelu_approximation":
+        return full, str(int(_switch(key, text)))
+    if key in _NUMBERS and not text.isdigit():
+        raise _bad_value(key, text, "a whole number")
+    return full, text
+
+
+def _switch(key: str, text: str) -> bool:
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise _bad_value(key, text, "0 or 1")
+
+
+def _bad_value(key: str, text: str, wanted: str) -> Refusal:
+    return Refusal(f"Option {key} cannot be '{text}'.", hint=f"Use {wanted}.")

@@ -1,0 +1,56 @@
+"""The precision a session computes in.
+
+ONNX Runtime computes in what the graph holds, and where it has no kernel for that, in fp32 between
+inserted casts, without a word. A graph that is all fp32 leaves no such choice; of any other the
+optimised graph is written out and read, because only it shows what the weights became.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from irbench.ir.precision import GraphPrecision, read_precision
+from irbench.spec import Precision
+from irbench.spi import Refusal
+
+__all__ = ["must_be_read_back", "read_back", "require", "write_optimised_graph"]
+
+_CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16")
+
+
+def require(graph: GraphPrecision, asked: Precision) -> None:
+    """Refuse a precision other than the graph's own.
+
+    Raises:
+        Refusal: The graph holds another one.
+    """
+    held = graph.narrowest
+    if asked in ("native", held):
+        return
+    if held == "fp32":
+        raise Refusal(
+            f"ONNX Runtime computes in {asked} only on a graph that was converted to {asked}; this one is fp32.",
+            hint="Use --precision fp32, or name an ONNX file that was converted.",
+        )
+    raise Refusal(
+        f"This graph is {held}: ONNX Runtime would not compute it in {asked}.",
+        hint="Use --precision native, or the graph it was converted from.",
+    )
+
+
+def must_be_read_back(graph: GraphPrecision) -> bool:
+    """Whether the runtime may choose to compute this graph in something else."""
+    return graph.narrowest in _CHOSEN_BY_RUNTIME
+
+
+def write_optimised_graph(settings: Any, path: Path) -> None:
+    """Have the session write the graph it will run to ``path``, its weights beside it."""
+    settings.optimized_model_filepath = str(path)
+    for key, value in (("file_name", f"{path.name}.weights"), ("min_size_in_bytes", "1024")):
+        settings.add_session_config_entry(f"session.optimized_model_external_initializers_{key}", value)
+
+
+def read_back(graph: GraphPrecision, written: Path | None) -> str:
+    """Return what the session computes in, from the graph it wrote where it wrote one."""
+    return graph.narrowest if written is None else read_precision(written).dominant

@@ -1,0 +1,47 @@
+"""What this machine offers: found by compiling a tiny graph in each precision on each device."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+
+from irbench.ir.tiny import matmul
+from irbench.spec import Load, Precision
+from irbench.spi import Availability, Backend, Refusal
+from irbench_ort.devices import DEVICES
+
+__all__ = ["probe"]
+
+_PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
+
+
+def probe(backend: Backend) -> Availability:
+    """Return the devices and precisions in which a tiny graph compiles."""
+    import onnxruntime
+
+    precisions: dict[str, tuple[str, ...]] = {}
+    native: dict[str, str] = {}
+    for device in DEVICES:
+        found = tuple(one for one in _PINNED if _computed_in(backend, device, one, one) is not None)
+        default = _computed_in(backend, device, "fp32", "native")
+        if default is not None:
+            precisions[device] = found
+            native[device] = default
+    providers = ", ".join(onnxruntime.get_available_providers())
+    return Availability(tuple(precisions), precisions, native, {"providers": providers})
+
+
+def _computed_in(backend: Backend, device: str, graph: str, asked: Precision) -> str | None:
+    """Return the precision in which a tiny graph of precision ``graph`` is computed; ``None`` where it is refused."""
+    load = Load(precision=asked)
+    with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
+        artifact = matmul(Path(folder), graph)
+        try:
+            backend.import_runtime(load, device)
+            session = backend.compile(artifact, load, device, lambda _phase: nullcontext())
+        except Refusal:
+            return None
+        computed = str(session.effective["precision"])
+        session.close()
+        return computed

@@ -1,0 +1,92 @@
+"""Sessions and their slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irbench.spec import Artifact, Io, Scalar, TensorSpec
+from irbench.spi import Array, Feed, Outputs, Slot
+
+__all__ = ["OrtSession"]
+
+
+class OrtSession:
+    """One InferenceSession; any number of threads may run it."""
+
+    def __init__(self, session: Any, artifact: Artifact, device: str, effective: Mapping[str, Scalar]) -> None:
+        self._session: Any = session
+        self._artifact = artifact
+        self._device = device
+        self.effective = effective
+
+    def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
+        """Return slots that pass host arrays (``copy``) or keep tensors bound on the device (``bound``)."""
+        if io == "copy":
+            return [_CopySlot(self._session, self._artifact) for _ in range(count)]
+        return [_BoundSlot(self._session, self._artifact, self._device) for _ in range(count)]
+
+    def close(self) -> None:
+        """Drop the session; its memory goes with the last slot."""
+        self._session = None
+
+
+class _CopySlot:
+    """Host arrays in, host arrays out, the way callers in Python use the runtime."""
+
+    def __init__(self, session: Any, artifact: Artifact) -> None:
+        self._session = session
+        self._inputs = tuple(spec.name for spec in artifact.inputs)
+        self._output_names = [spec.name for spec in artifact.outputs]
+        self._feed: dict[str, Array] = {}
+        self._outputs: Outputs = ()
+
+    def stage(self, feed: Feed) -> None:
+        self._feed = dict(zip(self._inputs, feed, strict=True))
+
+    def run(self) -> None:
+        self._outputs = self._session.run(self._output_names, self._feed)
+
+    def fetch(self) -> Outputs:
+        """Return the outputs, which the runtime allocated anew for this run."""
+        return self._outputs
+
+
+class _BoundSlot:
+    """Inputs and outputs stay where the runtime computes; only ``stage`` and ``fetch`` move them."""
+
+    def __init__(self, session: Any, artifact: Artifact, device: str) -> None:
+        self._session = session
+        self._binding = session.io_binding()
+        self._inputs: list[Any] = []
+        for spec in artifact.inputs:
+            value = _allocate(spec, device)
+            self._binding.bind_ortvalue_input(spec.name, value)
+            self._inputs.append(value)
+        for spec in artifact.outputs:
+            if spec.free_dimensions:  # known only after each run, so the runtime allocates it
+                self._binding.bind_output(spec.name, device, 0)
+            else:
+                self._binding.bind_ortvalue_output(spec.name, _allocate(spec, device))
+
+    def stage(self, feed: Feed) -> None:
+        for value, array in zip(self._inputs, feed, strict=True):
+            value.update_inplace(array)
+
+    def run(self) -> None:
+        self._session.run_with_iobinding(self._binding)
+        self._binding.synchronize_outputs()
+
+    def fetch(self) -> Outputs:
+        """Return copies: the next run writes into the bound memory again."""
+        return [np.array(value.numpy(), copy=True) for value in self._binding.get_outputs()]
+
+
+def _allocate(spec: TensorSpec, device: str) -> Any:
+    """Return an uninitialised tensor of a bound spec on the device."""
+    import onnxruntime
+
+    shape = [size for size in spec.shape if isinstance(size, int)]
+    return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, np.dtype(spec.dtype), device, 0)
