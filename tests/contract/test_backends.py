@@ -1,0 +1,197 @@
+"""The contract every backend keeps, whoever wrote it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irbench import registry
+from irbench.spec import Load
+from irbench.worker import Worker, call_in_worker
+
+DEADLINE_S = 120
+LOAD = Load(batch=3, threads=2, streams=2)
+RUNTIME_MODULES = {"tensorflow", "keras", "onnxruntime", "openvino", "onnx"}
+ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
+
+Ask = Callable[..., Any]
+
+pytestmark = pytest.mark.skipif(not registry.names(registry.BACKENDS), reason="irbench is not installed")
+
+
+@pytest.fixture(scope="module", params=registry.names(registry.BACKENDS))
+def backend(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if registry.backend(name).describe().version is None:
+        pytest.skip(f"{name} is not installed here")
+    return name
+
+
+@pytest.fixture(scope="module")
+def ask(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Calls a function of ``contract_checks`` in this backend's own worker; every load there has the same threads."""
+    with Worker(tmp_path_factory.mktemp(backend) / "log", environment=ENVIRONMENT) as worker:
+        yield lambda check, *args: worker.ask(f"contract_checks:{check}", *args, deadline_s=DEADLINE_S)
+
+
+@pytest.fixture(scope="module")
+def artifact(backend: str, ask: Ask, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    kind = registry.backend(backend).consumes[0]
+    writer = {"onnx": "write_onnx", "tf-graph": "write_tf_graph"}[kind]
+    folder = tmp_path_factory.mktemp("artifact")
+    if kind == "onnx":
+        return ask(writer, folder)
+    # whatever makes a framework's graph changes the framework's process
+    return call_in_worker(f"contract_checks:{writer}", folder, deadline_s=DEADLINE_S, environment=ENVIRONMENT)
+
+
+@pytest.fixture(scope="module")
+def expected(backend: str, artifact: Any) -> list[list[Any]]:
+    """Outputs for seeds 0 and 1, from a reference that reads the same kind, or else from another backend."""
+    judge = next(_judges(backend, artifact.kind), None)
+    if judge is None:
+        pytest.skip(f"nothing else here reads {artifact.kind}")
+    arguments = (*judge, artifact, Load(batch=3), "copy", (0, 1))
+    return call_in_worker("contract_checks:answers", *arguments, deadline_s=DEADLINE_S, environment=ENVIRONMENT)
+
+
+def _judges(backend: str, kind: str) -> Iterator[tuple[str, str]]:
+    for group, find in ((registry.REFERENCES, registry.reference), (registry.BACKENDS, registry.backend)):
+        for name in registry.names(group):
+            one = find(name)
+            if name != backend and kind in one.consumes and one.describe().version is not None:
+                yield group, name
+
+
+def assert_close(actual: list[Any], wanted: list[Any]) -> None:
+    assert len(actual) == len(wanted)
+    for one, other in zip(actual, wanted, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_it_is_described_without_importing_its_runtime(backend: str):
+    code = (
+        "import sys; from irbench import registry;"
+        f"d = registry.backend({backend!r}).describe();"
+        "assert d.distribution and d.devices[0] == 'cpu' and (d.version or d.install), d;"
+        "print(','.join({name.split('.')[0] for name in sys.modules}))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not RUNTIME_MODULES & set(printed.strip().split(","))
+
+
+@pytest.mark.parametrize("io", ["copy", "bound"])
+def test_it_answers_what_the_reference_answers(
+    backend: str, ask: Ask, artifact: Any, expected: list[list[Any]], io: str
+):
+    (answer,) = ask("answers", registry.BACKENDS, backend, artifact, LOAD, io, (0,))
+    assert_close(answer, expected[0])
+
+
+@pytest.mark.parametrize("io", ["copy", "bound"])
+def test_fresh_inputs_change_the_answer_and_earlier_outputs_stay_valid(
+    backend: str, ask: Ask, artifact: Any, expected: list[list[Any]], io: str
+):
+    first, second, again = ask("answers", registry.BACKENDS, backend, artifact, LOAD, io, (0, 1, 0))
+    assert_close(first, expected[0])
+    assert_close(second, expected[1])
+    assert_close(again, expected[0])
+
+
+@pytest.mark.parametrize("io", ["copy", "bound"])
+def test_slots_answer_for_themselves_when_they_are_called_at_once(
+    backend: str, ask: Ask, artifact: Any, expected: list[list[Any]], io: str
+):
+    collected = ask("concurrent_answers", backend, artifact, LOAD, io, 20)
+    assert [len(answers) for answers in collected] == [20, 20]
+    for slot, answers in enumerate(collected):
+        for answer in answers:
+            assert_close(answer, expected[slot])
+
+
+def test_a_queued_request_is_done_exactly_once(backend: str, ask: Ask, artifact: Any, expected: list[list[Any]]):
+    counts, outputs = ask("queued_answers", backend, artifact, LOAD, 20)
+    if not counts:
+        pytest.skip(f"{backend} queues nothing")
+    assert counts == [[1] * 20, [1] * 20]
+    for slot, answer in enumerate(outputs):
+        assert_close(answer, expected[slot])
+
+
+def test_it_tells_what_it_really_uses(backend: str, ask: Ask, artifact: Any):
+    effective = ask("effective", backend, artifact, LOAD)
+    assert effective["precision"] == "fp32"
+    assert effective["device"] == "cpu"
+    assert effective["threads"] in (2, None)
+    assert effective["streams"] == 2
+    assert effective["version"] == registry.backend(backend).describe().version
+    assert all(value is None or isinstance(value, str | int | float | bool) for value in effective.values())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+def test_it_computes_in_the_precision_asked_for_or_refuses_with_a_way_out(
+    backend: str, ask: Ask, artifact: Any, precision: str
+):
+    outcome = ask("effective", backend, artifact, Load(batch=3, threads=2, streams=2, precision=precision))
+    if isinstance(outcome, dict):
+        assert outcome["precision"] == precision
+    else:
+        message, hint = outcome
+        assert precision in message
+        assert hint
+
+
+def test_its_own_default_precision_is_shown_as_what_it_turns_out_to_be(backend: str, ask: Ask, artifact: Any):
+    effective = ask("effective", backend, artifact, Load(batch=3, threads=2, streams=2, precision="native"))
+    assert effective["precision"] in {"fp32", "bf16", "fp16", "tf32"}
+
+
+def test_it_refuses_a_device_that_is_not_here(backend: str, ask: Ask, artifact: Any):
+    message, hint = ask("effective", backend, artifact, LOAD, "abacus")
+    assert message
+    assert hint
+
+
+def test_it_refuses_an_option_it_does_not_know(backend: str, ask: Ask, artifact: Any):
+    load = Load(batch=3, threads=2, streams=2, options={"no_such_option": "1"})
+    message, hint = ask("effective", backend, artifact, load)
+    assert "no_such_option" in message
+    assert hint
+
+
+def test_it_loads_and_then_compiles_and_can_be_closed_twice(backend: str, ask: Ask, artifact: Any):
+    assert ask("phases", backend, artifact, LOAD) == ["open load", "close load", "open compile", "close compile"]
+
+
+@pytest.mark.parametrize(("threads", "streams"), [(1, 1), (2, 2)])
+def test_it_uses_no_more_processors_than_threads_were_asked_for(
+    backend: str, artifact: Any, tmp_path: Path, threads: int, streams: int
+):
+    with Worker(tmp_path / "log", environment=ENVIRONMENT) as worker:
+        wide = worker.ask("contract_checks:widened", artifact, tmp_path, 256, deadline_s=DEADLINE_S)
+        load = Load(batch=256, threads=threads, streams=streams)
+        ratio = worker.ask("contract_checks:cpu_per_wall", backend, wide, load, deadline_s=DEADLINE_S)
+    assert 0.0 < ratio <= 1.05 * threads
+
+
+@pytest.mark.parametrize("io", ["copy", "bound"])
+@pytest.mark.parametrize("name", registry.names(registry.REFERENCES))
+def test_references_agree_with_each_other(name: str, io: str, tmp_path: Path):
+    arguments = {"deadline_s": DEADLINE_S, "environment": ENVIRONMENT}
+    artifact = call_in_worker("contract_checks:write_onnx", tmp_path, **arguments)
+    answers = [
+        call_in_worker(
+            "contract_checks:answers", registry.REFERENCES, one, artifact, Load(batch=3), io, (0, 1), **arguments
+        )
+        for one in (name, "onnx")
+    ]
+    for answer, wanted in zip(*answers, strict=True):
+        assert_close(answer, wanted)
