@@ -129,6 +129,7 @@ class Bundle:
         reference: File with the expected outputs; ``None`` where a reference backend computes them.
         source: What it was made from, as the user named it.
         versions: Versions of the tools that made it, by distribution name.
+        details: Further facts from its making, such as the layout of images or the number of nodes.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Bundle:
     reference: Path | None = None
     source: str = ""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    details: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
 
     def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
         """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""
