@@ -4,7 +4,7 @@ After Mishkin and Matas, *All you need is a good init*, ICLR 2016:
 
 * a kernel is scaled until its layer's output, before the activation, has a root mean square of 1;
 * batch-norm statistics are those of the samples, displaced by what was drawn;
-* a softmax layer is centred over the samples, so that different samples get different classes.
+* a softmax layer is shifted and scaled until samples get classes of their own, none of them certain.
 
 What is fitted is rounded to a coarse grid, which the rounding errors of a processor's own order of additions hardly
 ever cross: weights are equal wherever they are made, but for a rare neighbouring value.
@@ -13,7 +13,7 @@ ever cross: weights are equal wherever they are made, but for a rare neighbourin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,17 +25,17 @@ from irbench_tf.layers import intercept, run
 __all__ = ["LOGIT_SPREAD", "fit"]
 
 LOGIT_SPREAD = 3.0
-"""Standard deviation of logits over samples: the best of 1000 classes then gets between a tenth and nine tenths."""
+"""Standard deviation of a classifier's logits: the best of 1000 classes then gets between a tenth and nine tenths."""
 
 # Rounding errors are about 1e-6 of a layer's spread: one statistic in 30,000 would cross a grid of 1/32.
 _GRID = 1 / 32
 # The least variance of a batch-norm channel, relative to its layer's: the rounding errors of a channel that is
 # almost constant over the samples must not be blown up.
 _LEAST_VARIANCE = 1 / 16
-# For the same reason a classifier whose logits hardly differ between samples is not amplified further than this.
-_LEAST_RELATIVE_SPREAD = 1 / 50
+# At least this many classes, and a hundredth of all, are equally favoured by what samples share.
+_LEAST_CONTENDERS = 3
 
-Float64s = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 
 def fit(model: Any, inputs: Sequence[NDArray[Any]]) -> None:
@@ -66,7 +66,7 @@ class _Fit:
                 _fit_normalisation(layer, args[0])
             elif _kernel(layer) is not None:
                 with _without_activation(layer) as softmax:
-                    _fit_kernel(layer, lambda: call(*args, **kwargs), softmax)
+                    _fit_kernel(layer, args[0], lambda: call(*args, **kwargs), softmax)
         return call(*args, **kwargs)
 
 
@@ -90,30 +90,65 @@ def _without_activation(layer: Any) -> Iterator[bool]:
         layer.activation = activation
 
 
-def _fit_kernel(layer: Any, output: Any, softmax: bool) -> None:
+def _fit_kernel(layer: Any, inputs: Any, output: Callable[[], Any], softmax: bool) -> None:
     kernel, bias = _kernel(layer), getattr(layer, "bias", None)
     drawn = None if bias is None else bias.numpy()
     if bias is not None:
         bias.assign(np.zeros_like(drawn))
-    signal = np.asarray(output())
-    signal = signal.reshape(-1, signal.shape[-1])
-    size = math.sqrt(np.square(signal).mean(dtype=np.float64))
-    target, centre = 1.0, np.zeros(signal.shape[-1])
+    signal = _rows(output())
     if softmax and bias is not None and len(signal) > 1:
-        centre = signal.mean(axis=0, dtype=np.float64)
-        size = max(float((signal - centre).std(ddof=1)), size * _LEAST_RELATIVE_SPREAD)
-        target = LOGIT_SPREAD
-    scale = _to_quarter_octave(target / size) if size > 0 else 1.0
+        scale, shift = _spread_classes(_rows(inputs), signal)
+        drawn = np.zeros_like(drawn)
+    else:
+        size = _size(signal)
+        scale, shift = _to_quarter_octave(1.0 / size) if size > 0 else 1.0, np.float64(0.0)
     kernel.assign(kernel.numpy() * np.float32(scale))
     if bias is not None:
-        bias.assign(drawn - _to_grid(centre * scale, _GRID))
+        bias.assign(drawn + shift)
+
+
+def _spread_classes(features: Floats, logits: Floats) -> tuple[float, Floats]:
+    """Return the scale of the kernel and the shift of each class's bias that give samples classes of their own.
+
+    Logits have a part that all samples share and one of each sample's own. Where a network has pooled over an image
+    of noise little is left of the second; amplified to the full spread it would carry the rounding errors of low
+    precisions along. So it gets the share of the spread that it has of the features, and the shared part gets the
+    rest. The classes that the shared part favours most are levelled, so that samples still choose among them.
+    """
+    shared = logits.mean(axis=0, dtype=np.float64)
+    own_size = _own_size(logits)
+    if own_size == 0:
+        return 1.0, np.zeros_like(shared)
+    own_target = LOGIT_SPREAD * min(_own_size(features) / _size(features), 1.0)
+    scale = _to_quarter_octave(own_target / own_size)
+    common = (shared - shared.mean()) * scale
+    favour = math.sqrt(LOGIT_SPREAD**2 - own_target**2) / (common.std() or 1.0)
+    wanted = common * favour
+    contenders = max(_LEAST_CONTENDERS, len(common) // 100)
+    wanted = np.minimum(wanted, np.sort(wanted)[-contenders:][0])
+    return scale, _to_grid(wanted - common, _GRID)
+
+
+def _rows(values: Any) -> Floats:
+    """Return the values with their last axis kept and all others merged."""
+    array = np.asarray(values)
+    return array.reshape(-1, array.shape[-1])
+
+
+def _size(rows: Floats) -> float:
+    """Return the root mean square."""
+    return math.sqrt(np.square(rows).mean(dtype=np.float64))
+
+
+def _own_size(rows: Floats) -> float:
+    """Return the standard deviation over rows, pooled over columns."""
+    return math.sqrt(rows.var(axis=0, dtype=np.float64, ddof=1).mean())
 
 
 def _fit_normalisation(layer: Any, inputs: Any) -> None:
-    channels = np.moveaxis(np.asarray(inputs), layer.axis, -1)
-    channels = channels.reshape(-1, channels.shape[-1])
-    mean: Float64s = channels.mean(axis=0, dtype=np.float64)
-    variance: Float64s = np.square(channels - mean.astype(channels.dtype)).mean(axis=0, dtype=np.float64)
+    channels = _rows(np.moveaxis(np.asarray(inputs), layer.axis, -1))
+    mean: Floats = channels.mean(axis=0, dtype=np.float64)
+    variance: Floats = np.square(channels - mean.astype(channels.dtype)).mean(axis=0, dtype=np.float64)
     unit = _to_power_of_two(math.sqrt(variance.mean()) or 1.0)
     least = unit * unit * _LEAST_VARIANCE
     variance = np.maximum(_to_grid(variance, unit * unit * _GRID), least)
@@ -121,7 +156,7 @@ def _fit_normalisation(layer: Any, inputs: Any) -> None:
     layer.moving_variance.assign(variance * layer.moving_variance.numpy())
 
 
-def _to_grid(values: Float64s, step: float) -> Float64s:
+def _to_grid(values: Floats, step: float) -> Floats:
     return np.round(values / step) * step
 
 

@@ -39,4 +39,8 @@ def intercept(model: Any, around: Around) -> Iterator[None]:
 
 def run(model: Any, inputs: Sequence[NDArray[Any]]) -> Any:
     """Return the eager outputs of ``model`` for one array per input, as at inference."""
-    return model(list(inputs) if len(inputs) > 1 else inputs[0], training=False)
+    from keras import tree
+
+    # Keras warns unless inputs come nested as the model's own are.
+    nested = tree.pack_sequence_as(model.input, list(inputs)) if hasattr(model, "inputs") else list(inputs)
+    return model(nested, training=False)
