@@ -15,7 +15,18 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from irbench.errors import IrbenchError
-from irbench.ir.wire import Entry, Field, Graph, Model, Tensor, encode_length_delimited, fields, mapped, text
+from irbench.ir.wire import (
+    Entry,
+    Field,
+    Graph,
+    Model,
+    Tensor,
+    encode_length_delimited,
+    fields,
+    mapped,
+    not_a_model,
+    text,
+)
 from irbench.spec import Artifact, Shape, TensorSpec
 
 __all__ = ["bind"]
@@ -115,8 +126,12 @@ def _write_graph(file: BinaryIO, data: memoryview, graph: Field, bound: Artifact
 def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> bytes:
     """Return an input or output field with the shape known for its name; unchanged where none is."""
     import onnx
+    from google.protobuf.message import DecodeError
 
-    value = onnx.ValueInfoProto.FromString(bytes(data[field.start : field.end]))
+    try:
+        value = onnx.ValueInfoProto.FromString(bytes(data[field.start : field.end]))
+    except DecodeError as error:
+        raise not_a_model() from error
     stated = value.type.tensor_type.shape.dim
     if len(stated) == len(shapes.get(value.name, ())):  # a rank the signature does not state is none of ours to invent
         for dimension, size in zip(stated, shapes.get(value.name, ()), strict=True):
@@ -149,10 +164,7 @@ def _locations(data: memoryview, tensor: Field) -> Iterator[str]:
 
 
 def _bring_along(source: Path, target: Path, location: str) -> None:
-    """Make external weights available beside the copy, without copying them where the file system allows.
-
-    A hard link rather than a symbolic one: runtimes refuse weights that resolve to another folder.
-    """
+    """Copy external weights beside the rewritten file; onnx refuses weights behind links of either kind."""
     parts = PurePosixPath(location)
     origin = (source / parts).resolve()
     if parts.is_absolute() or ".." in parts.parts or not origin.is_relative_to(source.resolve()):
@@ -164,9 +176,6 @@ def _bring_along(source: Path, target: Path, location: str) -> None:
         raise IrbenchError(f"The model's weights '{location}' are missing.", hint=f"Put the file into {source}.")
     destination = target / parts
     destination.parent.mkdir(parents=True, exist_ok=True)
-    if destination.exists():
-        return
-    try:
-        os.link(origin, destination)
-    except OSError:
-        shutil.copyfile(origin, destination)
+    unfinished = destination.with_name(f"{destination.name}.{os.getpid()}")
+    shutil.copyfile(origin, unfinished)
+    unfinished.replace(destination)

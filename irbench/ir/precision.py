@@ -8,7 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.ir.wire import Attribute, Field, Graph, Model, Node, Tensor, Value, fields, integers, mapped, text
+from irbench.ir.wire import (
+    Attribute,
+    Field,
+    Graph,
+    Model,
+    Node,
+    Tensor,
+    Value,
+    fields,
+    integers,
+    mapped,
+    not_a_model,
+    text,
+)
 
 __all__ = ["GraphPrecision", "read_precision"]
 
@@ -69,11 +82,10 @@ def read_precision(path: Path) -> GraphPrecision:
     """
     with mapped(path) as data:
         scan = _Scan(data)
-        for field in fields(data):
-            if field.number == Model.GRAPH:
-                scan.graph(field)
-            elif field.number == Model.FUNCTIONS:
-                scan.function(field)
+        try:
+            scan.model()
+        except RecursionError as error:
+            raise not_a_model() from error
         return GraphPrecision(dict(scan.weights), frozenset(scan.others), scan.quantised)
 
 
@@ -85,6 +97,13 @@ class _Scan:
         self.weights: Counter[str] = Counter()
         self.others: set[str] = set()
         self.quantised = False
+
+    def model(self) -> None:
+        for field in fields(self._data):
+            if field.number == Model.GRAPH:
+                self.graph(field)
+            elif field.number == Model.FUNCTIONS:
+                self.function(field)
 
     def graph(self, graph: Field) -> None:
         for field in self._inside(graph):

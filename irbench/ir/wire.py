@@ -30,6 +30,7 @@ __all__ = [
     "fields",
     "integers",
     "mapped",
+    "not_a_model",
     "text",
 ]
 
@@ -154,9 +155,9 @@ def fields(data: memoryview, start: int = 0, end: int | None = None) -> Iterator
         elif wire_type in (_FIXED64, _FIXED32):
             position += 8 if wire_type == _FIXED64 else 4
         else:
-            raise _not_a_model()
+            raise not_a_model()
         if position > end or number == 0:
-            raise _not_a_model()
+            raise not_a_model()
         yield Field(number, tag, payload, position, value)
 
 
@@ -199,8 +200,9 @@ def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise _not_a_model()
+    raise not_a_model()
 
 
-def _not_a_model() -> IrbenchError:
+def not_a_model() -> IrbenchError:
+    """Return the error for bytes that cannot be an ONNX model."""
     return IrbenchError("The file is not an ONNX model.", hint="Check it with: python -m onnx.checker FILE")

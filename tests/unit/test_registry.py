@@ -1,0 +1,130 @@
+"""Parts are found by entry point, and a broken plugin ends nothing."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from irbench import registry
+from irbench.errors import ExitCode, IrbenchError
+
+Plant = Callable[[str, str, str], None]
+
+PLUGIN = """
+from irbench.spi import Description
+
+class Abacus:
+    name = "abacus"
+    consumes = ("onnx",)
+    def describe(self):
+        return Description("abacus", "abacus-runtime", None, ("cpu", "wood"), "pip install abacus-runtime")
+
+abacus = Abacus()
+"""
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    """Forget what was found, before and after, because each test plants plugins of its own."""
+    for remembered in (registry._points, registry._load):
+        remembered.cache_clear()
+    yield
+    for remembered in (registry._points, registry._load):
+        remembered.cache_clear()
+
+
+@pytest.fixture
+def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plant:
+    """Put a distribution with one backend entry point on the path."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def install(distribution: str, point: str, source: str) -> None:
+        module = point.partition("=")[2].partition(":")[0].strip()
+        (tmp_path / f"{module}.py").write_text(source)
+        information = tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info"
+        information.mkdir()
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        (information / "entry_points.txt").write_text(f"[irbench.backends]\n{point}\n")
+        importlib.invalidate_caches()
+
+    return install
+
+
+def test_our_own_backends_are_registered():
+    assert set(registry.names(registry.BACKENDS)) >= {"ort", "openvino", "tf", "tf-xla"}
+    assert set(registry.names(registry.REFERENCES)) >= {"ort", "onnx"}
+
+
+def test_a_plugin_is_found_by_its_entry_point(plant: Plant):
+    plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
+    assert "abacus" in registry.names(registry.BACKENDS)
+    assert registry.backend("abacus").name == "abacus"
+    assert registry.parse_backend("abacus:wood") == ("abacus", "wood")
+
+
+def test_a_broken_plugin_is_a_warning_that_names_its_distribution_and_the_others_are_loaded(plant: Plant):
+    plant("irbench-shaky", "shaky = planted_shaky:backend", "raise RuntimeError('no libquux')")
+    plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
+    with pytest.warns(registry.PluginWarning) as caught:
+        loaded = registry.load_all(registry.BACKENDS)
+    text = next(str(one.message) for one in caught if "irbench-shaky" in str(one.message))
+    assert "no libquux" in text
+    assert "abacus" in loaded
+    assert "shaky" not in loaded
+
+
+def test_a_broken_plugin_asked_for_by_name_is_an_error_that_names_its_distribution(plant: Plant):
+    plant("irbench-shaky", "shaky = planted_shaky:backend", "import a_module_that_is_not_there")
+    with pytest.raises(IrbenchError, match=r"irbench-shaky.*a_module_that_is_not_there") as caught:
+        registry.backend("shaky")
+    assert caught.value.exit_code is ExitCode.NOT_INSTALLED
+    assert "irbench-shaky" in caught.value.hint
+
+
+def test_two_plugins_of_one_name_are_a_warning_that_names_both(plant: Plant):
+    plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
+    plant("irbench-rival", "abacus = planted_rival:abacus", PLUGIN)
+    with pytest.warns(registry.PluginWarning, match="(?s)irbench-abacus.*irbench-rival|irbench-rival.*irbench-abacus"):
+        registry.names(registry.BACKENDS)
+
+
+def test_a_wrong_name_is_answered_with_the_nearest_one_and_the_list():
+    with pytest.raises(IrbenchError, match="no backend 'openvin'") as caught:
+        registry.backend("openvin")
+    assert caught.value.exit_code is ExitCode.USAGE
+    assert "Did you mean 'openvino'?" in caught.value.hint
+    assert "ort" in caught.value.hint
+
+
+def test_a_backend_without_a_device_means_the_cpu():
+    assert registry.parse_backend("openvino") == ("openvino", "cpu")
+    assert registry.parse_backend("openvino:gpu") == ("openvino", "gpu")
+
+
+@pytest.mark.parametrize("text", ["ort:cdua", "ort:", "ort:tpu"])
+def test_an_unknown_device_is_refused_with_those_there_are(text: str):
+    with pytest.raises(IrbenchError, match="has no device") as caught:
+        registry.parse_backend(text)
+    assert "ort:cuda" in caught.value.hint
+    assert caught.value.exit_code is ExitCode.USAGE
+
+
+def test_a_runtime_that_is_missing_is_told_with_the_command_that_installs_it(plant: Plant):
+    plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
+    with pytest.raises(IrbenchError, match="abacus-runtime") as caught:
+        registry.require_installed("abacus")
+    assert caught.value.exit_code is ExitCode.NOT_INSTALLED
+    assert caught.value.hint == "Install it with: pip install abacus-runtime"
+
+
+def test_listing_names_loads_nothing():
+    code = (
+        "import sys; from irbench import registry; registry.names(registry.BACKENDS);"
+        "print([one for one in sys.modules if one.startswith(('irbench_', 'onnx', 'openvino', 'tensorflow'))])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
