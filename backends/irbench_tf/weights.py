@@ -23,9 +23,9 @@ from irbench_tf.layers import every_layer
 __all__ = ["randomise"]
 
 _RANGES: Mapping[str, tuple[float, float]] = {
-    "bias": (0.5, 1.5),
+    "bias": (-0.5, 0.5),
     "gamma": (0.75, 1.25),
-    "beta": (0.5, 1.5),
+    "beta": (-0.5, 0.5),
     "moving_mean": (-0.3, 0.3),
     "moving_variance": (0.75, 1.25),
     "mean": (-0.3, 0.3),
