@@ -1,7 +1,7 @@
 """OpenVINO on CPUs and GPUs."""
 
 from irbench.spi import Backend
-from irbench_openvino.backend import OpenVinoBackend
+from irbench_openvino.adapter import OpenVinoBackend
 
 __all__ = ["backend"]
 

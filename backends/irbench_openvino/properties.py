@@ -68,11 +68,11 @@ def read_back(compiled: Any, options: Mapping[str, str]) -> dict[str, Scalar]:
     Values it does not know are left out; ``threads`` is ``None`` where it has none, as on a GPU.
     """
     known = set(compiled.get_property("SUPPORTED_PROPERTIES"))
-    names = _WORTH_KNOWING | {key: key for key in options}
+    wanted = [*_WORTH_KNOWING.items(), *((key, key) for key in options)]
     return {
         "threads": int(compiled.get_property("INFERENCE_NUM_THREADS")) if "INFERENCE_NUM_THREADS" in known else None,
         "streams": int(compiled.get_property("NUM_STREAMS")),
-        **{name: _scalar(compiled.get_property(key)) for key, name in names.items() if key in known},
+        **{name: _scalar(compiled.get_property(key)) for key, name in wanted if key in known},
     }
 
 

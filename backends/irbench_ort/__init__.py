@@ -1,7 +1,7 @@
 """ONNX Runtime on CPUs and CUDA devices."""
 
 from irbench.spi import Backend
-from irbench_ort.backend import OrtBackend
+from irbench_ort.adapter import OrtBackend
 
 __all__ = ["backend", "reference"]
 

@@ -1,0 +1,221 @@
+"""What is ONNX Runtime's own: options, threads, precision by graph, and the silent ways back to the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import backend_checks
+import models
+import pytest
+
+from irbench.ir.bind import bind
+from irbench.ir.precision import GraphPrecision
+from irbench.spec import Load
+from irbench.spi import Refusal
+from irbench.worker import call_in_worker
+from irbench_ort import backend, reference
+from irbench_ort.devices import providers, read_back, refuse_fallback, require, uses_tf32
+from irbench_ort.options import KNOWN, parse_options
+from irbench_ort.precision import require as require_precision
+
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+
+
+def in_worker(check: str, *arguments: Any) -> Any:
+    return call_in_worker(f"backend_checks:{check}", *arguments, deadline_s=60)
+
+
+def test_either_distribution_is_described(monkeypatch: pytest.MonkeyPatch):
+    from importlib.metadata import PackageNotFoundError
+
+    def only_gpu(name: str) -> str:
+        if name == "onnxruntime-gpu":
+            return "1.31.0"
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("irbench_ort.adapter.version", only_gpu)
+    assert (backend.describe().distribution, backend.describe().version) == ("onnxruntime-gpu", "1.31.0")
+
+
+def test_a_missing_runtime_is_described_by_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch):
+    from importlib.metadata import PackageNotFoundError
+
+    def nothing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("irbench_ort.adapter.version", nothing)
+    assert backend.describe().version is None
+    assert backend.describe().install == "pip install 'irbench[ort]'"
+
+
+@pytest.mark.parametrize(
+    ("threads", "streams", "pool_and_one_caller"), [(1, 1, 1), (4, 1, 4), (4, 3, 2), (4, 4, 1), (2, 8, 1), (None, 4, 0)]
+)
+def test_callers_count_as_threads(threads: int | None, streams: int, pool_and_one_caller: int):
+    assert in_worker("ort_intra_op_threads", Load(threads=threads, streams=streams)) == pool_and_one_caller
+
+
+@pytest.mark.parametrize(("threads", "streams", "total"), [(1, 1, 1), (3, 1, 3), (3, 2, 3), (1, 4, 4)])
+def test_the_threads_read_back_are_those_the_session_started_and_its_callers(
+    tmp_path: Path, threads: int, streams: int, total: int
+):
+    artifact = bind(models.mlp(tmp_path), {"batch": 2}, tmp_path)
+    assert in_worker("effective", "irbench_ort", artifact, Load(threads=threads, streams=streams))["threads"] == total
+
+
+def test_options_reach_the_session_and_are_read_back(tmp_path: Path):
+    artifact = bind(models.mlp(tmp_path), {"batch": 2}, tmp_path)
+    options = {
+        "graph_optimization_level": "basic",
+        "intra_op.allow_spinning": "off",
+        "enable_mem_pattern": "0",
+        "optimization.enable_gelu_approximation": "yes",
+    }
+    effective = in_worker("effective", "irbench_ort", artifact, Load(options=options))
+    assert effective["graph_optimization_level"] == "basic"
+    assert effective["session.intra_op.allow_spinning"] == "0"
+    assert effective["enable_mem_pattern"] is False
+    assert effective["optimization.enable_gelu_approximation"] == "1"
+
+
+def test_the_reference_optimises_nothing(tmp_path: Path):
+    artifact = bind(models.mlp(tmp_path), {"batch": 2}, tmp_path)
+    assert (
+        in_worker("effective", "irbench_ort", artifact, Load(), "reference")["graph_optimization_level"] == "disabled"
+    )
+    assert reference.name == backend.name
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("intra_op.allow_spining", "1", "no option 'intra_op.allow_spining'"),
+        ("intra_op.allow_spinning", "maybe", "cannot be 'maybe'"),
+        ("graph_optimization_level", "9", "cannot be '9'"),
+        ("dynamic_block_base", "-4", "cannot be '-4'"),
+        ("intra_op_num_threads", "4", "set by irbench itself"),
+        ("cuda.prefer_nhwc", "1", "an option of ort:cuda"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused_with_a_way_out(key: str, value: str, message: str):
+    with pytest.raises(Refusal, match=message) as caught:
+        parse_options({key: value}, "cpu", "fp32")
+    assert caught.value.hint
+
+
+def test_a_misspelt_option_is_answered_with_the_nearest_one_and_the_list():
+    with pytest.raises(Refusal) as caught:
+        parse_options({"intra_op.allow_spining": "1"}, "cpu", "fp32")
+    assert "Did you mean 'intra_op.allow_spinning'?" in caught.value.hint
+    assert all(key in caught.value.hint for key in KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "message"),
+    [
+        ("fp32", "bf16", "only on a graph that was converted to bf16"),
+        ("fp16", "fp32", "This graph is fp16"),
+        ("fp16", "bf16", "This graph is fp16"),
+    ],
+)
+def test_a_precision_the_graph_does_not_hold_is_refused(held: str, asked: Any, message: str):
+    with pytest.raises(Refusal, match=message) as caught:
+        require_precision(GraphPrecision({held: 10}, frozenset(), quantised=False), asked)
+    assert "--precision" in caught.value.hint
+
+
+def test_a_converted_graph_is_never_called_fp32_by_its_label_but_by_what_it_is_computed_in(tmp_path: Path):
+    artifact = bind(models.mlp(tmp_path, "float16"), {"batch": 2}, tmp_path)
+    asked = in_worker("effective", "irbench_ort", artifact, Load(precision="fp16"))
+    native = in_worker("effective", "irbench_ort", artifact, Load(precision="native"))
+    assert "This graph is fp16" in in_worker("effective", "irbench_ort", artifact, Load(precision="fp32"))
+    if isinstance(asked, str):  # no kernels for fp16 here
+        assert "computes this fp16 graph in fp32" in asked
+        assert native["precision"] == "fp32"
+    else:
+        assert asked["precision"] == native["precision"] == "fp16"
+
+
+def test_a_quantised_graph_is_int8_and_refused_under_a_pinned_precision(tmp_path: Path):
+    artifact = backend_checks.quantised_model(tmp_path)
+    assert in_worker("effective", "irbench_ort", artifact, Load(precision="native"))["precision"] == "int8"
+    assert "int8" in in_worker("effective", "irbench_ort", artifact, Load())
+
+
+def test_cuda_is_refused_by_a_build_without_it():
+    class WithoutCuda:
+        @staticmethod
+        def get_available_providers() -> list[str]:
+            return [CPU]
+
+    with pytest.raises(Refusal, match="without CUDA") as caught:
+        require(WithoutCuda, "cuda")
+    assert "ort-gpu" in caught.value.hint
+
+
+def test_tf32_is_pinned_off_on_cuda_unless_the_vendors_default_is_asked_for():
+    (name, options), fallback = providers("cuda", "fp32", {"prefer_nhwc": "1"})
+    assert (name, fallback) == (CUDA, CPU)
+    assert options == {"prefer_nhwc": "1", "use_tf32": "0"}
+    assert providers("cuda", "native", {}) == [(CUDA, {}), CPU]
+    assert providers("cpu", "fp32", {}) == [CPU]
+
+
+def test_tf32_cannot_be_switched_on_behind_a_pinned_precision():
+    with pytest.raises(Refusal, match="contradicts --precision fp32"):
+        parse_options({"cuda.use_tf32": "1"}, "cuda", "fp32")
+    assert parse_options({"cuda.use_tf32": "1"}, "cuda", "native").provider == {"use_tf32": "1"}
+
+
+class FakeNode:
+    def __init__(self, op_type: str) -> None:
+        self.op_type = op_type
+
+
+class FakeSubgraph:
+    def __init__(self, ep_name: str, *op_types: str) -> None:
+        self.ep_name = ep_name
+        self._nodes = [FakeNode(one) for one in op_types]
+
+    def get_nodes(self) -> list[FakeNode]:
+        return self._nodes
+
+
+class FakeSession:
+    """A session that reports providers, options and node assignment as ONNX Runtime does."""
+
+    def __init__(self, active: list[str], *parts: FakeSubgraph, tf32: str = "0") -> None:
+        self._active, self._parts, self._tf32 = active, parts, tf32
+
+    def get_providers(self) -> list[str]:
+        return self._active
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {CUDA: {"use_tf32": self._tf32}}
+
+    def get_provider_graph_assignment_info(self) -> tuple[FakeSubgraph, ...]:
+        return self._parts
+
+
+def test_a_whole_session_that_fell_back_to_the_cpu_is_refused():
+    with pytest.raises(Refusal, match="fell back to the CPU") as caught:
+        read_back(FakeSession([CPU]), "cuda")
+    assert caught.value.hint
+
+
+def test_single_nodes_that_fell_back_to_the_cpu_are_refused_by_name():
+    session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Conv"), FakeSubgraph(CPU, "NonMaxSuppression", "Shape"))
+    with pytest.raises(Refusal, match="1 NonMaxSuppression"):
+        read_back(session, "cuda")
+
+
+def test_shape_arithmetic_may_stay_on_the_cpu_and_is_counted():
+    session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Conv", "MatMul"), FakeSubgraph(CPU, "Shape", "Gather"))
+    assert read_back(session, "cuda") == {"provider": CUDA, "nodes_on_cpu": 2}
+    refuse_fallback((CUDA, CPU), ["Shape"])
+
+
+def test_tf32_is_read_back_from_the_session():
+    assert uses_tf32(FakeSession([CUDA], tf32="1"))
+    assert not uses_tf32(FakeSession([CUDA], tf32="0"))
