@@ -1,0 +1,174 @@
+"""TensorFlow and Keras models to bundles: one worker builds, checks, freezes, converts and writes."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
+from irbench.spi import Exporter, ExportRequest
+from irbench_tf import sources
+
+if TYPE_CHECKING:
+    from irbench_tf.sources import Loaded
+    from irbench_tf.tracing import Traced
+
+__all__ = ["TensorFlowExporter", "exporter"]
+
+_ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
+_TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx", "numpy")
+_MOST_CHANNELS = 4
+_FOLDING_ROUNDS = 8
+"""More than any chain of foldable operations behind a weight is long; folding stops by itself before."""
+
+Say = Callable[[str], None]
+
+
+class TensorFlowExporter:
+    """Exports zoo models, ``.keras`` files, SavedModel folders and functions that return Keras models."""
+
+    name = "tensorflow"
+
+    def accepts(self, source: str) -> bool:
+        """Whether ``source`` looks like one of those; imports no TensorFlow."""
+        return sources.accepts(source)
+
+    def export(self, request: ExportRequest, say: Say, /) -> Bundle:
+        """Write ``model.onnx``, ``graph.pb`` and ``reference.npz``; see :class:`irbench.spi.Exporter`."""
+        _require_installed()
+        from irbench_tf import tracing
+        from irbench_tf.frozen import freeze
+
+        say(f"building {request.source}")
+        loaded = sources.load(request.source)
+        notes = _prepare_weights(loaded, request, say)
+        traced = tracing.trace(loaded, request.batch)
+        say(f"running {loaded.name} in TensorFlow for its reference outputs")
+        shapes = tracing.output_shapes(traced, loaded)
+        outputs = tuple(
+            TensorSpec(name, tensor.dtype.name, shape)
+            for name, tensor, shape in zip(traced.output_names, traced.function.outputs, shapes, strict=True)
+        )
+        _write_reference(traced, loaded, request)
+        say("freezing the TensorFlow graph")
+        graph = freeze(traced.function, traced.inputs, outputs).write(request.directory)
+        say("converting to ONNX")
+        onnx, facts = _write_onnx(traced, outputs, request)
+        return Bundle(
+            name=loaded.name,
+            inputs=loaded.inputs,
+            artifacts=(onnx, graph),
+            defaults=loaded.defaults if traced.batch is None else {**loaded.defaults, BATCH: traced.batch},
+            classifier=loaded.classifier,
+            seed=request.seed,
+            reference=Path(_REFERENCE_FILE),
+            source=request.source,
+            versions={name: metadata.version(name) for name in _TOOLS},
+            details={**facts, **notes},
+        )
+
+
+exporter: Exporter = TensorFlowExporter()
+
+
+def _require_installed() -> None:
+    missing = [name for name in ("tensorflow", "tf2onnx") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise IrbenchError(
+            f"{' and '.join(missing)} must be installed to export models.",
+            hint="pip install 'irbench[tensorflow]'",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )
+
+
+def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping[str, Scalar]:
+    """Draw or load weights where that was asked for, and look at the activations they give."""
+    from irbench import feeds
+    from irbench_tf.activations import check_activations, inspect_activations
+    from irbench_tf.weights import randomise
+
+    wanted = request.weights or ("random" if loaded.zoo else None)
+    model = loaded.keras_model
+    if model is None:
+        if wanted is not None:
+            raise IrbenchError("A SavedModel brings its own weights.", hint="Leave --weights out.")
+        return {"weights": "own"}
+    batch = loaded.fixed_batch or 4
+    samples = feeds.generate(loaded.inputs, {**loaded.defaults, BATCH: batch}, request.seed)
+    if wanted == "random":
+        say(f"drawing the weights of {loaded.name} with seed {request.seed}")
+        randomise(model, request.seed, samples)
+        check_activations(model, samples, classifier=loaded.classifier)
+        return {"weights": "random"}
+    if wanted is not None:
+        _load_weights(model, loaded.name, wanted)
+    report = inspect_activations(model, samples, classifier=loaded.classifier)
+    for problem in report.problems:
+        say(f"warning: {problem}")
+    return {"weights": wanted or "own", "activation_problems": "; ".join(report.problems) or None}
+
+
+def _load_weights(model: Any, name: str, path: str) -> None:
+    if not Path(path).is_file():
+        raise IrbenchError(
+            f"There is no file of weights {path}.", hint="model.save_weights('name.weights.h5') writes one."
+        )
+    try:
+        model.load_weights(path)
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [""])[0]
+        raise IrbenchError(
+            f"The weights in {path} do not fit {name}: {reason}",
+            hint="Give a .weights.h5 or .keras file that was saved from the same architecture.",
+        ) from error
+
+
+def _write_reference(traced: Traced, loaded: Loaded, request: ExportRequest) -> None:
+    import numpy as np
+
+    from irbench_tf.tracing import reference_outputs
+
+    outputs = reference_outputs(traced, loaded, request.seed)
+    np.savez(request.directory / _REFERENCE_FILE, *outputs)
+
+
+def _write_onnx(
+    traced: Traced, outputs: tuple[TensorSpec, ...], request: ExportRequest
+) -> tuple[Artifact, Mapping[str, Scalar]]:
+    from irbench.ir.loose import opset_of, write
+    from irbench.ir.passes.upgrade_opset import upgrade_opset
+    from irbench_tf.convert import MAX_OPSET, convert, name_dimensions, nchw_spec
+
+    images = [spec.name for spec in traced.inputs if request.layout == "nchw" and _is_image(spec)]
+    inputs = tuple(nchw_spec(spec) if spec.name in images else spec for spec in traced.inputs)
+    loose = convert(traced, min(request.opset, MAX_OPSET), images)
+    converted = len(loose.model.graph.node)
+    name_dimensions(loose.model, inputs, outputs)
+    upgrade_opset(loose, request.opset)
+    _fold(loose)
+    digest = write(loose, request.directory / _ONNX_FILE)
+    artifact = Artifact("onnx", Path(_ONNX_FILE), inputs, outputs, sha256=digest, opset=opset_of(loose.model))
+    layout: Literal["keep", "nchw"] = "nchw" if images else "keep"
+    return artifact, {"layout": layout, "nodes_converted": converted, "nodes": len(loose.model.graph.node)}
+
+
+def _fold(loose: Any) -> None:
+    from irbench.ir.passes.drop_unused import drop_unused
+    from irbench.ir.passes.fold_affine import fold_affine
+    from irbench.ir.passes.fold_constants import fold_constants
+
+    for _ in range(_FOLDING_ROUNDS):
+        folded = fold_constants(loose)
+        if not fold_affine(loose) and not folded:
+            break
+    drop_unused(loose)
+
+
+def _is_image(spec: TensorSpec) -> bool:
+    """Whether a tensor looks like NHWC images: four axes, floating point, one to four channels in the last."""
+    channels = spec.shape[-1] if len(spec.shape) == 4 else None
+    return isinstance(channels, int) and 1 <= channels <= _MOST_CHANNELS and spec.dtype.startswith("float")

@@ -1,0 +1,83 @@
+"""What irbench adds to tf2onnx: operations it does not map, and an optimiser pass that it cannot finish."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+__all__ = ["custom_handlers", "optimizers"]
+
+
+def custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
+    """Return handlers of TensorFlow operations by name, in the form tf2onnx takes them."""
+    return {"Erfc": (_erfc, [])}
+
+
+def optimizers() -> Any:
+    """Return tf2onnx's optimiser passes, with a transpose pass that survives the addition of a scalar.
+
+    The original takes the largest axis of what is added to a convolution for the length of a bias.
+    A scalar has no axis, and the whole pass is lost: every transpose of a hard-swish network stays.
+    """
+    import tf2onnx.optimizer
+    from tf2onnx.optimizer.transpose_optimizer import TransposeOptimizer
+
+    class ScalarSafeTransposeOptimizer(TransposeOptimizer):  # type: ignore[misc]  # tf2onnx ships no types
+        def _add_handler(self, trans: Any, node: Any) -> Any:
+            if any(one.is_const() and one.is_scalar() for one in node.inputs):
+                return self._handle_node_having_branches(trans, node)
+            return super()._add_handler(trans, node)
+
+    passes = OrderedDict(tf2onnx.optimizer._get_optimizers())  # noqa: SLF001 - tf2onnx offers no other list
+    passes["optimize_transpose"] = ScalarSafeTransposeOptimizer
+    return passes
+
+
+def _erfc(graph: Any, node: Any, name: str, _arguments: list[Any]) -> None:
+    """Write erfc(x) as 1 - Erf(x), or erfc(-x / sqrt 2) as Erf(x / sqrt 2) + 1.
+
+    The second is TensorFlow's exact GELU; in this form runtimes know it as one operation.
+    """
+    dtype, shape = graph.get_dtype(node.output[0]), graph.get_shape(node.output[0])
+    one_value = np.array(1, dtype=_numpy_dtype(dtype))
+    one = graph.make_const(f"{name}_one", one_value).output[0]
+    argument, negated = _strip_gelu_scale(graph, node, name)
+    consumers_output = node.output[0]
+    graph.remove_node(node.name)
+    erf = graph.make_node("Erf", [argument], name=f"{name}_erf", shapes=[shape], dtypes=[dtype])
+    operation, operands = ("Add", [erf.output[0], one]) if negated else ("Sub", [one, erf.output[0]])
+    graph.make_node(operation, operands, name=name, outputs=[consumers_output], shapes=[shape], dtypes=[dtype])
+
+
+def _strip_gelu_scale(graph: Any, node: Any, name: str) -> tuple[str, bool]:
+    """Return x / sqrt 2 and True where the argument is -x * sqrt(1/2), else the argument and False."""
+    product = node.inputs[0]
+    if product is None or product.type != "Mul":
+        return node.input[0], False
+    for position in (0, 1):
+        if not product.inputs[position].is_const():
+            continue
+        scale, other = _scalar(product.inputs[position]), product.inputs[1 - position]
+        operand = product.input[1 - position]
+        if other is not None and other.type == "Neg":
+            scale, operand = -scale, other.input[0]
+        if math.isclose(scale, -math.sqrt(0.5), rel_tol=1e-6):
+            dtype, shape = graph.get_dtype(node.input[0]), graph.get_shape(node.input[0])
+            root = graph.make_const(f"{name}_sqrt2", np.array(math.sqrt(2), dtype=_numpy_dtype(dtype))).output[0]
+            divided = graph.make_node("Div", [operand, root], name=f"{name}_div", shapes=[shape], dtypes=[dtype])
+            return divided.output[0], True
+    return node.input[0], False
+
+
+def _scalar(constant: Any) -> float:
+    value = constant.get_tensor_value(as_list=False)
+    return float(value.reshape(())) if value.size == 1 else math.nan
+
+
+def _numpy_dtype(onnx_dtype: int) -> Any:
+    import onnx
+
+    return onnx.helper.tensor_dtype_to_np_dtype(onnx_dtype)

@@ -1,0 +1,177 @@
+"""Inputs and outputs of Keras models and SavedModel functions, as irbench's specs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irbench.errors import IrbenchError
+from irbench.spec import BATCH, InputSpec, Shape, TensorSpec
+
+__all__ = [
+    "default_sizes",
+    "ends_in_softmax",
+    "function_call",
+    "function_inputs",
+    "keras_call",
+    "keras_inputs",
+    "keras_output_names",
+]
+
+_DEFAULT_SIZES = {"sequence": 128, "height": 224, "width": 224}
+_OTHER_SIZE = 16
+
+
+def keras_inputs(model: Any) -> tuple[tuple[InputSpec, ...], int | None]:
+    """Return the logical inputs of a Keras model and the batch it insists on, if any.
+
+    An integer input that feeds an ``Embedding`` directly is drawn from its vocabulary, other integers from [0, 2).
+
+    Raises:
+        IrbenchError: The model does not know its inputs.
+    """
+    tensors = list(getattr(model, "inputs", None) or ())
+    if not tensors:
+        raise IrbenchError(
+            f"The Keras model {model.name} does not know the shapes of its inputs.",
+            hint="Build it from keras.Input tensors, or give a Sequential model a keras.Input as its first layer.",
+        )
+    names = _unique([_plain_name(tensor.name, "input") for tensor in tensors])
+    highs = [_vocabulary(model, tensor) for tensor in tensors]
+    specs = [(name, str(tensor.dtype), tuple(tensor.shape)) for name, tensor in zip(names, tensors, strict=True)]
+    return _logical(specs, highs)
+
+
+def function_inputs(function: Any) -> tuple[tuple[InputSpec, ...], int | None]:
+    """Return the logical inputs of a SavedModel's signature and the batch it insists on, if any.
+
+    Raises:
+        IrbenchError: An input has no rank.
+    """
+    named = function.structured_input_signature[1]
+    for name, spec in named.items():
+        if spec.shape.rank is None:
+            raise IrbenchError(
+                f"Input {name} of the SavedModel has no known rank.", hint="Save it with an input signature."
+            )
+    specs = [(name, spec.dtype.name, tuple(spec.shape.as_list())) for name, spec in named.items()]
+    return _logical(specs, [None] * len(specs))
+
+
+def keras_call(model: Any) -> Callable[[list[Any]], list[Any]]:
+    """Return a function from a list of tensors to the list of the model's outputs, in inference mode."""
+    import keras
+
+    try:
+        structure = model.input
+    except AttributeError:  # a Sequential model has inputs but no input
+        structure = None
+
+    def call(tensors: list[Any]) -> list[Any]:
+        if structure is None:
+            packed = tensors[0] if len(tensors) == 1 else tensors
+        else:
+            packed = keras.tree.pack_sequence_as(structure, tensors)
+        return list(keras.tree.flatten(model(packed, training=False)))
+
+    return call
+
+
+def function_call(function: Any, inputs: Sequence[InputSpec]) -> Callable[[list[Any]], list[Any]]:
+    """Return the same for a SavedModel's signature, whose outputs are ordered by name."""
+    names = [one.tensor.name for one in inputs]
+
+    def call(tensors: list[Any]) -> list[Any]:
+        outputs = function(**dict(zip(names, tensors, strict=True)))
+        return [outputs[name] for name in sorted(outputs)]
+
+    return call
+
+
+def keras_output_names(model: Any) -> tuple[str, ...]:
+    """Return the names of the layers that make the outputs; empty where Keras does not tell."""
+    return tuple(getattr(model, "output_names", None) or ())
+
+
+def ends_in_softmax(model: Any) -> bool:
+    """Whether the model's last layer is or applies a softmax, so that its answer is a class."""
+    import keras
+
+    layers = getattr(model, "layers", None) or [model]
+    last = layers[-1]
+    return isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) is keras.activations.softmax
+
+
+def default_sizes(inputs: Sequence[InputSpec]) -> dict[str, int]:
+    """Return a size for every free dimension but the batch."""
+    free = {name for one in inputs for name in one.tensor.free_dimensions} - {BATCH}
+    return {name: _DEFAULT_SIZES.get(name, _OTHER_SIZE) for name in sorted(free)}
+
+
+def _logical(
+    specs: Sequence[tuple[str, str, tuple[int | None, ...]]], highs: Sequence[int | None]
+) -> tuple[tuple[InputSpec, ...], int | None]:
+    scalars = [name for name, _, shape in specs if not shape]
+    if scalars:
+        raise IrbenchError(
+            f"Input {scalars[0]} is a scalar, but irbench needs a batch as every input's first axis.",
+            hint="Make it a constant of the model, or give it a batch axis.",
+        )
+    batches = {shape[0] for _, _, shape in specs} - {None}
+    if len(batches) > 1:
+        raise IrbenchError(
+            f"The inputs' first axes differ ({', '.join(map(str, sorted(filter(None, batches))))}): none is the batch.",
+            hint="Give every input the same first axis.",
+        )
+    inputs = tuple(
+        InputSpec(TensorSpec(name, dtype, _named_shape(name, shape)), 0.0, float(_high(dtype, high)))
+        for (name, dtype, shape), high in zip(specs, highs, strict=True)
+    )
+    return inputs, next(iter(batches), None)
+
+
+def _named_shape(name: str, shape: tuple[int | None, ...]) -> Shape:
+    def size(axis: int, length: int | None) -> int | str:
+        if length is not None:
+            return length
+        if len(shape) in (2, 3) and axis == 1:
+            return "sequence"
+        if len(shape) == 4 and axis in (1, 2):
+            return ("height", "width")[axis - 1]
+        return f"{name}_{axis}"
+
+    return (BATCH, *(size(axis, length) for axis, length in enumerate(shape) if axis > 0))
+
+
+def _high(dtype: str, vocabulary: int | None) -> int:
+    if "int" not in dtype:
+        return 1
+    return vocabulary if vocabulary is not None else 2
+
+
+def _vocabulary(model: Any, tensor: Any) -> int | None:
+    import keras
+
+    for layer in getattr(model, "layers", ()):
+        if isinstance(layer, keras.layers.Embedding) and any(
+            tensor is fed for fed in keras.tree.flatten(getattr(layer, "input", None))
+        ):
+            return int(layer.input_dim)
+    return None
+
+
+def _plain_name(name: str, fallback: str) -> str:
+    # keras numbers unnamed tensors over the whole process: such a name would differ from export to export
+    plain = name.partition(":")[0].replace("/", "_")
+    return fallback if plain.startswith(("keras_tensor", "input_layer")) else plain
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    taken: list[str] = []
+    for name in names:
+        candidate, count = name, 1
+        while candidate in taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        taken.append(candidate)
+    return taken

@@ -1,0 +1,230 @@
+"""Where a model comes from: what the user named, told apart without TensorFlow, then loaded with it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irbench import registry
+from irbench.errors import IrbenchError
+from irbench.spec import InputSpec
+from irbench.spi import ModelSource
+from irbench_tf import signatures
+
+__all__ = ["Loaded", "accepts", "load"]
+
+_HINT_FUNCTION = "Name a function without parameters that returns a Keras model: package.module:function."
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory, ready to be traced.
+
+    Attributes:
+        name: What the bundle is called.
+        call: Maps input tensors, in the order of ``inputs``, to output tensors.
+        inputs: Logical inputs; the first axis of each is the free batch.
+        fixed_batch: The batch that the model itself insists on; ``None`` where it is free.
+        output_names: One per output; empty where the model names none.
+        defaults: Sizes of free dimensions other than the batch.
+        classifier: Whether the first output holds class scores.
+        keras_model: The Keras model; ``None`` for a SavedModel.
+        zoo: Whether it came from the zoo and so has no weights of its own.
+        keeps_alive: Whatever must outlive ``call``: a function holds its variables by weak references only.
+    """
+
+    name: str
+    call: Callable[[list[Any]], list[Any]]
+    inputs: tuple[InputSpec, ...]
+    fixed_batch: int | None
+    output_names: tuple[str, ...]
+    defaults: dict[str, int]
+    classifier: bool
+    keras_model: Any | None
+    zoo: bool
+    keeps_alive: Any
+
+
+def accepts(source: str) -> bool:
+    """Whether ``source`` is a zoo name, a ``.keras`` file, a SavedModel folder or ``module:function``."""
+    path = Path(source)
+    return (
+        source in registry.names(registry.MODELS)
+        or path.suffix == ".keras"
+        or (path / "saved_model.pb").is_file()
+        or _is_function(source)
+    )
+
+
+def load(source: str) -> Loaded:
+    """Build or load the model that ``source`` names.
+
+    Raises:
+        IrbenchError: It is missing, cannot be imported, or is not a model whose inputs are known.
+    """
+    if source in registry.names(registry.MODELS):
+        return _from_zoo(registry.model(source))
+    path = Path(source)
+    if path.suffix == ".keras":
+        return _from_keras(path.stem, _load_keras_file(path))
+    if path.is_dir():
+        return _from_saved_model(path)
+    if _is_function(source):
+        module, _, function = source.rpartition(":")
+        return _from_keras(function, _call_user_function(module, function))
+    raise IrbenchError(f"{source} is no model that TensorFlow can export.", hint=_HINT_FUNCTION)
+
+
+def _is_function(source: str) -> bool:
+    module, separator, function = source.rpartition(":")
+    return bool(separator and module) and function.isidentifier()
+
+
+def _from_zoo(source: ModelSource) -> Loaded:
+    model = source.build()
+    return Loaded(
+        name=source.name,
+        call=signatures.keras_call(model),
+        inputs=source.inputs,
+        fixed_batch=None,
+        output_names=signatures.keras_output_names(model),
+        defaults=dict(source.defaults),
+        classifier=source.classifier,
+        keras_model=model,
+        zoo=True,
+        keeps_alive=model,
+    )
+
+
+def _from_keras(name: str, model: Any) -> Loaded:
+    inputs, fixed_batch = signatures.keras_inputs(model)
+    return Loaded(
+        name=name,
+        call=signatures.keras_call(model),
+        inputs=inputs,
+        fixed_batch=fixed_batch,
+        output_names=signatures.keras_output_names(model),
+        defaults=signatures.default_sizes(inputs),
+        classifier=signatures.ends_in_softmax(model),
+        keras_model=model,
+        zoo=False,
+        keeps_alive=model,
+    )
+
+
+def _from_saved_model(path: Path) -> Loaded:
+    import tensorflow as tf
+
+    try:
+        loaded = tf.saved_model.load(str(path))
+    except Exception as error:
+        raise IrbenchError(
+            f"The SavedModel {path} cannot be loaded: {_first_line(error)}",
+            hint="Save it again with model.export(folder) or tf.saved_model.save.",
+        ) from error
+    function = _one_signature(path, dict(loaded.signatures))
+    inputs, fixed_batch = signatures.function_inputs(function)
+    return Loaded(
+        name=path.resolve().name,
+        call=signatures.function_call(function, inputs),
+        inputs=inputs,
+        fixed_batch=fixed_batch,
+        output_names=tuple(sorted(function.structured_outputs)),
+        defaults=signatures.default_sizes(inputs),
+        classifier=False,
+        keras_model=None,
+        zoo=False,
+        keeps_alive=loaded,
+    )
+
+
+def _one_signature(path: Path, found: dict[str, Any]) -> Any:
+    if "serving_default" in found:
+        return found["serving_default"]
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        raise IrbenchError(
+            f"The SavedModel {path} has no signature, so its inputs are unknown.",
+            hint="Save it with model.export(folder), or tf.saved_model.save(model, folder, signatures=function).",
+        )
+    raise IrbenchError(
+        f"The SavedModel {path} has several signatures and none is called serving_default: {', '.join(sorted(found))}.",
+        hint="Save it with the one to be measured as signatures={'serving_default': function}.",
+    )
+
+
+def _load_keras_file(path: Path) -> Any:
+    import keras
+
+    if not path.is_file():
+        raise IrbenchError(f"There is no file {path}.", hint="Check the path; model.save('name.keras') writes one.")
+    try:
+        # safe mode refuses Lambda layers: loading a model file must not run code that it carries
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:
+        unsafe = "Lambda" in str(error) or "unsafe" in str(error).lower()
+        raise IrbenchError(
+            f"{path} carries Python code (a Lambda layer), which irbench does not run."
+            if unsafe
+            else f"{path} cannot be loaded: {_first_line(error)}",
+            hint="If you trust it, load it in a function of your own and export path/to/file.py:function."
+            if unsafe
+            else "Custom layers must be importable: build the model in a function and export path/to/file.py:function.",
+        ) from error
+
+
+def _call_user_function(module: str, name: str) -> Any:
+    import keras
+
+    function = getattr(_import_user_module(module), name, None)
+    if not callable(function):
+        raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
+    try:
+        model = function()
+    except Exception as error:
+        raise IrbenchError(
+            f"{module}:{name}() failed: {type(error).__name__}: {_first_line(error)}", hint=_HINT_FUNCTION
+        ) from error
+    if not isinstance(model, keras.Model):
+        raise IrbenchError(
+            f"{module}:{name}() returned {type(model).__name__}, which is no Keras model.", hint=_HINT_FUNCTION
+        )
+    return model
+
+
+def _import_user_module(module: str) -> Any:
+    try:
+        if module.endswith(".py"):
+            return _import_file(Path(module))
+        sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(module)
+    except IrbenchError:
+        raise
+    except Exception as error:
+        raise IrbenchError(
+            f"{module} cannot be imported: {type(error).__name__}: {_first_line(error)}",
+            hint="Run it with python first; it must import in this environment.",
+        ) from error
+
+
+def _import_file(path: Path) -> Any:
+    if not path.is_file():
+        raise IrbenchError(f"There is no file {path}.", hint="Name it as path/to/file.py:function.")
+    sys.path.insert(0, str(path.resolve().parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,185 @@
+"""Bundles on disk: a card beside the files it describes, versions under a name, one pointer to the current one.
+
+Layout, under :func:`home`::
+
+    bundles/<name>/<version>/card.json, model.onnx, ...      a version is written once and never changed
+    bundles/<name>/.current                                  one line: the version that the name means
+    bundles/.latest                                          one line: name/version of the last export
+
+Everything is put in place by a rename, so a reader sees the old state or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from irbench.card import (
+    CARD,
+    Card,
+    digest,
+    load,
+    load_card,
+    reference_outputs,
+    verify_checksums,
+    with_absolute_paths,
+    write_card,
+    write_durably,
+)
+from irbench.errors import IrbenchError
+
+__all__ = [
+    "CARD",
+    "Card",
+    "all",
+    "digest",
+    "find",
+    "home",
+    "install",
+    "latest",
+    "load",
+    "load_card",
+    "matching",
+    "point_to",
+    "reference_outputs",
+    "staging",
+    "verify_checksums",
+    "with_absolute_paths",
+]
+
+_CURRENT, _LATEST = ".current", ".latest"  # no bundle can have such a name
+_STAGING = ".irbench-making-"
+
+
+def home() -> Path:
+    """Return irbench's folder: ``IRBENCH_HOME``, or one in the user's cache folder."""
+    chosen = os.environ.get("IRBENCH_HOME")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("irbench", appauthor=False)
+
+
+def find(name: str) -> Path | None:
+    """Return the folder of the current version of the bundle called ``name``."""
+    if not _is_name(name):
+        return None
+    version = _read_pointer(_root() / name / _CURRENT)
+    return _existing(_root() / name / version) if version else None
+
+
+def latest() -> Path | None:
+    """Return the folder of the bundle that was exported last."""
+    pointer = _read_pointer(_root() / _LATEST)
+    return _existing(_root() / pointer) if pointer else None
+
+
+def all() -> tuple[Path, ...]:  # noqa: A001 - read as bundles.all()
+    """Return the folder of the current version of every bundle, sorted by name."""
+    root = _root()
+    names = sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    return tuple(folder for folder in map(find, names) if folder is not None)
+
+
+def matching(key: str) -> Path | None:
+    """Return the folder of a bundle that was made from the same things, current or not."""
+    for card in sorted(_root().glob(f"*/{key[:16]}-*/{CARD}"), reverse=True):
+        if load_card(card.parent).key == key:
+            return card.parent
+    return None
+
+
+def staging(target: Path | None = None) -> Path:
+    """Return a new empty folder on the file system where the bundle will end up."""
+    parent = _root() if target is None else target.absolute().parent
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        _clear_leftovers(parent)
+        folder = parent / f"{_STAGING}{os.getpid()}-{secrets.token_hex(4)}"
+        folder.mkdir()
+    except OSError as error:
+        raise IrbenchError(
+            f"{parent} cannot be written: {error.strerror or error}.", hint="Set IRBENCH_HOME to a folder of yours."
+        ) from error
+    return folder
+
+
+def install(folder: Path, card: Card, target: Path | None = None) -> Path:
+    """Move a finished staging folder to its place and make it the current one.
+
+    Args:
+        folder: From :func:`staging`; holds every file but the card.
+        card: Written into it first.
+        target: The place; without it a new version under the bundle's name.
+
+    Returns:
+        The bundle's folder.
+    """
+    write_card(card, folder)
+    if target is not None:
+        return _replace_folder(folder, target.absolute())
+    home_of_name = _root() / card.bundle.name
+    home_of_name.mkdir(parents=True, exist_ok=True)
+    superseded = [path for path in home_of_name.glob(f"{card.key[:16]}-*") if path.is_dir()]
+    place = home_of_name / f"{card.key[:16]}-{secrets.token_hex(4)}"
+    folder.rename(place)
+    point_to(place)
+    for old in superseded:
+        shutil.rmtree(old, ignore_errors=True)
+    return place
+
+
+def point_to(place: Path) -> None:
+    """Make the version in ``place`` what its name means, and the last export; nothing for a bundle elsewhere."""
+    if place.parent.parent != _root():
+        return
+    write_durably(place.parent / _CURRENT, place.name.encode())
+    write_durably(_root() / _LATEST, f"{place.parent.name}/{place.name}".encode())
+
+
+def _root() -> Path:
+    return home() / "bundles"
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and not name.startswith(".") and Path(name).name == name
+
+
+def _existing(folder: Path) -> Path | None:
+    return folder if (folder / CARD).is_file() else None
+
+
+def _read_pointer(path: Path) -> str | None:
+    try:
+        return path.read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _clear_leftovers(parent: Path) -> None:
+    """Remove what exports left behind that were killed."""
+    import psutil
+
+    for folder in parent.glob(f"{_STAGING}*-*"):
+        process = folder.name.removeprefix(_STAGING).split("-")[0]
+        if process.isdecimal() and not psutil.pid_exists(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _replace_folder(folder: Path, target: Path) -> Path:
+    if target.exists():
+        if not (target / CARD).is_file() and any(target.iterdir()):
+            raise IrbenchError(
+                f"{target} holds other files and is not overwritten.",
+                hint="Name a new or empty folder.",
+            )
+        aside = target.with_name(f".old-{secrets.token_hex(6)}")
+        target.rename(aside)
+        folder.rename(target)
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        folder.rename(target)
+    return target

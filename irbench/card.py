@@ -1,0 +1,160 @@
+"""The card of a bundle: one JSON file that says what the files beside it are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from irbench.errors import IrbenchError
+from irbench.spec import Artifact, Bundle
+
+if TYPE_CHECKING:
+    from irbench.spi import Array
+
+__all__ = [
+    "CARD",
+    "Card",
+    "digest",
+    "load",
+    "load_card",
+    "reference_outputs",
+    "verify_checksums",
+    "with_absolute_paths",
+    "write_card",
+    "write_durably",
+]
+
+CARD = "card.json"
+_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Card:
+    """What ``card.json`` says.
+
+    Attributes:
+        bundle: The bundle; on disk its paths are relative to the card.
+        key: Digest of everything that decides what an export makes; equal keys need no second export.
+        created: ISO 8601, UTC.
+        checksums: SHA-256 of every file beside the card, by file name.
+        schema_version: Of this file's format.
+    """
+
+    bundle: Bundle
+    key: str
+    created: str
+    checksums: dict[str, str]
+    schema_version: int = _SCHEMA_VERSION
+
+
+def load(directory: Path) -> Bundle:
+    """Return the bundle in ``directory``, every path absolute.
+
+    Raises:
+        IrbenchError: It holds no bundle, or a damaged one.
+    """
+    return load_card(directory).bundle
+
+
+def load_card(directory: Path) -> Card:
+    """Return the card in ``directory``, every path absolute; raises as :func:`load` does."""
+    path = directory / CARD
+    try:
+        card = msgspec.json.decode(path.read_bytes(), type=Card, dec_hook=_decode)
+    except OSError as error:
+        raise IrbenchError(f"{directory} is no bundle: it holds no {CARD}.", hint="irbench export MODEL") from error
+    except msgspec.MsgspecError as error:
+        raise IrbenchError(
+            f"{path} is damaged: {error}",
+            hint=f"Export it again with --force, or delete {directory}.",
+        ) from error
+    if card.schema_version > _SCHEMA_VERSION:
+        raise IrbenchError(f"{path} was written by a later irbench.", hint="Upgrade irbench, or export it again.")
+    return replace(card, bundle=with_absolute_paths(card.bundle, directory.absolute()))
+
+
+def write_card(card: Card, directory: Path) -> None:
+    """Write ``card`` into ``directory``; its bundle's paths are relative."""
+    document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2)
+    write_durably(directory / CARD, document + b"\n")
+
+
+def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
+    """Return the expected outputs of the first :data:`irbench.feeds.POOL` samples, or ``None`` without a reference.
+
+    They hold for the sizes in ``bundle.defaults``; :func:`irbench.feeds.repeat_pool` makes any batch of them.
+
+    Raises:
+        IrbenchError: The file is missing or damaged.
+    """
+    if bundle.reference is None:
+        return None
+    import numpy as np
+
+    try:
+        with np.load(bundle.reference, allow_pickle=False) as stored:
+            return tuple(stored[f"arr_{position}"] for position in range(len(stored.files)))
+    except (OSError, ValueError, KeyError) as error:
+        raise IrbenchError(
+            f"The reference outputs {bundle.reference} cannot be read: {error}",
+            hint="Export the model again with --force.",
+        ) from error
+
+
+def verify_checksums(directory: Path) -> None:
+    """Compare every file of a bundle with its card.
+
+    Raises:
+        IrbenchError: A file is missing or not what was written.
+    """
+    for name, expected in load_card(directory).checksums.items():
+        path = directory / name
+        if not path.is_file() or digest(path) != expected:
+            raise IrbenchError(f"{path} is missing or was changed.", hint="Export the model again with --force.")
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replace a small file in one step that survives a crash."""
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def with_absolute_paths(bundle: Bundle, directory: Path) -> Bundle:
+    """Return ``bundle`` with its paths, which are relative to ``directory``, made absolute."""
+
+    def absolute(artifact: Artifact) -> Artifact:
+        return replace(artifact, path=_inside(directory, artifact.path))
+
+    return replace(
+        bundle,
+        artifacts=tuple(map(absolute, bundle.artifacts)),
+        reference=None if bundle.reference is None else _inside(directory, bundle.reference),
+    )
+
+
+def _inside(directory: Path, path: Path) -> Path:
+    if path.is_absolute() or ".." in path.parts:
+        raise IrbenchError(f"The card in {directory} names a file outside its folder: {path}.", hint="Do not use it.")
+    return directory / path
+
+
+def _decode(kind: type[Any], value: Any) -> Any:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise TypeError(f"{value!r} is no {kind.__name__}")

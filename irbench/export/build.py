@@ -1,0 +1,193 @@
+"""The coordinator's side of an export."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from irbench import bundles, registry
+from irbench.errors import IrbenchError
+from irbench.export.identity import identity
+from irbench.export.options import ExportOptions
+from irbench.measure.clock import utc_now
+from irbench.result import OutputError
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.spi import Exporter, ExportRequest
+from irbench.worker import WorkerDied, call_in_worker
+
+__all__ = ["export", "from_onnx_file", "matching"]
+
+_DEADLINE_S = 3600.0
+_CHECK_DEADLINE_S = 900.0
+_ENVIRONMENT = {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+_REFERENCES = ("ort", "onnx")
+"""Backends whose answers may be trusted, the quickest first; the last one is always installed."""
+
+Say = Callable[[str], None]
+
+
+def export(source: str, options: ExportOptions, say: Say) -> Path:
+    """Return the folder of the bundle of ``source``, made now unless one made from the same things exists.
+
+    Args:
+        source: A zoo name, a ``.keras`` file, a SavedModel folder, ``package.module:function`` or
+            ``path/to/file.py:function``.
+        options: How it is exported.
+        say: Hears progress, a few words at a time.
+
+    Raises:
+        IrbenchError: It cannot be exported, or what came out is not what the original computes.
+    """
+    options.validate()
+    exporter = _exporter_of(source)
+    existing = None if options.force else matching(source, options)
+    if existing is not None:
+        bundles.point_to(existing)
+        return existing
+    folder = bundles.staging(options.output)
+    try:
+        bundle = _make(exporter, source, options, folder, say)
+        error = _accept(bundles.with_absolute_paths(bundle, folder), say)
+        say("putting it in place")
+        return bundles.install(folder, _card(bundle, folder, identity(source, options), error), options.output)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def matching(source: str, options: ExportOptions) -> Path | None:
+    """Return the folder of a bundle made from the same things, where there is one."""
+    key = identity(source, options)
+    if options.output is None:
+        return bundles.matching(key)
+    if not (options.output / bundles.CARD).is_file():
+        return None
+    return options.output.absolute() if bundles.load_card(options.output).key == key else None
+
+
+def from_onnx_file(path: Path) -> Bundle:
+    """Return a bundle around an ONNX file of unknown origin, which is checked in a process of its own.
+
+    Floating-point inputs are drawn from [0, 1), integers from [0, 2); there are no reference outputs.
+
+    Raises:
+        IrbenchError: The file is missing, invalid, or needs more memory than there is.
+    """
+    from irbench.ir import signature
+
+    path = path.absolute()
+    found = signature.read(path)
+    _require_memory(path)
+    _call("irbench.ir.check:check_file", path, False, deadline_s=_CHECK_DEADLINE_S, what=f"The check of {path}")
+    return Bundle(
+        name=path.stem,
+        inputs=tuple(InputSpec(spec, 0.0, _foreign_high(spec)) for spec in found.inputs),
+        artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
+        source=str(path),
+        details={"nodes": found.nodes},
+    )
+
+
+def _foreign_high(spec: TensorSpec) -> float:
+    return 2.0 if "int" in spec.dtype else 1.0
+
+
+def _require_memory(path: Path) -> None:
+    import psutil
+
+    size, free = path.stat().st_size, psutil.virtual_memory().available
+    if size > free:
+        raise IrbenchError(
+            f"{path} has {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB of memory are free.",
+            hint="Use a machine with more memory.",
+        )
+
+
+def _exporter_of(source: str) -> str:
+    exporters: dict[str, Exporter] = registry.load_all(registry.EXPORTERS)
+    for name, exporter in exporters.items():
+        if exporter.accepts(source):
+            return name
+    raise _unknown(source)
+
+
+def _unknown(source: str) -> IrbenchError:
+    path = Path(source)
+    if path.suffix == ".onnx":
+        return IrbenchError(f"{source} is an ONNX model already.", hint=f"Measure it: irbench run {source}")
+    if path.suffix in (".h5", ".hdf5"):
+        return IrbenchError(
+            f"{source} is in Keras' old HDF5 format.",
+            hint="Save it again: keras.models.load_model(...).save('name.keras')",
+        )
+    if path.exists():
+        return IrbenchError(
+            f"{source} is neither a .keras file nor a SavedModel folder.",
+            hint="A SavedModel folder holds saved_model.pb; a function is named path/to/file.py:function.",
+        )
+    if len(path.parts) > 1:
+        return IrbenchError(f"There is no file or folder {source}.", hint="Check the path.")
+    known = registry.names(registry.MODELS)
+    close = difflib.get_close_matches(source, known, 1)
+    return IrbenchError(
+        f"There is no model called {source}.",
+        hint=f"Did you mean {close[0]}?" if close else f"Known models: {', '.join(known)}.",
+    )
+
+
+def _make(exporter: str, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:
+    request = ExportRequest(source, folder, options.opset, options.batch, options.seed, options.weights, options.layout)
+    made: Bundle = _call(
+        "irbench.export.acceptance:make",
+        exporter,
+        request,
+        deadline_s=_DEADLINE_S,
+        say=say,
+        what=f"The export of {source}",
+    )
+    return made
+
+
+def _accept(bundle: Bundle, say: Say) -> OutputError:
+    reference = next(
+        (name for name in _REFERENCES[:-1] if registry.reference(name).describe().version is not None), _REFERENCES[-1]
+    )
+    accepted: OutputError = _call(
+        "irbench.export.acceptance:accept",
+        bundle,
+        reference,
+        deadline_s=_CHECK_DEADLINE_S,
+        say=say,
+        what=f"The verification of {bundle.name}",
+    )
+    return accepted
+
+
+def _call(target: str, *args: Any, deadline_s: float, what: str, say: Say | None = None) -> Any:
+    try:
+        return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=_ENVIRONMENT)
+    except WorkerDied as death:
+        tail = death.log_tail.splitlines()
+        raise IrbenchError(
+            f"{what} failed. {death.message}" + (f" Its last words: {tail[-1]}" if tail else ""), hint=death.hint
+        ) from death
+
+
+def _card(bundle: Bundle, folder: Path, key: str, error: OutputError) -> bundles.Card:
+    files = {
+        artifact.path.name: artifact.sha256 or bundles.digest(folder / artifact.path) for artifact in bundle.artifacts
+    }
+    if bundle.reference is not None:
+        files[bundle.reference.name] = bundles.digest(folder / bundle.reference)
+    onnx = bundle.artifact(("onnx",))
+    assert onnx is not None
+    measured = {"bytes": (folder / onnx.path).stat().st_size, "max_rel_error": error.max_rel}
+    return bundles.Card(
+        bundle=replace(bundle, details={**bundle.details, **measured}),
+        key=key,
+        created=utc_now().isoformat(timespec="seconds"),
+        checksums=files,
+    )

@@ -1,0 +1,86 @@
+"""Which export is which: a digest of everything that decides what comes out."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.machinery
+import json
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from irbench import registry
+from irbench.bundles import digest
+from irbench.export.options import ExportOptions
+
+__all__ = ["identity"]
+
+_FORMAT = 1
+"""Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
+
+_TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx")
+
+
+def identity(source: str, options: ExportOptions) -> str:
+    """Return the key of an export, SHA-256 in hexadecimal.
+
+    It covers the content of the model's file, folder or module, but not of modules that this one imports.
+    """
+    described = {
+        "format": _FORMAT,
+        "source": source if source in registry.names(registry.MODELS) else _absolute(source),
+        "content": [digest(path) for path in _files(source)],
+        "opset": options.opset,
+        "batch": options.batch,
+        "seed": options.seed,
+        "layout": options.layout,
+        "weights": options.weights if options.weights in (None, "random") else digest(Path(str(options.weights))),
+        "versions": {name: _version(name) for name in _TOOLS},
+    }
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _absolute(source: str) -> str:
+    path, separator, function = source.rpartition(":")
+    if separator and path.endswith(".py"):
+        return f"{Path(path).absolute()}:{function}"
+    return str(Path(source).absolute()) if Path(source).exists() else source
+
+
+def _files(source: str) -> Iterator[Path]:
+    path = Path(source)
+    if path.is_file():
+        yield path
+    elif path.is_dir():
+        yield from (one for one in sorted(path.rglob("*")) if one.is_file())
+    else:
+        module = _module_of(source)
+        file = Path(module) if module.endswith(".py") else _module_file(module)
+        if file is not None and file.is_file():
+            yield file
+
+
+def _module_of(source: str) -> str:
+    for entry in metadata.entry_points(group=registry.MODELS):
+        if entry.name == source:
+            return entry.module
+    return source.rpartition(":")[0]
+
+
+def _module_file(module: str) -> Path | None:
+    """Find a module's file without importing the packages around it."""
+    search: list[str] | None = None
+    origin: str | None = None
+    for part in module.split("."):
+        spec = importlib.machinery.PathFinder.find_spec(part, search) if part else None
+        if spec is None:
+            return None
+        origin, search = spec.origin, list(spec.submodule_search_locations or ())
+    return Path(origin) if origin else None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

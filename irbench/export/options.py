@@ -1,0 +1,57 @@
+"""What may be asked of an export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from irbench.errors import IrbenchError
+
+__all__ = ["DEFAULT_OPSET", "MAX_OPSET", "MIN_OPSET", "ExportOptions"]
+
+MIN_OPSET, DEFAULT_OPSET, MAX_OPSET = 13, 18, 23
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """How a model is exported.
+
+    Attributes:
+        opset: ONNX operator set version.
+        batch: A fixed batch, or ``None`` for a free one.
+        seed: Of random weights and of the inputs of the reference outputs.
+        weights: ``random``, a file, or ``None`` for the model's own.
+        layout: Of image inputs in ONNX.
+        force: Build even if a bundle made from the same things exists.
+        output: Folder of the bundle; ``None`` for the cache.
+    """
+
+    opset: int = DEFAULT_OPSET
+    batch: int | None = None
+    seed: int = 0
+    weights: str | None = None
+    layout: Literal["keep", "nchw"] = "nchw"
+    force: bool = False
+    output: Path | None = None
+
+    def validate(self) -> None:
+        """Refuse what no export can honour.
+
+        Raises:
+            IrbenchError: A value is out of range, or a file does not exist.
+        """
+        if not MIN_OPSET <= self.opset <= MAX_OPSET:
+            raise IrbenchError(
+                f"Opset {self.opset} cannot be written.",
+                hint=f"Use one from {MIN_OPSET} to {MAX_OPSET}; {DEFAULT_OPSET} is usual.",
+            )
+        if self.batch is not None and self.batch < 1:
+            raise IrbenchError(f"A batch of {self.batch} is impossible.", hint="Use 1 or more, or dynamic.")
+        if self.seed < 0:
+            raise IrbenchError(f"The seed {self.seed} is negative.", hint="Use 0 or a positive number.")
+        if self.weights not in (None, "random") and not Path(str(self.weights)).is_file():
+            raise IrbenchError(
+                f"There is no file of weights {self.weights}.",
+                hint="Give --weights random, or a .weights.h5 or .keras file.",
+            )

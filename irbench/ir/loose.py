@@ -1,0 +1,144 @@
+"""An ONNX model whose weights lie beside its graph, so that passes over the graph never copy them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irbench.errors import IrbenchError
+from irbench.ir.wire import Graph, Model, encode_length_delimited
+from irbench.spi import Array
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["LooseModel", "graph_inputs", "loosen", "opset_of", "skeleton", "used_names", "write"]
+
+_SMALL_BYTES = 1024
+_RAW_DATA_FIELD = 9
+_MAX_BYTES = 2**31 - 1
+"""Protobuf's own limit for one message."""
+
+
+@dataclass
+class LooseModel:
+    """A model taken apart.
+
+    Attributes:
+        model: The model without any initializer at its top level.
+        weights: Value of every initializer, by name.
+    """
+
+    model: onnx.ModelProto
+    weights: dict[str, Array]
+
+
+def loosen(model: onnx.ModelProto, weights: dict[str, Array]) -> LooseModel:
+    """Take every initializer out of ``model``, in place.
+
+    Args:
+        model: Takes some of its weights as graph inputs.
+        weights: Those weights by the names of the inputs.
+    """
+    from onnx import numpy_helper
+
+    graph = model.graph
+    values = {**weights, **{one.name: numpy_helper.to_array(one) for one in graph.initializer}}
+    inputs = [one for one in graph.input if one.name not in values]
+    del graph.initializer[:]
+    del graph.input[:]
+    graph.input.extend(inputs)
+    del graph.value_info[:]  # shapes of tensors that passes rename or remove would be stale
+    return LooseModel(model, values)
+
+
+def skeleton(loose: LooseModel) -> onnx.ModelProto:
+    """Return a small valid model: small weights (shapes, axes) as initializers, large ones as graph inputs."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.ModelProto()
+    model.CopyFrom(loose.model)
+    for name, value in loose.weights.items():
+        if value.nbytes <= _SMALL_BYTES:
+            model.graph.initializer.append(numpy_helper.from_array(value, name))
+        else:
+            dtype = helper.np_dtype_to_tensor_dtype(value.dtype)
+            model.graph.input.append(helper.make_tensor_value_info(name, dtype, value.shape))
+    return model
+
+
+def write(loose: LooseModel, path: Path) -> str:
+    """Write the whole model to ``path`` and return the SHA-256 of the file.
+
+    Weights go to the file one by one: the model is never in memory a second time.
+
+    Raises:
+        IrbenchError: The model is larger than one protobuf message may be.
+    """
+    import onnx
+
+    frame = onnx.ModelProto()
+    frame.CopyFrom(loose.model)
+    frame.ClearField("graph")
+    graph = loose.model.graph.SerializeToString()
+    headers = {name: _tensor_header(name, value) for name, value in loose.weights.items()}
+    size = len(graph) + sum(len(headers[name]) + value.nbytes for name, value in loose.weights.items())
+    if size > _MAX_BYTES:
+        raise IrbenchError(
+            f"The model has {size / 1e9:.1f} GB; an ONNX file holds at most 2 GiB.",
+            hint="Export a smaller variant of the model.",
+        )
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        start = (frame.SerializeToString(), encode_length_delimited(Model.GRAPH, size), graph)
+        for piece in (*start, *_weight_pieces(loose, headers)):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """Return the version of ONNX' own operator set that the model uses."""
+    return max((int(one.version) for one in model.opset_import if one.domain in ("", "ai.onnx")), default=1)
+
+
+def graph_inputs(loose: LooseModel) -> tuple[str, ...]:
+    """Return the names of the inputs that are no weights."""
+    return tuple(one.name for one in loose.model.graph.input)
+
+
+def used_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """Yield every name that a node of ``graph`` or of a graph inside it reads, and every output."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            for inner in _graphs(attribute):
+                yield from used_names(inner)
+    yield from (one.name for one in graph.output)
+
+
+def _graphs(attribute: onnx.AttributeProto) -> Iterable[onnx.GraphProto]:
+    return (attribute.g, *attribute.graphs) if attribute.HasField("g") else tuple(attribute.graphs)
+
+
+def _weight_pieces(loose: LooseModel, headers: dict[str, bytes]) -> Iterator[bytes | memoryview]:
+    for name, value in loose.weights.items():
+        yield headers[name]
+        if value.nbytes:
+            yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+
+
+def _tensor_header(name: str, value: Array) -> bytes:
+    """Return what stands before the bytes of one initializer: its field's length, type, shape and name."""
+    import onnx
+
+    dtype = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+    described: bytes = onnx.TensorProto(name=name, data_type=dtype, dims=value.shape).SerializeToString()
+    described += encode_length_delimited(_RAW_DATA_FIELD, value.nbytes)
+    return encode_length_delimited(Graph.INITIALIZER, len(described) + value.nbytes) + described

@@ -1,0 +1,1 @@
+"""Transformations of a loose ONNX model: one per file, each ``pass(model) -> whether it changed something``."""

@@ -1,0 +1,72 @@
+"""Compute every node whose inputs are all weights, once and for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irbench.ir.loose import LooseModel, opset_of
+from irbench.spi import Array
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["fold_constants"]
+
+_MAX_GROWTH_BYTES = 1 << 20
+"""A folded node may need this much more room than its inputs: a broadcast is cheaper than its result."""
+
+_KEPT = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul"})
+"""Runtimes look for these nodes to compute in integers."""
+
+_RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"})
+
+
+def fold_constants(loose: LooseModel) -> bool:
+    """Replace nodes of constant inputs by their values.
+
+    The reference evaluator that defines ONNX' semantics computes them. Nodes with inner graphs, random
+    ones, quantisation, and results much larger than their inputs stay.
+    """
+    kept: list[onnx.NodeProto] = []
+    outputs = {one.name for one in loose.model.graph.output}
+    opset = opset_of(loose.model)
+    for node in loose.model.graph.node:
+        values = _values(node, loose, opset) if _foldable(node, loose, outputs) else None
+        if values is None:
+            kept.append(node)
+        else:
+            loose.weights.update(values)
+    changed = len(kept) < len(loose.model.graph.node)
+    if changed:
+        del loose.model.graph.node[:]
+        loose.model.graph.node.extend(kept)
+    return changed
+
+
+def _foldable(node: onnx.NodeProto, loose: LooseModel, outputs: set[str]) -> bool:
+    return (
+        node.domain in ("", "ai.onnx")
+        and node.op_type not in _KEPT
+        and not node.op_type.startswith(tuple(_RANDOM))
+        and (bool(node.input) or node.op_type == "Constant")
+        and all(not name or name in loose.weights for name in node.input)
+        and not any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
+        and outputs.isdisjoint(node.output)
+    )
+
+
+def _values(node: onnx.NodeProto, loose: LooseModel, opset: int) -> dict[str, Array] | None:
+    from onnx.reference import ReferenceEvaluator
+
+    inputs = {name: loose.weights[name] for name in node.input if name}
+    try:
+        results = ReferenceEvaluator(node, opsets={"": opset}).run(None, inputs)
+    except Exception:  # noqa: BLE001 - the evaluator does not know every operation; the runtime will
+        return None
+    arrays = {name: np.asarray(result) for name, result in zip(node.output, results, strict=True) if name}
+    grown = sum(array.nbytes for array in arrays.values()) - sum(array.nbytes for array in inputs.values())
+    if grown > _MAX_GROWTH_BYTES or any(array.dtype == object for array in arrays.values()):
+        return None
+    return arrays

@@ -1,0 +1,33 @@
+"""Move a model to a later version of ONNX' operator set."""
+
+from __future__ import annotations
+
+from irbench.errors import IrbenchError
+from irbench.ir.loose import LooseModel, loosen, opset_of, skeleton
+
+__all__ = ["upgrade_opset"]
+
+
+def upgrade_opset(loose: LooseModel, opset: int) -> bool:
+    """Convert the model with ONNX' own version converter; the weights are not passed through it.
+
+    Raises:
+        IrbenchError: The converter has no adapter for one of the model's operations.
+    """
+    from onnx import helper, version_converter
+
+    before = opset_of(loose.model)
+    if opset <= before:
+        return False
+    names = [one.name for one in loose.model.graph.input]
+    try:
+        converted = version_converter.convert_version(skeleton(loose), opset)
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or ["unknown reason"])[0]
+        raise IrbenchError(
+            f"The model cannot be moved from opset {before} to {opset}: {reason}.", hint=f"Use --opset {before}."
+        ) from error
+    converted.ir_version = helper.find_min_ir_version_for(list(converted.opset_import))
+    upgraded = loosen(converted, {name: value for name, value in loose.weights.items() if name not in names})
+    loose.model, loose.weights = upgraded.model, {**loose.weights, **upgraded.weights}
+    return True
