@@ -1,0 +1,77 @@
+"""The backends ``tf`` and ``tf-xla``: one frozen graph, run by TensorFlow's kernels or compiled by XLA."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from irbench.spec import Artifact, Load
+from irbench.spi import Availability, Description, Phases, Refusal, Session
+from irbench_tf import environment, lean, precision
+from irbench_tf.options import parse_options
+
+__all__ = ["TensorFlowBackend"]
+
+_DISTRIBUTION = "tensorflow"
+_INSTALL = "pip install 'irbench[tensorflow]'"
+_DEVICES = ("cpu", "gpu")
+
+
+class TensorFlowBackend:
+    """Runs artifacts of kind ``tf-graph`` on TensorFlow.
+
+    Attributes:
+        name: ``tf`` or ``tf-xla``.
+        consumes: Artifact kinds it reads.
+    """
+
+    consumes: tuple[str, ...] = ("tf-graph",)
+
+    def __init__(self, name: str, *, jit: bool) -> None:
+        self.name = name
+        self._jit = jit
+
+    def describe(self) -> Description:
+        """Say what is installed, from metadata."""
+        try:
+            version = metadata.version(_DISTRIBUTION)
+        except metadata.PackageNotFoundError:
+            version = None
+        return Description(self.name, _DISTRIBUTION, version, _DEVICES, _INSTALL)
+
+    def probe(self) -> Availability:
+        """Ask TensorFlow for devices, and its rewriter whether it narrows a product to bf16 on this CPU."""
+        from irbench_tf.probe import probe
+
+        return probe(jit=self._jit)
+
+    def import_runtime(self, load: Load, device: str, /) -> None:
+        """Set the environment and import TensorFlow: without its public API for the CPU, whole for a GPU.
+
+        Raises:
+            Refusal: TensorFlow is missing, or the load names something that no graph can have.
+        """
+        if device not in _DEVICES:
+            raise Refusal(f"{self.name} has no device {device!r}.", hint=f"Devices: {', '.join(_DEVICES)}.")
+        options = parse_options(load.options, self.name)
+        precision.refuse_impossible(load, device, jit=self._jit)
+        if not lean.installed():
+            raise Refusal("TensorFlow is not installed.", hint=_INSTALL)
+        environment.apply_environment(environment.environment_for(load, options, device, jit=self._jit))
+        if device == "cpu":
+            lean.import_lean()
+        else:
+            lean.import_full()
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
+        """Load the graph and make a session of it; XLA compiles here, for the shapes of ``artifact``.
+
+        Raises:
+            Refusal: The graph cannot be run as asked.
+        """
+        from irbench_tf.compiler import Job, compile_graph, load_graph
+
+        job = Job(artifact, load, device, self._jit)
+        with phases("load"):
+            graph = load_graph(job)
+        with phases("compile"):
+            return compile_graph(job, graph)

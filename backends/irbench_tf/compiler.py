@@ -1,0 +1,193 @@
+"""From a graph file to a session that answers as asked, and to what it turned out to be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from irbench.spec import Artifact, Load, Scalar
+from irbench.spi import Refusal
+from irbench_tf import precision
+from irbench_tf.computation import as_one_computation, bind_shapes
+from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
+from irbench_tf.options import Options, parse_options
+from irbench_tf.session import GraphSession, callable_options, import_graph
+from irbench_tf.threads import ThreadPlan, plan_threads
+
+__all__ = ["Job", "compile_graph", "load_graph", "session_config"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One artifact and how it is to be run.
+
+    Attributes:
+        artifact: With every dimension bound.
+        load: As asked.
+        device: ``cpu`` or ``gpu``.
+        jit: Whether XLA compiles the graph.
+    """
+
+    artifact: Artifact
+    load: Load
+    device: str
+    jit: bool
+
+    @property
+    def options(self) -> Options:
+        """The load's options, parsed."""
+        return parse_options(self.load.options, "tf-xla" if self.jit else "tf")
+
+
+@dataclass(frozen=True)
+class LoadedGraph:
+    """A graph in TensorFlow's hands, and the precision its operations were exported in."""
+
+    graph: Any
+    precision: str
+
+
+def load_graph(job: Job) -> LoadedGraph:
+    """Read the file, bind its shapes and import it.
+
+    Raises:
+        Refusal: The file is no graph, or it does not compute in the precision asked for.
+    """
+    from google.protobuf.message import DecodeError
+    from tensorflow.core.framework import graph_pb2
+
+    try:
+        graph_def = graph_pb2.GraphDef.FromString(job.artifact.path.read_bytes())
+    except DecodeError:
+        raise Refusal(f"{job.artifact.path.name} is no TensorFlow graph.", hint="Export the model again.") from None
+    exported = precision.graph_precision(graph_def)
+    wanted = job.load.precision
+    if exported != "fp32" and wanted not in ("native", exported):
+        raise Refusal(f"The graph was exported in {exported}, not {wanted}.", hint="Use --precision native.")
+    bind_shapes(graph_def, job.artifact)
+    if job.jit:
+        graph_def = as_one_computation(graph_def, job.artifact)
+    return LoadedGraph(import_graph(graph_def), exported)
+
+
+def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
+    """Make a session; let XLA compile, and read back what was made.
+
+    Raises:
+        Refusal: The device is missing, XLA cannot compile the graph, or it does not get the precision asked for.
+    """
+    from tensorflow.python.client import session as tf_session
+    from tensorflow.python.framework import errors
+
+    plan = plan_threads(job.load, job.options)
+    if job.device == "gpu" and job.load.precision != "native":
+        pin_tensor_float_32()
+    cached = _cache_entries(job)
+    session = tf_session.Session(graph=loaded.graph, config=session_config(job, plan))
+    try:
+        if job.device == "gpu":
+            require_gpu(session)
+        options = callable_options(job.artifact, on_caller=plan.on_caller)
+        call = session._make_callable_from_options(options)  # noqa: SLF001 - make_callable looks every feed up anew in each call
+        found = _settle(job, loaded, session, call)
+    except (errors.OpError, ValueError) as error:
+        session.close()
+        raise _explain(job, error) from error
+    except Refusal:
+        session.close()
+        raise
+    effective = {**_settings(job, plan), **found}
+    if job.jit:
+        effective["xla_cache"] = _cache_use(cached, _cache_entries(job))
+    return GraphSession(session, call, effective)
+
+
+def session_config(job: Job, plan: ThreadPlan) -> Any:
+    """Return the session's settings: pools, rewriting, and GPU memory that grows instead of being taken whole."""
+    from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
+
+    config = config_pb2.ConfigProto(
+        intra_op_parallelism_threads=plan.intra_op, inter_op_parallelism_threads=plan.inter_op
+    )
+    config.gpu_options.allow_growth = True
+    rewriting = config.graph_options.rewrite_options
+    rewriting.min_graph_nodes = -1
+    narrowing = precision.rewriters(job.load.precision)
+    if job.jit or job.options.grappler == "off":
+        rewriting.disable_meta_optimizer = True
+    elif job.options.grappler == "remap" and job.device == "cpu":
+        rewriting.optimizers.extend((*narrowing, "remap"))
+        rewriting.meta_optimizer_iterations = rewriter_config_pb2.RewriterConfig.ONE
+    elif narrowing:
+        setattr(rewriting, narrowing[0], rewriter_config_pb2.RewriterConfig.ON)
+    return config
+
+
+def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[str, Scalar]:
+    """Run what must run before the first inference counts, and return what precision came of it."""
+    zeros = [np.zeros(spec.shape, spec.dtype) for spec in job.artifact.inputs]
+    if job.jit:
+        call(*zeros)
+    wanted = job.load.precision
+    if not precision.rewriters(wanted):
+        return {"precision": _unpinned(job, loaded)}
+    from tensorflow.core.protobuf import config_pb2
+
+    options = callable_options(job.artifact, on_caller=True)
+    options.run_options.output_partition_graphs = True
+    report = config_pb2.RunMetadata()
+    session._make_callable_from_options(options)(*zeros, run_metadata=report)  # noqa: SLF001 - only it takes run metadata with feeds by name
+    nodes = precision.count_nodes(report.partition_graphs, wanted)
+    if nodes == 0:
+        raise Refusal(
+            f"TensorFlow's rewriter left this graph without a single operation in {wanted} on this machine.",
+            hint="Use --precision fp32 or native.",
+        )
+    return {"precision": wanted, f"{wanted}_nodes": nodes}
+
+
+def _unpinned(job: Job, loaded: LoadedGraph) -> str:
+    """Return what the graph's own types become on the device."""
+    native = job.load.precision == "native" and loaded.precision == "fp32"
+    return native_gpu_precision() if native and job.device == "gpu" else loaded.precision
+
+
+def _settings(job: Job, plan: ThreadPlan) -> dict[str, Scalar]:
+    from tensorflow.python.util import _pywrap_util_port
+
+    return {
+        "threads": plan.total,
+        "streams": job.load.streams,
+        "device": job.device,
+        "version": metadata.version("tensorflow"),
+        "intra_op_threads": plan.intra_op or None,
+        "inter_op_threads": 0 if plan.on_caller else plan.inter_op or None,
+        "onednn": bool(_pywrap_util_port.IsMklEnabled()),
+        "grappler": "off" if job.jit else job.options.grappler,
+    }
+
+
+def _cache_entries(job: Job) -> frozenset[str] | None:
+    """Return the names of the compiled computations that are kept; ``None`` where none are."""
+    if not job.jit or job.load.cache_dir is None:
+        return None
+    job.load.cache_dir.mkdir(parents=True, exist_ok=True)
+    return frozenset(os.listdir(job.load.cache_dir))
+
+
+def _cache_use(before: frozenset[str] | None, after: frozenset[str] | None) -> str:
+    if before is None or after is None:
+        return "off"
+    return "written" if after - before else "read" if before else "unused"
+
+
+def _explain(job: Job, error: Exception) -> Refusal:
+    reason = str(error).strip().splitlines()[0]
+    who = "XLA cannot compile this graph" if job.jit else "TensorFlow cannot run this graph as asked"
+    hint = "Use the backend tf for it." if job.jit else "Use --precision fp32, or export the model again."
+    return Refusal(f"{who}: {reason}", hint=hint)

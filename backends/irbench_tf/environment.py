@@ -1,0 +1,45 @@
+"""What TensorFlow must find in its environment before it is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from irbench.spec import Load
+from irbench_tf.options import Options
+from irbench_tf.precision import NARROW_ENVIRONMENT
+
+__all__ = ["apply_environment", "environment_for"]
+
+
+def environment_for(load: Load, options: Options, device: str, *, jit: bool) -> Mapping[str, str]:
+    """Return the variables for one load.
+
+    CUDA is hidden from a CPU session, and no library may trade precision for speed behind ``fp32``.
+    """
+    variables = {"ONEDNN_DEFAULT_FPMATH_MODE": "STRICT", "TF_SET_ONEDNN_FPMATH_MODE": ""}
+    if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
+        variables["TF_CPP_MIN_LOG_LEVEL"] = "1"
+    if device == "cpu":
+        variables["CUDA_VISIBLE_DEVICES"] = "-1"
+    elif load.precision != "native":
+        variables["NVIDIA_TF32_OVERRIDE"] = "0"
+    if load.precision in ("bf16", "fp16"):
+        variables.update(NARROW_ENVIRONMENT)
+    if options.onednn is not None:
+        variables["TF_ENABLE_ONEDNN_OPTS"] = str(int(options.onednn))
+    if options.gpu_thread_mode is not None:
+        variables["TF_GPU_THREAD_MODE"] = options.gpu_thread_mode
+    if jit and load.cache_dir is not None:
+        variables["TF_XLA_FLAGS"] = _with_cache(os.environ.get("TF_XLA_FLAGS", ""), load.cache_dir)
+    return variables
+
+
+def apply_environment(variables: Mapping[str, str]) -> None:
+    """Set the variables in this process."""
+    os.environ.update(variables)
+
+
+def _with_cache(flags: str, directory: Path) -> str:
+    return f"{flags} --tf_xla_persistent_cache_directory={directory}".strip()

@@ -1,0 +1,145 @@
+"""A concrete function becomes one file: weights as constants, rewritten once, ready to run without variables."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irbench.errors import IrbenchError
+from irbench.spec import BATCH, Artifact, Shape, TensorSpec
+from irbench_tf.grappler import optimise
+
+__all__ = ["GRAPH_FILE", "FrozenGraph", "constant_graph", "freeze"]
+
+GRAPH_FILE = "graph.pb"
+_LARGEST_BYTES = 2**31 - 2**20
+"""Protocol buffers end at 2 GiB; the rest of the graph needs less than the margin."""
+
+
+@dataclass(frozen=True)
+class FrozenGraph:
+    """A serialised ``GraphDef`` whose placeholders and outputs are named as its specs are.
+
+    Attributes:
+        graph_def: The bytes of the file.
+        inputs: In the order of the function's arguments; feed ``name:0``.
+        outputs: In the order of the function's results; fetch ``name:0``.
+    """
+
+    graph_def: bytes
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def write(self, directory: Path) -> Artifact:
+        """Write ``graph.pb`` into ``directory``; return its artifact with a path relative to it."""
+        (directory / GRAPH_FILE).write_bytes(self.graph_def)
+        digest = hashlib.sha256(self.graph_def).hexdigest()
+        return Artifact("tf-graph", Path(GRAPH_FILE), self.inputs, self.outputs, sha256=digest)
+
+
+def freeze(
+    concrete_function: Any, inputs: Sequence[TensorSpec] | None = None, outputs: Sequence[TensorSpec] | None = None
+) -> FrozenGraph:
+    """Freeze a concrete function and let TensorFlow's own rewriter optimise the result once.
+
+    Args:
+        concrete_function: Traced for inference, its first axis free where any batch shall do.
+        inputs: Names and named free dimensions of its tensor arguments, in order. By default TensorFlow's
+            names; a free first axis is ``batch``, any other ``<name>_<axis>``.
+        outputs: The same for its results; by default ``output_0``, ``output_1`` and so on.
+
+    Raises:
+        IrbenchError: The weights exceed what one file can hold, or a part cannot be made constant.
+    """
+    arguments = [one for one in concrete_function.inputs if one.dtype.name not in ("resource", "variant")]
+    results = list(concrete_function.outputs)
+    inputs = tuple(inputs if inputs is not None else _describe_inputs(arguments))
+    outputs = tuple(outputs if outputs is not None else _describe_outputs(results, inputs))
+    graph_def = constant_graph(concrete_function)
+    renamed = {tensor.op.name: spec.name for tensor, spec in zip(arguments[: len(inputs)], inputs, strict=True)}
+    taken = {spec.name for spec in (*inputs, *outputs)}
+    inner = {node.name: f"{node.name}_inner" for node in graph_def.node if node.name in taken}
+    names = {**inner, **renamed}
+    _rename(graph_def, names)
+    for tensor, spec in zip(results, outputs, strict=True):
+        node = graph_def.node.add(name=spec.name, op="Identity")
+        operation = names.get(tensor.op.name, tensor.op.name)
+        node.input.append(operation if tensor.value_index == 0 else f"{operation}:{tensor.value_index}")
+        node.attr["T"].type = tensor.dtype.as_datatype_enum
+    optimised = optimise(graph_def, [spec.name for spec in (*inputs, *outputs)])
+    return FrozenGraph(optimised.SerializeToString(deterministic=True), inputs, outputs)
+
+
+def constant_graph(concrete_function: Any) -> Any:
+    """Return the function's ``GraphDef`` with every variable made a constant, loops kept as functions.
+
+    TensorFlow's public conversion does the same and then builds a new concrete function
+    from the graph, which takes several times as long and is not needed here.
+
+    Raises:
+        IrbenchError: The variables are too large for one file, or a part cannot be made constant.
+    """
+    from tensorflow.python.framework import convert_to_constants
+
+    size_bytes = sum(one.dtype.size * one.shape.num_elements() for one in concrete_function.variables)
+    if size_bytes > _LARGEST_BYTES:
+        raise IrbenchError(
+            f"The model's weights take {size_bytes / 1e9:.1f} GB; a TensorFlow graph file ends at 2 GB.",
+            hint="Export a smaller variant, or store the weights in a narrower type.",
+        )
+    converted = convert_to_constants._FunctionConverterDataInEager(  # noqa: SLF001 - the public way also rebuilds a function
+        func=concrete_function, lower_control_flow=False, aggressive_inlining=False
+    )
+    graph_def, _ = convert_to_constants._replace_variables_by_constants(converted)  # noqa: SLF001 - as above
+    left = sorted({node.op for node in graph_def.node} & {"VarHandleOp", "ReadVariableOp", "HashTableV2"})
+    if left:
+        raise IrbenchError(
+            f"The model holds state that cannot be made constant ({', '.join(left)}).",
+            hint="Export a function that only reads variables of its own, without tables or assignments.",
+        )
+    return graph_def
+
+
+def _describe_inputs(tensors: Sequence[Any]) -> tuple[TensorSpec, ...]:
+    return tuple(
+        TensorSpec(name, tensor.dtype.name, _named_shape(tensor, name, None))
+        for tensor in tensors
+        for name in (tensor.op.name,)
+    )
+
+
+def _describe_outputs(tensors: Sequence[Any], inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    free = {size for spec in inputs for size in spec.free_dimensions} - {BATCH}
+    only = next(iter(free)) if len(free) == 1 else None
+    return tuple(
+        TensorSpec(name, tensor.dtype.name, _named_shape(tensor, name, only))
+        for index, tensor in enumerate(tensors)
+        for name in (f"output_{index}",)
+    )
+
+
+def _named_shape(tensor: Any, name: str, only_free: str | None) -> Shape:
+    if tensor.shape.rank is None:
+        raise IrbenchError(
+            f"The number of axes of {name} is unknown.", hint="Trace the function with a shape of known rank."
+        )
+    return tuple(
+        size if size is not None else BATCH if axis == 0 else only_free or f"{name}_{axis}"
+        for axis, size in enumerate(tensor.shape.as_list())
+    )
+
+
+def _rename(graph_def: Any, names: dict[str, str]) -> None:
+    """Rename nodes and every reference to them, in place; drop placement hints, which may name them too."""
+    for node in graph_def.node:
+        node.name = names.get(node.name, node.name)
+        node.device = ""
+        node.attr.pop("_class", None)
+        for index, reference in enumerate(node.input):
+            control = "^" if reference.startswith("^") else ""
+            name, colon, port = reference.removeprefix("^").partition(":")
+            if name in names:
+                node.input[index] = f"{control}{names[name]}{colon}{port}"

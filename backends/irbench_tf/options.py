@@ -1,0 +1,88 @@
+"""What ``--set tf.KEY=VALUE`` may say, checked before anything is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from irbench.spi import Refusal
+
+__all__ = ["Options", "parse_options"]
+
+Grappler = Literal["remap", "all", "off"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings besides the load's.
+
+    Attributes:
+        onednn: Whether oneDNN kernels are used; ``None`` leaves it to the build.
+        grappler: Rewriting at load: ``remap`` fuses neighbours (the rest was done at export),
+            ``all`` repeats every rewriting, ``off`` does none.
+        inter_op_threads: Threads that run independent operations side by side;
+            ``None`` runs each inference on its caller's thread.
+        gpu_thread_mode: Who runs GPU kernels' host side; ``None`` is TensorFlow's own.
+    """
+
+    onednn: bool | None = None
+    grappler: Grappler = "remap"
+    inter_op_threads: int | None = None
+    gpu_thread_mode: str | None = None
+
+
+def parse_options(options: Mapping[str, str], backend: str) -> Options:
+    """Return the settings that the user's words stand for.
+
+    Raises:
+        Refusal: A key is unknown, or a value is not one of its values.
+    """
+    unknown = sorted(set(options) - set(_KNOWN))
+    if unknown:
+        raise Refusal(
+            f"{backend} has no option {unknown[0]!r}.",
+            hint="Known options: " + ", ".join(f"{key}={words}" for key, (words, _) in sorted(_KNOWN.items())) + ".",
+        )
+    return Options(
+        onednn=None if "onednn" not in options else bool(_parse("onednn", options)),
+        grappler=cast("Grappler", _parse("grappler", options) if "grappler" in options else "remap"),
+        inter_op_threads=None if "inter_op_threads" not in options else int(_parse("inter_op_threads", options)),
+        gpu_thread_mode=None if "gpu_thread_mode" not in options else str(_parse("gpu_thread_mode", options)),
+    )
+
+
+def _parse(key: str, options: Mapping[str, str]) -> str | int:
+    words, convert = _KNOWN[key]
+    try:
+        return convert(options[key])
+    except ValueError:
+        raise Refusal(f"{key}={options[key]} is not possible.", hint=f"Write {key}={words}.") from None
+
+
+def _one_of(*values: str) -> Callable[[str], str]:
+    def convert(value: str) -> str:
+        if value not in values:
+            raise ValueError(value)
+        return value
+
+    return convert
+
+
+def _switch(value: str) -> int:
+    return int(_one_of("0", "1")(value))
+
+
+def _positive(value: str) -> int:
+    number = int(value)
+    if number < 1:
+        raise ValueError(value)
+    return number
+
+
+_KNOWN: Mapping[str, tuple[str, Callable[[str], str | int]]] = {
+    "onednn": ("0|1", _switch),
+    "grappler": ("remap|all|off", _one_of("remap", "all", "off")),
+    "inter_op_threads": ("N (at least 1)", _positive),
+    "gpu_thread_mode": ("global|gpu_private|gpu_shared", _one_of("global", "gpu_private", "gpu_shared")),
+}

@@ -1,0 +1,76 @@
+"""What this machine offers through TensorFlow: devices, and precisions that were really tried."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from irbench.spec import Artifact, Load, TensorSpec
+from irbench.spi import Availability, Refusal
+from irbench_tf import environment, lean, precision
+
+__all__ = ["probe"]
+
+_SIZE = 64
+
+
+def probe(*, jit: bool) -> Availability:
+    """Return devices and precisions. Call it in a process of its own, whose environment it changes."""
+    environment.apply_environment(precision.NARROW_ENVIRONMENT)
+    lean.import_lean()
+    from tensorflow.core.protobuf import config_pb2
+    from tensorflow.python.client import session as tf_session
+    from tensorflow.python.util import _pywrap_util_port
+
+    from irbench_tf.devices import compute_capability, has_gpu, native_gpu_precision
+
+    settings = config_pb2.ConfigProto()
+    settings.gpu_options.allow_growth = True
+    with tf_session.Session(config=settings) as session:
+        gpu = has_gpu(session)
+    narrow = () if jit or not _narrows_to_bf16() else ("bf16",)
+    precisions: dict[str, tuple[str, ...]] = {"cpu": ("fp32", *narrow, "native")}
+    native = {"cpu": "fp32"}
+    if gpu:
+        precisions["gpu"] = ("fp32", "native") if jit else ("fp32", "fp16", "native")
+        native["gpu"] = native_gpu_precision()
+    details = {
+        "onednn": bool(_pywrap_util_port.IsMklEnabled()),
+        "cpus": len(os.sched_getaffinity(0)),
+        "compute_capability": compute_capability() if gpu else None,
+    }
+    return Availability(("cpu", "gpu") if gpu else ("cpu",), precisions, native, details)
+
+
+def _narrows_to_bf16() -> bool:
+    """Whether the rewriter makes a product of matrices a bf16 one, and the CPU runs it."""
+    from irbench_tf.compiler import Job, LoadedGraph, compile_graph
+    from irbench_tf.session import import_graph
+
+    tensor = TensorSpec("product_input", "float32", (_SIZE, _SIZE))
+    artifact = Artifact("tf-graph", Path(), (tensor,), (TensorSpec("product", "float32", (_SIZE, _SIZE)),))
+    job = Job(artifact, Load(precision="bf16"), "cpu", jit=False)
+    try:
+        compile_graph(job, LoadedGraph(import_graph(_product_graph()), "fp32")).close()
+    except Refusal:
+        return False
+    return True
+
+
+def _product_graph() -> Any:
+    """Return the graph of a matrix times itself, bound to the CPU."""
+    from tensorflow.core.framework import graph_pb2, types_pb2
+
+    graph_def = graph_pb2.GraphDef()
+    placeholder = graph_def.node.add(name="product_input", op="Placeholder")
+    placeholder.attr["dtype"].type = types_pb2.DT_FLOAT
+    for _ in range(2):
+        placeholder.attr["shape"].shape.dim.add(size=_SIZE)
+    product = graph_def.node.add(name="matrix_product", op="MatMul", input=["product_input", "product_input"])
+    product.attr["T"].type = types_pb2.DT_FLOAT
+    result = graph_def.node.add(name="product", op="Identity", input=["matrix_product"])
+    result.attr["T"].type = types_pb2.DT_FLOAT
+    for node in graph_def.node:
+        node.device = "/device:CPU:0"
+    return graph_def
