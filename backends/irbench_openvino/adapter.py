@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from irbench.spec import Artifact, Io, Load, Scalar, TensorSpec
-from irbench.spi import Availability, Description, Phases, Refusal, Session, Slot
+from irbench.spec import Artifact, Load, Scalar
+from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
 from irbench_openvino.properties import PRECISION, compile_properties, read_back
-from irbench_openvino.slots import BoundSlot, CopySlot, FailureWatch
 
 __all__ = ["OpenVinoBackend"]
 
@@ -41,6 +39,8 @@ class OpenVinoBackend:
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
         """Make a session; see :class:`irbench.spi.Backend`."""
+        from irbench_openvino.session import OpenVinoSession
+
         core = runtime.load().Core()
         target = _require(core, device)
         wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
@@ -58,29 +58,7 @@ class OpenVinoBackend:
             "device_name": str(core.get_property(target, "FULL_DEVICE_NAME")),
             **read_back(compiled, load.options),
         }
-        return _OpenVinoSession(compiled, artifact, effective)
-
-
-class _OpenVinoSession:
-    """One compiled model; each slot is an infer request."""
-
-    def __init__(self, compiled: Any, artifact: Artifact, effective: Mapping[str, Scalar]) -> None:
-        self._compiled: Any = compiled
-        self._inputs = _indices(compiled.inputs, artifact.inputs)
-        self._outputs = _indices(compiled.outputs, artifact.outputs)
-        self._watch = FailureWatch()
-        self.effective = effective
-
-    def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
-        """Return slots that are ready for ``run`` and for ``start``."""
-        kind = CopySlot if io == "copy" else BoundSlot
-        requests = [self._compiled.create_infer_request() for _ in range(count)]
-        return [kind(request, self._inputs, self._outputs, self._watch) for request in requests]
-
-    def close(self) -> None:
-        """Stop watching and drop the model; its memory goes with the last slot."""
-        self._watch.close()
-        self._compiled = None
+        return OpenVinoSession(compiled, artifact, effective)
 
 
 def _require(core: Any, device: str) -> str:
@@ -97,9 +75,3 @@ def _require(core: Any, device: str) -> str:
         f"OpenVINO finds no {target or device} device on this machine.",
         hint=f"It finds: {', '.join(found)}. An Intel GPU also needs its OpenCL driver (libOpenCL.so.1).",
     )
-
-
-def _indices(ports: Sequence[Any], specs: Sequence[TensorSpec]) -> tuple[int, ...]:
-    """Return, for each spec, the index of the port that carries its name."""
-    by_name = {name: index for index, port in enumerate(ports) for name in port.get_names()}
-    return tuple(by_name.get(spec.name, position) for position, spec in enumerate(specs))

@@ -13,7 +13,6 @@ from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_ort import devices, precision
 from irbench_ort.options import Options, parse_options
 from irbench_ort.probing import probe
-from irbench_ort.session import OrtSession
 
 __all__ = ["OrtBackend"]
 
@@ -55,6 +54,8 @@ class OrtBackend:
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
         """Make a session; see :class:`irbench.spi.Backend`."""
+        from irbench_ort.session import OrtSession
+
         options = parse_options(load.options, device, load.precision)
         with phases("load"):
             graph = read_precision(artifact.path)

@@ -1,0 +1,40 @@
+"""Sessions: one compiled model, an infer request for each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irbench.spec import Artifact, Io, Scalar, TensorSpec
+from irbench.spi import Slot
+from irbench_openvino.slots import BoundSlot, CopySlot, FailureWatch
+
+__all__ = ["OpenVinoSession"]
+
+
+class OpenVinoSession:
+    """One compiled model; each slot is an infer request."""
+
+    def __init__(self, compiled: Any, artifact: Artifact, effective: Mapping[str, Scalar]) -> None:
+        self._compiled: Any = compiled
+        self._inputs = _indices(compiled.inputs, artifact.inputs)
+        self._outputs = _indices(compiled.outputs, artifact.outputs)
+        self._watch = FailureWatch()
+        self.effective = effective
+
+    def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
+        """Return slots that are ready for ``run`` and for ``start``."""
+        kind = CopySlot if io == "copy" else BoundSlot
+        requests = [self._compiled.create_infer_request() for _ in range(count)]
+        return [kind(request, self._inputs, self._outputs, self._watch) for request in requests]
+
+    def close(self) -> None:
+        """Stop watching and drop the model; its memory goes with the last slot."""
+        self._watch.close()
+        self._compiled = None
+
+
+def _indices(ports: Sequence[Any], specs: Sequence[TensorSpec]) -> tuple[int, ...]:
+    """Return, for each spec, the index of the port that carries its name."""
+    by_name = {name: index for index, port in enumerate(ports) for name in port.get_names()}
+    return tuple(by_name.get(spec.name, position) for position, spec in enumerate(specs))

@@ -1,0 +1,60 @@
+"""What each backend found on this machine, remembered until a version changes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from irbench import __version__
+from irbench.bundles import home
+from irbench.spi import Availability, Description
+
+__all__ = ["probe", "remembered"]
+
+_DEADLINE_S = 180.0
+
+
+def probe(description: Description) -> Availability:
+    """Let the backend look at this machine in a worker, and remember what it found.
+
+    Raises:
+        IrbenchError: The backend could not look, or its process died.
+    """
+    from irbench.worker import call_in_worker
+
+    found: Availability = call_in_worker("irbench.registry:probe", description.name, deadline_s=_DEADLINE_S)
+    path = _path(description.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps({"made_with": _made_with(description), "found": asdict(found)}))
+    unfinished.replace(path)
+    return found
+
+
+def remembered(description: Description) -> Availability | None:
+    """Return what the last probe found; ``None`` where there was none with these versions on this machine."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        stored: dict[str, Any] = json.loads(_path(description.name).read_text())
+        if stored["made_with"] == _made_with(description):
+            found = stored["found"]
+            precisions = {device: tuple(one) for device, one in found["precisions"].items()}
+            return Availability(tuple(found["devices"]), precisions, found["native"], found["details"])
+    return None
+
+
+def _path(name: str) -> Path:
+    return home() / "probes" / f"{name}.json"
+
+
+def _made_with(description: Description) -> dict[str, str | None]:
+    return {
+        "irbench": __version__,
+        description.distribution: description.version,
+        "host": platform.node(),
+        "system": platform.release(),
+    }
