@@ -128,7 +128,8 @@ def inspect_activations(model: Any, inputs: Sequence[NDArray[Any]], *, classifie
 
     with intercept(model, around):
         outputs = run(model, inputs)
-    scores = np.asarray(tree.flatten(outputs)[0])
+    flat: list[Any] = tree.flatten(outputs)
+    scores = np.asarray(flat[0])
     return ActivationReport(tuple(layers), _class_report(scores) if classifier else None)
 
 

@@ -188,8 +188,8 @@ def _to_grid(values: Floats, step: float) -> Floats:
 
 
 def _to_power_of_two(value: float) -> float:
-    return 2.0 ** round(math.log2(value))
+    return math.ldexp(1.0, round(math.log2(value)))
 
 
 def _to_quarter_octave(value: float) -> float:
-    return 2.0 ** (round(4.0 * math.log2(value)) / 4.0)
+    return math.pow(2.0, round(4.0 * math.log2(value)) / 4.0)

@@ -84,5 +84,6 @@ def _centred_kernels(model: Any) -> frozenset[int]:
     from keras import layers
 
     kinds = (layers.Dense, layers.Conv1D, layers.Conv2D, layers.Conv3D)
-    kernels = (layer.kernel for layer in every_layer(model) if isinstance(layer, kinds))
+    found: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kinds)]
+    kernels = (layer.kernel for layer in found)
     return frozenset(id(kernel) for kernel in kernels if math.prod(kernel.shape[:-1]) >= _LEAST_CENTRED)

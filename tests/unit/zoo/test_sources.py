@@ -1,0 +1,87 @@
+import json
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+from click.testing import CliRunner
+
+from irbench.cli.models import command
+from irbench.feeds import generate
+from irbench.spec import BATCH
+from irbench.spi import ModelSource
+
+ASKED_FOR = {
+    "alexnet",
+    "cnn_cifar10",
+    "densenet121",
+    "efficientnet_b0",
+    "inception_v3",
+    "lstm_ptb_1",
+    "lstm_ptb_2",
+    "lstm_ptb_4",
+    "mobilenet_v2",
+    "resnet50",
+    "resnet152",
+    "transformer_base",
+    "vgg16",
+}
+POINTS = [point for point in entry_points(group="irbench.models") if point.value.startswith("irbench_zoo.")]
+
+
+def test_the_first_part_of_the_zoo_is_complete_and_each_name_stands_once():
+    names = [point.name for point in POINTS]
+    assert len(names) == len(set(names))
+    assert set(names) >= ASKED_FOR
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
+def test_an_entry_point_leads_to_a_source_of_its_own_name(point):
+    source = point.load()
+    assert isinstance(source, ModelSource)
+    assert source.name == point.name
+    assert source.family
+    assert source.summary
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
+def test_the_inputs_of_a_source_can_be_generated_from_its_defaults(point):
+    source = point.load()
+    arrays = generate(source.inputs, {BATCH: 2, **source.defaults}, seed=0)
+    for spec, array in zip(source.inputs, arrays, strict=True):
+        assert spec.tensor.shape[0] == BATCH
+        assert array.shape[0] == 2
+        assert array.dtype == spec.tensor.dtype
+        assert spec.low <= array.min() < array.max() <= spec.high
+
+
+def test_listing_imports_no_runtime():
+    program = (
+        "import sys\n"
+        "from irbench.cli.models import command\n"
+        "command(['--format', 'json'], standalone_mode=False)\n"
+        "heavy = {'tensorflow', 'keras', 'onnx', 'onnxruntime', 'openvino', 'tf2onnx'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {entry["name"] for entry in json.loads(done.stdout)} >= ASKED_FOR
+
+
+def test_the_json_list_says_what_a_caller_needs_to_feed_a_model():
+    listed = {entry["name"]: entry for entry in json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)}
+    assert listed["transformer_base"]["defaults"] == {"sequence": 128}
+    assert listed["transformer_base"]["classifier"] is False
+    assert listed["resnet50"]["family"] == "residual CNN"
+    assert listed["cnn_cifar10"]["inputs"] == [
+        {"name": "image", "dtype": "float32", "shape": ["batch", 32, 32, 3], "low": 0.0, "high": 1.0}
+    ]
+
+
+def test_the_table_keeps_each_model_on_one_line_in_a_pipe(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lines = CliRunner().invoke(command, []).stdout.splitlines()
+    assert len(lines) == 1 + len(POINTS)
+    (line,) = [line for line in lines if line.startswith("cnn_cifar10")]
+    assert "image float32[batch, 32, 32, 3]" in line
+    assert "plain CNN: 3 convolutions, 2 poolings and 2 dense layers" in line
