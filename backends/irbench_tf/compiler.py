@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -130,7 +129,7 @@ def session_config(job: Job, plan: ThreadPlan) -> Any:
 
 def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[str, Scalar]:
     """Run what must run before the first inference counts, and return what precision came of it."""
-    zeros = [np.zeros(spec.shape, spec.dtype) for spec in job.artifact.inputs]
+    zeros = [np.zeros([int(size) for size in spec.shape], spec.dtype) for spec in job.artifact.inputs]
     if job.jit:
         call(*zeros)
     wanted = job.load.precision
@@ -177,7 +176,7 @@ def _cache_entries(job: Job) -> frozenset[str] | None:
     if not job.jit or job.load.cache_dir is None:
         return None
     job.load.cache_dir.mkdir(parents=True, exist_ok=True)
-    return frozenset(os.listdir(job.load.cache_dir))
+    return frozenset(entry.name for entry in job.load.cache_dir.iterdir())
 
 
 def _cache_use(before: frozenset[str] | None, after: frozenset[str] | None) -> str:

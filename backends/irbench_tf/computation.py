@@ -80,7 +80,8 @@ def _output_ports(node: Any) -> list[str]:
     from tensorflow.python.framework import op_def_registry
 
     ports: list[str] = []
-    for argument in op_def_registry.get(node.op).output_arg:
+    definition: Any = op_def_registry.get(node.op)
+    for argument in definition.output_arg:
         if argument.number_attr:
             count = node.attr[argument.number_attr].i
         elif argument.type_list_attr:

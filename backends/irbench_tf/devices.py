@@ -26,7 +26,7 @@ def require_gpu(session: Any) -> None:
     if not has_gpu(session):
         raise Refusal(
             "TensorFlow finds no GPU here.",
-            hint="Install its CUDA libraries (pip install 'tensorflow[and-cuda]') on a machine with one, or use the CPU.",
+            hint="Use the CPU, or on a machine with a GPU: pip install 'tensorflow[and-cuda]'.",
         )
 
 

@@ -11,12 +11,15 @@ module object and on top of the submodules already loaded.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
 __all__ = ["import_full", "import_lean", "installed"]
+
+_SESSION = "tensorflow.python.client.session"
 
 
 class _DeferredPackage(ModuleType):
@@ -46,10 +49,10 @@ def import_lean() -> None:
         package = module_from_spec(specification)
         package.__class__ = _DeferredPackage
         sys.modules["tensorflow"] = package
-    import tensorflow.python.client.session
+    import_module(_SESSION)
 
 
 def import_full() -> None:
     """Import the whole package, which also loads device plugins."""
-    import tensorflow  # noqa: F401 - its side effects are what is wanted
-    import tensorflow.python.client.session
+    import_module("tensorflow")
+    import_module(_SESSION)
