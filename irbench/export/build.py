@@ -19,7 +19,7 @@ from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spi import Exporter, ExportRequest
 from irbench.worker import WorkerDied, call_in_worker
 
-__all__ = ["export", "from_onnx_file", "matching"]
+__all__ = ["export", "from_onnx_file", "matching", "validate"]
 
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
@@ -56,6 +56,16 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
         return bundles.install(folder, _card(bundle, folder, identity(source, options), error), options.output)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def validate(source: str, options: ExportOptions) -> None:
+    """Refuse at once what no export can honour: an unknown model, a missing file, an impossible option.
+
+    Raises:
+        IrbenchError: It says what is wrong.
+    """
+    options.validate()
+    _exporter_of(source)
 
 
 def matching(source: str, options: ExportOptions) -> Path | None:
@@ -107,6 +117,9 @@ def _require_memory(path: Path) -> None:
 
 
 def _exporter_of(source: str) -> str:
+    file = Path(source.rpartition(":")[0] if ".py:" in source else source)
+    if file.suffix in (".keras", ".py") and not file.is_file():
+        raise IrbenchError(f"There is no file {file}.", hint="Check the path.")
     exporters: dict[str, Exporter] = registry.load_all(registry.EXPORTERS)
     for name, exporter in exporters.items():
         if exporter.accepts(source):

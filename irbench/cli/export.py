@@ -1,0 +1,110 @@
+"""``irbench export``: TensorFlow and Keras models to bundles that every backend can run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+__all__ = ["command"]
+
+
+class _Batch(click.ParamType):
+    name = "N|dynamic"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        if value is None or str(value) == "dynamic":
+            return None
+        if not str(value).isdecimal() or int(value) < 1:
+            self.fail(f"{value!r} is neither a number of samples nor dynamic.", param, ctx)
+        return int(value)
+
+
+@click.command(name="export")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option("--opset", type=int, default=18, show_default=True, help="ONNX operator set, 13 to 23.")
+@click.option("--batch", type=_Batch(), default="dynamic", show_default=True, help="A fixed batch, or a free one.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of random weights and of generated inputs.")
+@click.option("--weights", metavar="random|PATH", help="Random weights, or a file; by default the model's own.")
+@click.option(
+    "--layout",
+    type=click.Choice(["keep", "nchw"]),
+    default="nchw",
+    show_default=True,
+    help="Of image inputs in ONNX; nchw is the faster one.",
+)
+@click.option("--force", is_flag=True, help="Build even if a bundle made from the same things exists.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Put the one bundle into DIR.")
+def command(
+    models: tuple[str, ...],
+    opset: int,
+    batch: int | None,
+    seed: int,
+    weights: str | None,
+    layout: Literal["keep", "nchw"],
+    force: bool,
+    output: Path | None,
+) -> None:
+    """Export models to bundles: ONNX, a TensorFlow graph and the outputs that both must give.
+
+    MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
+    or path/to/file.py:function; the function takes nothing and returns a Keras model.
+    """
+    from irbench.export import ExportOptions, validate
+
+    asked = ExportOptions(opset, batch, seed, weights, layout, force, output)
+    if output is not None and len(models) > 1:
+        raise IrbenchError("-o names the folder of one bundle.", hint="Export one model at a time, or leave -o out.")
+    for model in models:  # every wrong name is found before the first minute of work
+        validate(model, asked)
+    for model in dict.fromkeys(models):
+        _export_one(model, asked)
+
+
+def _export_one(model: str, asked: Any) -> None:
+    from rich.console import Console
+
+    from irbench.bundles import load_card
+    from irbench.export import export, matching
+    from irbench.measure.clock import Stopwatch
+
+    progress, watch = Console(stderr=True), Stopwatch()
+    known = None if asked.force else matching(model, asked)
+    with progress.status(f"{model}: starting", spinner="dots") as status:
+        folder = export(model, asked, lambda text: _report(progress, status, model, text))
+    card = load_card(folder)
+    duration = "already there" if folder == known else f"{watch.elapsed_s:.0f} s"
+    Console(highlight=False, soft_wrap=True).print(_summary(card, duration), folder, sep="\n  ")
+
+
+def _report(progress: Console, status: Any, model: str, text: str) -> None:
+    from rich.markup import escape
+
+    if text.startswith("warning: "):
+        progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(text.removeprefix('warning: '))}")
+    else:
+        status.update(f"{escape(model)}: {escape(text)}")
+
+
+def _summary(card: Any, duration: str) -> Text:
+    from rich.text import Text
+
+    bundle, facts = card.bundle, card.bundle.details
+    onnx = bundle.artifact(("onnx",))
+    shapes = ", ".join("x".join(map(str, spec.shape)) for spec in onnx.inputs)
+    parts = [
+        f"opset {onnx.opset}",
+        shapes,
+        f"{facts['nodes']} nodes",
+        f"{facts['bytes'] / 1e6:.1f} MB",
+        f"off by {facts['max_rel_error']:.0e} of the largest output",
+        duration,
+    ]
+    return Text.assemble((bundle.name, "bold"), "  ", " · ".join(parts))

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from irbench.errors import IrbenchError
+from irbench.ir.loose import LooseModel, loosen, opset_of, write
+from irbench.ir.passes.drop_unused import drop_unused
+from irbench.ir.passes.fold_affine import fold_affine
+from irbench.ir.passes.fold_constants import fold_constants
+from irbench.ir.passes.upgrade_opset import upgrade_opset
+
+RANDOM = np.random.default_rng(5)
+X = RANDOM.normal(size=(2, 3, 6, 6)).astype(np.float32)
+
+
+def make(nodes, weights, output_shape=("batch", None, None, None), opset=18) -> LooseModel:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 6, 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, output_shape)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()],
+    )
+    return loosen(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9), {})
+
+
+def run(loose: LooseModel, tmp_path):
+    write(loose, tmp_path / "m.onnx")
+    onnx.checker.check_model(str(tmp_path / "m.onnx"), full_check=True)
+    return ReferenceEvaluator(str(tmp_path / "m.onnx")).run(None, {"x": X})[0]
+
+
+def operations(loose: LooseModel) -> list[str]:
+    return [node.op_type for node in loose.model.graph.node]
+
+
+def floats(*shape):
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+CONV = helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1])
+CONV_BIAS = helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1])
+NORM = helper.make_node("BatchNormalization", ["c", "gamma", "beta", "mean", "var"], ["y"], epsilon=0.01)
+
+AFFINE = {
+    "a scale": ([CONV, helper.make_node("Mul", ["c", "s"], ["y"])], {"s": floats(1, 4, 1, 1)}),
+    "a scale on the left": ([CONV, helper.make_node("Mul", ["s", "c"], ["y"])], {"s": floats(4, 1, 1)}),
+    "a scalar": ([CONV, helper.make_node("Mul", ["c", "s"], ["y"])], {"s": np.float32(2.5)}),
+    "a shift": ([CONV, helper.make_node("Add", ["c", "s"], ["y"])], {"s": floats(1, 4, 1, 1)}),
+    "a shift onto a bias": ([CONV_BIAS, helper.make_node("Add", ["c", "s"], ["y"])], {"s": floats(1, 4, 1, 1)}),
+    "a subtraction": ([CONV_BIAS, helper.make_node("Sub", ["c", "s"], ["y"])], {"s": floats(1, 4, 1, 1)}),
+    "scale and shift": (
+        [CONV_BIAS, helper.make_node("Mul", ["c", "s"], ["m"]), helper.make_node("Add", ["m", "t"], ["y"])],
+        {"s": floats(1, 4, 1, 1), "t": floats(1, 4, 1, 1)},
+    ),
+    "batch normalisation": (
+        [CONV_BIAS, NORM],
+        {"gamma": floats(4), "beta": floats(4), "mean": floats(4), "var": np.abs(floats(4)) + 0.1},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AFFINE, ids=str)
+def test_folds_into_the_convolution(case, tmp_path):
+    nodes, weights = AFFINE[case]
+    loose = make(nodes, {"w": floats(4, 3, 3, 3), "b": floats(4), **weights})
+    before = run(loose, tmp_path)
+    assert fold_affine(loose)
+    assert drop_unused(loose)
+    assert operations(loose) == ["Conv"]
+    assert set(loose.weights) == set(loose.model.graph.node[0].input[1:])
+    assert np.allclose(run(loose, tmp_path), before, rtol=1e-5, atol=1e-5)
+
+
+NOT_AFFINE = {
+    "differs by pixel": ([CONV, helper.make_node("Mul", ["c", "s"], ["y"])], {"s": floats(1, 1, 6, 6)}),
+    "would broadcast to more channels": (
+        [helper.make_node("Conv", ["x", "w1"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Mul", ["c", "s"], ["y"])],
+        {"w1": floats(1, 3, 3, 3), "s": floats(1, 4, 1, 1)},
+    ),
+    "is subtracted from": ([CONV, helper.make_node("Sub", ["s", "c"], ["y"])], {"s": floats(1, 4, 1, 1)}),
+    "is no constant": ([CONV, helper.make_node("Mul", ["c", "c"], ["y"])], {}),
+    "is read by another node too": (
+        [CONV, helper.make_node("Mul", ["c", "s"], ["m"]), helper.make_node("Add", ["c", "m"], ["y"])],
+        {"s": floats(1, 4, 1, 1)},
+    ),
+    "normalises in training mode": (
+        [CONV, helper.make_node("BatchNormalization", [*NORM.input], ["y", "m", "v"], training_mode=1)],
+        {"gamma": floats(4), "beta": floats(4), "mean": floats(4), "var": np.abs(floats(4)) + 0.1},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_AFFINE, ids=str)
+def test_stays_where_it_cannot_be_folded_because_it(case):
+    nodes, weights = NOT_AFFINE[case]
+    loose = make(nodes, {"w": floats(4, 3, 3, 3), **weights})
+    before = operations(loose)
+    assert not fold_affine(loose)
+    assert operations(loose) == before
+
+
+def test_a_convolution_that_is_an_output_keeps_what_follows_it():
+    loose = make([CONV, helper.make_node("Mul", ["c", "s"], ["y"])], {"w": floats(4, 3, 3, 3), "s": floats(1, 4, 1, 1)})
+    loose.model.graph.output.append(helper.make_tensor_value_info("c", TensorProto.FLOAT, None))
+    assert not fold_affine(loose)
+
+
+def test_two_convolutions_that_share_weights_are_scaled_apart(tmp_path):
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c1"]),
+        helper.make_node("Conv", ["x", "w"], ["c2"]),
+        helper.make_node("Mul", ["c1", "s"], ["m1"]),
+        helper.make_node("Add", ["c2", "m1"], ["y"]),
+    ]
+    loose = make(nodes, {"w": floats(4, 3, 3, 3), "s": floats(1, 4, 1, 1)})
+    before = run(loose, tmp_path)
+    assert fold_affine(loose)
+    assert np.allclose(run(loose, tmp_path), before, rtol=1e-5, atol=1e-5)
+
+
+def test_a_rearranged_weight_is_computed_once(tmp_path):
+    nodes = [
+        helper.make_node("Transpose", ["hwio"], ["t"], perm=[3, 2, 0, 1]),
+        helper.make_node("Constant", [], ["shape"], value=numpy_helper.from_array(np.array([4, 3, 3, 3]))),
+        helper.make_node("Reshape", ["t", "shape"], ["w"]),
+        CONV,
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    loose = make(nodes, {"hwio": floats(3, 3, 3, 4)})
+    before = run(loose, tmp_path)
+    assert fold_constants(loose)
+    drop_unused(loose)
+    assert operations(loose) == ["Conv", "Relu"]
+    assert set(loose.weights) == {"w"}
+    assert np.array_equal(run(loose, tmp_path), before)
+    assert not fold_constants(loose)
+
+
+def test_a_result_much_larger_than_its_inputs_stays_a_node():
+    nodes = [helper.make_node("Expand", ["one", "shape"], ["big"]), helper.make_node("Add", ["x", "big"], ["y"])]
+    loose = make(nodes, {"one": np.float32(1), "shape": np.array([1024, 1024, 1, 6, 6])})
+    assert not fold_constants(loose)
+
+
+@pytest.mark.parametrize("operation", ["RandomNormalLike", "Bernoulli"])
+def test_random_nodes_are_never_folded(operation):
+    nodes = [helper.make_node(operation, ["w"], ["r"]), helper.make_node("Mul", ["x", "r"], ["y"])]
+    assert not fold_constants(make(nodes, {"w": floats(6)}))
+
+
+def test_dequantised_weights_keep_their_integers():
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "scale"], ["w"]),
+        helper.make_node("Conv", ["x", "w"], ["y"]),
+    ]
+    loose = make(nodes, {"q": np.ones((4, 3, 3, 3), np.int8), "scale": np.float32(0.5)})
+    assert not fold_constants(loose)
+
+
+def test_what_the_evaluator_does_not_know_stays():
+    nodes = [
+        helper.make_node("Magic", ["w"], ["m"], domain="com.example"),
+        helper.make_node("Mul", ["x", "m"], ["y"]),
+    ]
+    assert not fold_constants(make(nodes, {"w": floats(6)}))
+
+
+def test_dead_nodes_and_weights_go_and_inputs_stay():
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["dead1"]),
+        helper.make_node("Relu", ["dead1"], ["dead2"]),
+        helper.make_node("Relu", ["x"], ["y"]),
+    ]
+    loose = make(nodes, {"w": floats(6)})
+    assert drop_unused(loose)
+    assert operations(loose) == ["Relu"]
+    assert loose.weights == {}
+    assert [one.name for one in loose.model.graph.input] == ["x"]
+    assert not drop_unused(loose)
+
+
+@pytest.mark.parametrize("opset", range(19, 24))
+def test_later_opsets_compute_the_same_from_the_same_weights(opset, tmp_path):
+    weights = {"w": floats(4, 3, 3, 3), "b": floats(4)}
+    loose = make([CONV_BIAS, helper.make_node("Relu", ["c"], ["y"])], weights)
+    before = run(loose, tmp_path)
+    assert upgrade_opset(loose, opset)
+    assert opset_of(loose.model) == opset
+    assert [dimension.dim_param for dimension in loose.model.graph.input[0].type.tensor_type.shape.dim][0] == "batch"
+    assert np.array_equal(run(loose, tmp_path), before)
+
+
+def test_an_opset_that_is_already_reached_changes_nothing():
+    assert not upgrade_opset(make([CONV], {"w": floats(4, 3, 3, 3)}), 18)
+
+
+def test_an_operation_the_converter_cannot_move_is_one_clear_error():
+    nodes = [helper.make_node("Magic", ["x"], ["y"])]
+    with pytest.raises(IrbenchError, match="cannot be moved from opset 18 to 21") as caught:
+        upgrade_opset(make(nodes, {}), 21)
+    assert caught.value.hint == "Use --opset 18."

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import hashlib
+
+import models
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from irbench.errors import IrbenchError
+from irbench.ir import loose as loose_module
+from irbench.ir.loose import loosen, opset_of, skeleton, used_names, write
+
+
+def test_a_model_taken_apart_and_written_computes_the_same(tmp_path):
+    path = models.mlp(tmp_path).path
+    loose = loosen(onnx.load(path), {})
+    assert not loose.model.graph.initializer
+    digest = write(loose, tmp_path / "again.onnx")
+    onnx.checker.check_model(str(tmp_path / "again.onnx"), full_check=True)
+    pixels = np.random.default_rng(0).random((2, 3, 8, 8), np.float32)
+    before, after = (
+        ReferenceEvaluator(str(one)).run(None, {"pixels": pixels}) for one in (path, tmp_path / "again.onnx")
+    )
+    assert np.array_equal(before[0], after[0])
+    assert digest == hashlib.sha256((tmp_path / "again.onnx").read_bytes()).hexdigest()
+
+
+def test_weights_given_as_inputs_become_initializers(tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in ("x", "w")],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 2])],
+    )
+    weight = np.array([[1, 2], [3, 4]], np.float32).T  # not contiguous: the order on disk must still be C
+    loose = loosen(helper.make_model(graph), {"w": weight})
+    write(loose, tmp_path / "m.onnx")
+    read = onnx.load(tmp_path / "m.onnx")
+    assert [one.name for one in read.graph.input] == ["x"]
+    assert np.array_equal(numpy_helper.to_array(read.graph.initializer[0]), weight)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.array(3, np.int64), np.zeros((0, 4), np.float32), np.array([True, False]), np.array([1.5], np.float16)],
+    ids=["scalar", "empty", "bool", "half"],
+)
+def test_every_kind_of_weight_survives(value, tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["w"], ["y"])],
+        "g",
+        [],
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)],
+        [numpy_helper.from_array(value, "w")],
+    )
+    write(loosen(helper.make_model(graph), {}), tmp_path / "m.onnx")
+    back = numpy_helper.to_array(onnx.load(tmp_path / "m.onnx").graph.initializer[0])
+    assert back.dtype == value.dtype
+    assert np.array_equal(back, value)
+
+
+def test_a_skeleton_is_valid_and_holds_no_large_weight(tmp_path):
+    loose = loosen(onnx.load(models.mlp(tmp_path).path), {})
+    small = skeleton(loose)
+    onnx.checker.check_model(small)
+    assert {one.name for one in small.graph.input} == {"pixels", "dense"}
+    assert {one.name for one in small.graph.initializer} == {"kernel", "kernel_bias", "dense_bias"} - {
+        one.name for one in small.graph.input
+    }
+    assert opset_of(small) == 17
+
+
+def test_names_used_inside_inner_graphs_count_as_used():
+    inner = helper.make_graph(
+        [helper.make_node("Identity", ["outer"], ["inner"])], "i", [], [helper.make_tensor_value_info("inner", 1, [1])]
+    )
+    node = helper.make_node("If", ["condition"], ["y"], then_branch=inner, else_branch=inner)
+    graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", 1, [1])])
+    assert "outer" in set(used_names(graph))
+
+
+def test_a_model_beyond_the_limit_of_protobuf_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(loose_module, "_MAX_BYTES", 1000)
+    with pytest.raises(IrbenchError, match="2 GiB"):
+        write(loosen(onnx.load(models.mlp(tmp_path).path), {}), tmp_path / "m.onnx")

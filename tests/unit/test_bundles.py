@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irbench import bundles
+from irbench.errors import IrbenchError
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+
+IMAGE = TensorSpec("image", "float32", ("batch", 8, 8, 3))
+SCORES = TensorSpec("scores", "float32", ("batch", 5))
+
+
+def make_bundle(name: str = "net") -> Bundle:
+    onnx_image = TensorSpec("image", "float32", ("batch", 3, 8, 8), (0, 3, 1, 2))
+    return Bundle(
+        name=name,
+        inputs=(InputSpec(IMAGE, -1.0, 1.0),),
+        artifacts=(
+            Artifact("onnx", Path("model.onnx"), (onnx_image,), (SCORES,), sha256="", opset=18),
+            Artifact("tf-graph", Path("graph.pb"), (IMAGE,), (SCORES,)),
+        ),
+        defaults={"sequence": 7},
+        classifier=True,
+        seed=3,
+        reference=Path("reference.npz"),
+        source="net.keras",
+        versions={"onnx": "1"},
+        details={"nodes": 12, "max_rel_error": 1e-6, "layout": "nchw", "problem": None},
+    )
+
+
+def put(name: str = "net", key: str = "a" * 64, content: bytes = b"onnx", target: Path | None = None) -> Path:
+    folder = bundles.staging(target)
+    (folder / "model.onnx").write_bytes(content)
+    np.savez(folder / "reference.npz", np.arange(8.0), np.ones((8, 2), np.int32))
+    checksums = {"model.onnx": bundles.digest(folder / "model.onnx")}
+    return bundles.install(folder, bundles.Card(make_bundle(name), key, "2026-01-01T00:00:00+00:00", checksums), target)
+
+
+def test_a_bundle_is_read_as_it_was_written_with_absolute_paths():
+    place = put()
+    read = bundles.load(place)
+    assert read == bundles.with_absolute_paths(make_bundle(), place)
+    assert read.artifacts[0].path == place / "model.onnx"
+    assert read.inputs[0].tensor == IMAGE
+    assert read.artifacts[0].inputs[0].permutation == (0, 3, 1, 2)
+
+
+def test_a_name_means_its_last_export_and_so_does_latest():
+    first, other = put("net", "a" * 64), put("other", "b" * 64)
+    second = put("net", "c" * 64)
+    assert bundles.find("net") == second
+    assert bundles.find("other") == other
+    assert bundles.latest() == second
+    assert bundles.all() == (second, other)
+    assert first.is_dir(), "another version of a name stays usable"
+
+
+def test_an_earlier_version_can_become_current_again_without_being_built():
+    first = put("net", "a" * 64)
+    put("net", "c" * 64)
+    assert bundles.matching("a" * 64) == first
+    bundles.point_to(first)
+    assert bundles.find("net") == first
+    assert bundles.latest() == first
+
+
+def test_exporting_the_same_thing_again_replaces_the_old_version():
+    first = put(content=b"old")
+    second = put(content=b"new")
+    assert not first.exists()
+    assert (second / "model.onnx").read_bytes() == b"new"
+
+
+def test_nothing_is_found_in_an_empty_cache():
+    assert bundles.find("net") is None
+    assert bundles.latest() is None
+    assert bundles.all() == ()
+    assert bundles.matching("a" * 64) is None
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "/etc", ".current"])
+def test_a_name_never_leads_out_of_the_cache(name):
+    assert bundles.find(name) is None
+
+
+def test_a_staging_folder_is_no_bundle_until_it_is_installed():
+    folder = bundles.staging()
+    (folder / "model.onnx").write_bytes(b"half")
+    assert bundles.all() == ()
+    assert bundles.latest() is None
+
+
+def test_what_a_killed_export_left_behind_is_removed_by_the_next_one():
+    left = bundles.staging()
+    dead = left.with_name(left.name.replace(str(os.getpid()), "999999999"))
+    left.rename(dead)
+    alive = bundles.staging()
+    bundles.staging()
+    assert not dead.exists()
+    assert alive.exists()
+
+
+def test_a_bundle_can_be_put_elsewhere_and_is_then_not_in_the_cache(tmp_path):
+    place = put(target=tmp_path / "mine")
+    assert place == tmp_path / "mine"
+    assert bundles.load(place).name == "net"
+    bundles.point_to(place)
+    assert bundles.latest() is None
+
+
+def test_a_bundle_elsewhere_is_replaced_as_a_whole(tmp_path):
+    put(target=tmp_path / "mine", content=b"old")
+    put(target=tmp_path / "mine", content=b"new")
+    assert (tmp_path / "mine" / "model.onnx").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_folder_with_other_files_is_never_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    with pytest.raises(IrbenchError, match="not overwritten"):
+        put(target=tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
+
+
+def test_reference_outputs_come_back_in_order():
+    outputs = bundles.reference_outputs(bundles.load(put()))
+    assert outputs is not None
+    assert np.array_equal(outputs[0], np.arange(8.0))
+    assert outputs[1].dtype == np.int32
+
+
+def test_a_changed_file_is_named():
+    place = put()
+    bundles.verify_checksums(place)
+    (place / "model.onnx").write_bytes(b"evil")
+    with pytest.raises(IrbenchError, match=r"model\.onnx is missing or was changed"):
+        bundles.verify_checksums(place)
+
+
+def test_a_folder_without_a_card_says_how_to_get_one(tmp_path):
+    with pytest.raises(IrbenchError, match="is no bundle") as caught:
+        bundles.load(tmp_path)
+    assert "irbench export" in caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"bundle": 3}', b"\xff\xfe"])
+def test_a_damaged_card_is_one_clear_error(content, tmp_path):
+    (tmp_path / "card.json").write_bytes(content)
+    with pytest.raises(IrbenchError, match="damaged"):
+        bundles.load(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../../secret"])
+def test_a_card_cannot_name_files_outside_its_folder(path):
+    place = put()
+    card = place / "card.json"
+    card.write_text(card.read_text().replace("model.onnx", path))
+    with pytest.raises(IrbenchError, match="outside its folder"):
+        bundles.load(place)
+
+
+def test_a_card_from_the_future_is_refused_with_a_remedy():
+    place = put()
+    card = place / "card.json"
+    card.write_text(card.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    with pytest.raises(IrbenchError, match="later irbench"):
+        bundles.load(place)
