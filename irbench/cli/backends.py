@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import warnings
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -49,9 +51,7 @@ def command(look: bool, form: Literal["table", "json"]) -> None:
     if form == "json":
         click.echo(json.dumps({"backends": [_as_json(row) for row in rows]}, indent=2))
         return
-    from rich.console import Console
-
-    Console().print(_table(rows))
+    _print(_table(rows))
     if any(row.description.version is not None and row.found is None and not row.problem for row in rows):
         click.echo("Devices and precisions on this machine: irbench backends --probe", err=True)
 
@@ -85,6 +85,16 @@ def _as_json(row: _Row) -> dict[str, Any]:
         "found": None if row.found is None else asdict(row.found),
         "problem": row.problem or None,
     }
+
+
+def _print(table: Table) -> None:
+    """Print a table as wide as the terminal, or as wide as it needs to be where nothing says how wide that is."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(width=console.measure(table, options=console.options.update_width(sys.maxsize)).maximum)
+    console.print(table)
 
 
 def _table(rows: list[_Row]) -> Table:

@@ -1,0 +1,134 @@
+"""``irbench backends`` says what can run, and what installs the rest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from irbench import registry
+from irbench.cli import backends, probes
+from irbench.errors import IrbenchError
+from irbench.spi import Availability, Description
+
+HERE = Availability(("cpu",), {"cpu": ("fp32", "bf16")}, {"cpu": "bf16"}, {"cpu": "a processor"})
+
+
+class Stub:
+    def __init__(self, name: str, version: str | None) -> None:
+        install = "" if version else f"pip install 'irbench[{name}]'"
+        self._description = Description(name, f"{name}-runtime", version, ("cpu", "gpu"), install)
+
+    def describe(self) -> Description:
+        return self._description
+
+
+@pytest.fixture
+def two_backends(monkeypatch: pytest.MonkeyPatch) -> None:
+    stubs = {"quick": Stub("quick", "1.2.3"), "absent": Stub("absent", None)}
+    monkeypatch.setattr(registry, "load_all", lambda _group: stubs)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(backends.command, arguments, catch_exceptions=False)
+
+
+@pytest.mark.usefixtures("two_backends")
+def test_a_missing_runtime_is_listed_with_the_exact_command_that_installs_it():
+    listed = run()
+    assert listed.exit_code == 0
+    assert "pip install 'irbench[absent]'" in listed.stdout
+    assert "1.2.3" in listed.stdout
+    assert "cpu, gpu (not probed)" in listed.stdout
+    assert "irbench backends --probe" in listed.stderr
+
+
+@pytest.mark.usefixtures("two_backends")
+def test_the_json_form_has_numbers_and_nulls_and_no_decoration():
+    (quick, absent) = json.loads(run("--format", "json").stdout)["backends"]
+    assert quick["version"] == "1.2.3"
+    assert quick["install"] is None
+    assert quick["found"] is None
+    assert absent["version"] is None
+    assert absent["install"] == "pip install 'irbench[absent]'"
+
+
+@pytest.mark.usefixtures("two_backends")
+def test_what_a_probe_found_is_shown_and_remembered(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+
+    def answer(target: str, name: str, *, deadline_s: float) -> Availability:
+        assert deadline_s > 0
+        asked.append(f"{target} {name}")
+        return HERE
+
+    monkeypatch.setattr("irbench.worker.call_in_worker", answer)
+    assert "cpu: fp32, bf16; native is bf16" in run("--probe").stdout
+    assert "cpu: fp32, bf16; native is bf16" in run().stdout
+    assert json.loads(run("--format", "json").stdout)["backends"][0]["found"]["precisions"] == {"cpu": ["fp32", "bf16"]}
+    assert asked == ["irbench.registry:probe quick"]
+
+
+@pytest.mark.usefixtures("two_backends")
+def test_a_probe_that_fails_is_a_row_with_its_reason_and_is_not_remembered(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_arguments: object, **_options: object) -> Availability:
+        raise IrbenchError("It crashed with SIGSEGV.", hint="Reinstall it.")
+
+    monkeypatch.setattr("irbench.worker.call_in_worker", fail)
+    probed = run("--probe")
+    assert probed.exit_code == 0
+    assert "It crashed with SIGSEGV. Reinstall it." in " ".join(probed.stdout.split())
+    assert "not probed" in run().stdout
+
+
+def test_another_version_is_not_answered_from_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("irbench.worker.call_in_worker", lambda *_arguments, **_options: HERE)
+    now = Description("quick", "quick-runtime", "1.2.3")
+    probes.probe(now)
+    assert probes.remembered(now) == HERE
+    assert probes.remembered(Description("quick", "quick-runtime", "1.2.4")) is None
+    assert probes.remembered(Description("other", "quick-runtime", "1.2.3")) is None
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"made_with": null, "found": {}}'])
+def test_a_damaged_memory_is_no_memory(own_home: Path, content: str):
+    folder = own_home / "cache" / "probes"
+    folder.mkdir(parents=True)
+    (folder / "quick.json").write_text(content)
+    assert probes.remembered(Description("quick", "quick-runtime", "1.2.3")) is None
+
+
+def test_a_broken_plugin_is_a_line_on_stderr(monkeypatch: pytest.MonkeyPatch):
+    import warnings
+
+    def warn(_group: str) -> dict[str, Stub]:
+        warnings.warn("The backend 'shaky' of irbench-shaky cannot be loaded.", registry.PluginWarning, stacklevel=1)
+        return {"quick": Stub("quick", "1.2.3")}
+
+    monkeypatch.setattr(registry, "load_all", warn)
+    listed = run()
+    assert "warning: The backend 'shaky' of irbench-shaky" in listed.stderr
+    assert "quick" in listed.stdout
+
+
+def test_listing_imports_no_runtime(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("PYTHONPATH")  # leaves out the stand-ins of other tests, which import what they like
+    heavy = {"numpy", "onnx", "onnxruntime", "openvino", "tensorflow", "keras"}
+    code = (
+        "import sys; from click.testing import CliRunner; from irbench.cli.backends import command;"
+        f"print(CliRunner().invoke(command, []).exit_code); print(sorted({heavy} & set(sys.modules)))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed == "0\n[]\n"
+
+
+@pytest.mark.parametrize("name", ["openvino", "ort"])
+def test_a_real_probe_finds_the_processor(name: str):
+    found = probes.probe(registry.require_installed(name))
+    assert found.devices[0] == "cpu"
+    assert "fp32" in found.precisions["cpu"]
+    assert found.native["cpu"] in {"fp32", "bf16", "fp16"}
