@@ -1,0 +1,64 @@
+"""The progress display of a run: redrawn only when the coordinator speaks, so never while a round is timed."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from irbench.runner.progress import Progress
+
+__all__ = ["LiveDisplay"]
+
+_BAR_WIDTH = 24
+
+
+class LiveDisplay:
+    """Shows what runs, how long it may take, and how the intervals narrow.
+
+    On a terminal the display is redrawn in place; elsewhere one line is written after each launch.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        # rich would redraw from a thread of its own, in the middle of a timed round
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+
+    def show(self, progress: Progress) -> None:
+        """Take in one moment of the run."""
+        if self._live is not None:
+            self._live.update(_picture(progress), refresh=True)
+        elif progress.interim is not None:
+            self._console.print(_line(progress), highlight=False)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def _picture(progress: Progress) -> Group:
+    share = min(1.0, progress.elapsed_s / progress.budget_s) if progress.budget_s else 0.0
+    filled = round(share * _BAR_WIDTH)
+    bar = Text("━" * filled, style="green") + Text("━" * (_BAR_WIDTH - filled), style="dim")
+    head = Text.assemble(
+        (progress.model, "bold"),
+        f"  launch {progress.launch} of at most {progress.most_launches}  ",
+        bar,
+        f"  {progress.elapsed_s:.0f} of at most {progress.budget_s:.0f} s",
+    )
+    return Group(head, Text(f"  {progress.activity}", style="dim"), Text(f"  {progress.outlook}", style="dim"))
+
+
+def _line(progress: Progress) -> Text:
+    said = f"{progress.model}: launch {progress.launch} done after {progress.elapsed_s:.0f} s"
+    return Text(f"{said} · {progress.outlook}" if progress.outlook else said)
