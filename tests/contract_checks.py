@@ -178,3 +178,20 @@ def _start_and_wait(slot: AsyncSlot, fed: Feed) -> int:
     slot.start(done)
     called.wait(_DONE_WITHIN_S)
     return count[0]
+
+
+def zoo_answer(name: str, folder: Path, load: Load, scratch: Path) -> tuple[list[Array], str]:
+    """Return what a backend answers to a bundle's own inputs, and the precision it computed in."""
+    from irbench import bundles
+
+    bundle = bundles.load(folder)
+    backend = registry.backend(name)
+    kept = bundle.artifact(backend.consumes)
+    assert kept is not None
+    sizes = {**bundle.defaults, "batch": load.batch}
+    artifact = bind(kept, sizes, scratch)
+    with _session(backend, artifact, load) as session:
+        (slot,) = session.open_slots(1, "copy")
+        slot.stage(lay_out(generate(bundle.inputs, sizes, bundle.seed), artifact))
+        slot.run()
+        return [np.array(one) for one in slot.fetch()], str(session.effective["precision"])
