@@ -13,6 +13,7 @@ from irbench.errors import IrbenchError
 from irbench_tf.layers import intercept, run
 
 __all__ = [
+    "ENOUGH_ANSWERS",
     "FLAT_MARGIN",
     "LARGEST",
     "MOST_TINY",
@@ -40,6 +41,9 @@ SATURATED = 0.999
 """Median top-1 probability above which a classifier is saturated: errors no longer move its answer."""
 FLAT_MARGIN = 1e-3
 """Median lead of the best class, relative to its probability, below which rounding alone may choose the class."""
+
+ENOUGH_ANSWERS = 8
+"""Answers below which equal top-1 classes may well be chance, where there are only ten classes to choose from."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +102,11 @@ def check_activations(model: Any, inputs: Sequence[NDArray[Any]], *, classifier:
     """
     report = inspect_activations(model, inputs, classifier=classifier)
     if report.problems:
-        more = f" (and {len(report.problems) - 1} more)" if len(report.problems) > 1 else ""
+        first, *others = report.problems
+        more = f" (and {len(others)} more)" if others else ""
         raise IrbenchError(
-            f"the activations of {model.name} are not fit for a benchmark: {report.problems[0]}{more}",
-            hint="try another --seed, or give trained weights with --weights PATH",
+            f"The activations of {model.name} are not fit for a benchmark: {first}{more}.",
+            hint="Try another --seed, or give trained weights with --weights PATH.",
         )
     return report
 
@@ -178,6 +183,6 @@ def _class_problems(classes: ClassReport) -> tuple[str, ...]:
         found.append(f"the classifier is saturated: its best class has probability {classes.probability:.5f}")
     if classes.margin < FLAT_MARGIN:
         found.append(f"the classifier is undecided: its best class leads by {classes.margin:.2e} of its probability")
-    if classes.answers >= 4 and classes.distinct == 1:
+    if classes.answers >= ENOUGH_ANSWERS and classes.distinct == 1:
         found.append("the classifier gives every sample the same class")
     return tuple(found)

@@ -26,7 +26,7 @@ from irbench_tf.layers import intercept, run
 __all__ = ["LIFT", "LOGIT_SPREAD", "fit"]
 
 LOGIT_SPREAD = 3.0
-"""Standard deviation of a classifier's logits: the best of 1000 classes then gets between a tenth and nine tenths."""
+"""Standard deviation of a classifier's logits: enough for a best class to stand out, too little to make it certain."""
 
 LIFT = 1.0
 """Added to biases before an activation, in units of the signal's spread.

@@ -39,8 +39,11 @@ def intercept(model: Any, around: Around) -> Iterator[None]:
 
 def run(model: Any, inputs: Sequence[NDArray[Any]]) -> Any:
     """Return the eager outputs of ``model`` for one array per input, as at inference."""
-    from keras import tree
+    from keras import ops, tree
 
-    # Keras warns unless inputs come nested as the model's own are.
-    nested = tree.pack_sequence_as(model.input, list(inputs)) if hasattr(model, "inputs") else list(inputs)
-    return model(nested, training=False)
+    # Tensors, because Keras prints arrays in full when a layer fails.
+    tensors = [ops.convert_to_tensor(array) for array in inputs]
+    if hasattr(model, "input"):
+        # Keras warns unless inputs come nested as the model's own are.
+        return model(tree.pack_sequence_as(model.input, tensors), training=False)
+    return model(tensors if len(tensors) > 1 else tensors[0], training=False)
