@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import click
 
@@ -53,8 +53,8 @@ def _count(text: str) -> int:
     return count
 
 
-def _threads(text: str) -> int | None:
-    return None if text == "native" else _count(text)
+def _threads(text: str) -> int | Literal["native"]:
+    return "native" if text == "native" else _count(text)
 
 
 def _duration_s(text: str) -> float:

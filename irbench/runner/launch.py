@@ -9,8 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from irbench import host
 from irbench.measure import freeze
+from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.result import BlockEvidence, CellLaunch, Failure, LaunchRecord, OutputError, Round, Sustained
@@ -18,11 +22,11 @@ from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.crew import Crew
 from irbench.spec import Cell, Group, Timing
 from irbench.spi import Outputs
-from irbench.stats import block_order, dirty_blocks, samples_per_round
+from irbench.stats import LaunchCost, block_order, dirty_blocks, fit_to_budget, samples_per_round
 from irbench.verify import compare
 from irbench.worker.cell import CellTask, Prepared, Warmed
 
-__all__ = ["Launch", "LaunchPlan"]
+__all__ = ["Launch", "LaunchPlan", "Tempo"]
 
 Say = Callable[[str], None]
 
@@ -50,6 +54,19 @@ class LaunchPlan:
     cache: Path
 
 
+@dataclass(frozen=True)
+class Tempo:
+    """What a group's first launch decides for all of them.
+
+    Attributes:
+        samples: Samples per round, by cell id.
+        timing: The protocol's numbers, with as many blocks as the budget has room for.
+    """
+
+    samples: Mapping[str, int]
+    timing: Timing
+
+
 @dataclass
 class _CellNotes:
     """What one cell's launch has brought so far."""
@@ -73,23 +90,24 @@ class Launch:
         self._notes = {cell.id: _CellNotes() for cell in cells}
         self._crew = Crew((self._task(cell) for cell in cells), plan.logs, plan.timing.deadline)
 
-    def measure(self, samples: Mapping[str, int]) -> LaunchRecord:
-        """Run the launch and return its record.
+    def measure(self, tempo: Tempo | None) -> tuple[LaunchRecord, Tempo]:
+        """Run the launch and return its record, with the tempo it kept.
 
         Args:
-            samples: Samples per round by cell id; empty in a group's first launch, which decides them.
+            tempo: That of the group's first launch; ``None`` in the first, which decides it.
 
         Raises:
             GroupTooLarge: Not all of the group's cells fit into memory together.
         """
+        watch = Stopwatch()
         self._say("starting workers")
         self._crew.start(side_by_side=self._number > 0)
         self._prepare_all()
-        samples = dict(samples) or self.samples_per_round()
-        blocks = self._measure_blocks(samples)
-        tails = self._tails() if self._plan.timing.tail else {}
+        tempo = tempo or self._tempo(watch.elapsed_s)
+        blocks = self._measure_blocks(tempo)
+        tails = self._tails() if tempo.timing.tail else {}
         cells = tuple(self._cell_launch(cell.id) for cell in self._crew.cells)
-        return LaunchRecord(
+        record = LaunchRecord(
             group=self._plan.number,
             launch=self._number,
             cells=tuple(replace(one, tail_ns=tails[one.cell]) if one.cell in tails else one for one in cells),
@@ -98,15 +116,17 @@ class Launch:
             load_average=os.getloadavg()[0],
             frozen=freeze.SUPPORTED,
         )
+        return record, tempo
 
-    def samples_per_round(self) -> dict[str, int]:
-        """Return how many samples each cell takes in a round, from the speeds seen in the warm-up."""
-        warmed = {cell.id: self._notes[cell.id].warmed for cell in self._crew.cells}
-        return samples_per_round(
-            {cell: one.completion_ns for cell, one in warmed.items() if one is not None},
-            {cell.id: cell.load.streams for cell in self._crew.cells},
-            self._plan.timing,
-        )
+    def _tempo(self, start_s: float) -> Tempo:
+        """Return how many samples and blocks the speeds seen in the warm-up allow."""
+        timing = self._plan.timing
+        cells = self._crew.cells
+        warmed = {cell.id: self._notes[cell.id].warmed for cell in cells}
+        completion_ns = {cell: one.completion_ns for cell, one in warmed.items() if one is not None}
+        samples = samples_per_round(completion_ns, {cell.id: cell.load.streams for cell in cells}, timing)
+        block_s = sum((samples[cell] + 1) * completion_ns[cell] / 1e9 + timing.settle for cell in samples)
+        return Tempo(samples, fit_to_budget(timing, LaunchCost(start_s=start_s, block_s=block_s)))
 
     def sustain(self) -> tuple[Sustained, ...]:
         """Let each healthy cell run alone and uninterrupted."""
@@ -173,8 +193,8 @@ class Launch:
         notes.output_error = max(errors, key=lambda one: one.max_rel)
         return True
 
-    def _measure_blocks(self, samples: Mapping[str, int]) -> tuple[BlockEvidence, ...]:
-        timing = self._plan.timing
+    def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
+        timing = tempo.timing
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
         before = snapshot()
@@ -183,7 +203,8 @@ class Launch:
             order = block_order(number, tuple(cell.id for cell in self._crew.cells), order, self._random)
             self._say(f"block {number + 1} of {timing.blocks}")
             for cell in order:
-                self._round(cell, number, samples[cell])
+                if cell not in self._crew.failures:
+                    self._round(cell, number, tempo.samples[cell])
             after = snapshot()
             blocks.append(self._evidence(number, order, before, after))
             before = after
@@ -215,8 +236,8 @@ class Launch:
         rounds = {cell: notes.rounds for cell, notes in self._notes.items() if cell in healthy}
         return dirty_blocks(blocks, rounds, self._plan.timing)
 
-    def _tails(self) -> dict[str, object]:
-        tails: dict[str, object] = {}
+    def _tails(self) -> dict[str, NDArray[np.int64]]:
+        tails: dict[str, NDArray[np.int64]] = {}
         for cell in self._crew.cells:
             self._say(f"{cell.label}: tail")
             latencies = self._crew.ask(cell.id, "tail", "tail", self._plan.timing.tail_calls)

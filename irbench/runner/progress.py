@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from irbench.result import GroupResult, LaunchRecord
+from irbench.result import GroupResult
 
 __all__ = ["Listener", "Progress"]
 
@@ -22,8 +22,8 @@ class Progress:
         most_launches: After how many the group ends at the latest.
         elapsed_s: Since the group began.
         budget_s: What the group may take.
+        outlook: How narrow the intervals are, and what would reach the target; may be empty.
         interim: The table as the finished launches give it, when a launch has just ended.
-        record: The launch that has just ended.
     """
 
     model: str
@@ -32,8 +32,8 @@ class Progress:
     most_launches: int
     elapsed_s: float
     budget_s: float
+    outlook: str = ""
     interim: GroupResult | None = None
-    record: LaunchRecord | None = None
 
 
 Listener: TypeAlias = Callable[[Progress], None]

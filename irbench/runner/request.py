@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from irbench.spec import Bundle, Io, Precision, Timing
 
@@ -29,6 +30,7 @@ class RunRequest:
         allow_mixed: Whether cells of different effective precision may be compared.
         seed: Of inputs and random orders.
         timing: The protocol's numbers.
+        budget_s: For the whole run; ``None`` gives each group ``timing.budget``.
     """
 
     bundles: tuple[Bundle, ...]
@@ -45,3 +47,25 @@ class RunRequest:
     allow_mixed: bool = False
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
+    budget_s: float | None = None
+
+    def as_plan(self) -> dict[str, Any]:
+        """Return what was asked for as the run document records it."""
+        return {
+            "models": [bundle.name for bundle in self.bundles],
+            "sources": [bundle.source for bundle in self.bundles],
+            "backends": [f"{name}:{device}" for name, device in self.backends],
+            "batches": list(self.batches) if self.batches is not None else None,
+            "streams": list(self.streams),
+            "precisions": list(self.precisions),
+            "threads": self.threads,
+            "cpus": list(self.cpus) if self.cpus is not None else None,
+            "io": self.io,
+            "options": {name: dict(options) for name, options in self.options.items()},
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "baseline": self.baseline,
+            "allow_mixed": self.allow_mixed,
+            "seed": self.seed,
+            "timing": asdict(self.timing),
+            "budget_s": self.budget_s,
+        }

@@ -37,7 +37,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     if fixed is not None and batch not in (None, fixed):
         raise IrbenchError(
             f"{bundle.name} was made for a batch of {fixed}, not {batch}.",
-            hint=f"Leave --batch out, or export it again: irbench export {bundle.source or bundle.name} --batch dynamic",
+            hint=f"Leave --batch out, or run: irbench export {bundle.source or bundle.name} --batch dynamic",
         )
     sizes: dict[str, int] = dict(bundle.defaults)
     sizes.pop(BATCH, None)

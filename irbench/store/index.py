@@ -72,7 +72,7 @@ class Index:
                 rows = connection.execute("select * from runs order by run_id desc").fetchall()
         except sqlite3.Error:
             return None
-        return [RunEntry(*row[:6], bool(row[6])) for row in rows]
+        return [_from_row(row) for row in rows]
 
     def put(self, entry: RunEntry) -> None:
         """Enter or replace one run. A failure is harmless: the folders are the truth."""
@@ -94,6 +94,11 @@ class Index:
             connection.execute(_TABLE)
             with connection:
                 yield connection
+
+
+def _from_row(row: tuple[str, str, str, str, str, str, int]) -> RunEntry:
+    run_id, created, folder, models, backends, summary, complete = row
+    return RunEntry(run_id, created, folder, models, backends, summary, bool(complete))
 
 
 def _insert(connection: sqlite3.Connection, entries: Iterable[RunEntry]) -> None:

@@ -1,0 +1,48 @@
+"""``--format``, ``-o`` and ``--results``, and writing a run as they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from irbench.result import RunDocument
+
+__all__ = ["FORMAT", "OUTPUT", "RESULTS", "write_document"]
+
+FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "jsonl", "csv", "md"]),
+    default="table",
+    show_default=True,
+    help="How to print it.",
+)
+OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead.")
+RESULTS = click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where runs are kept: ./results where that folder exists, or IRBENCH_RESULTS, or your data folder.",
+)
+
+
+def write_document(document: RunDocument, form: str, output: Path | None) -> None:
+    """Write a run to ``output`` or stdout in one of the formats.
+
+    Raises:
+        IrbenchError: The file cannot be written.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    from irbench.cli.console import print_data, to_text
+    from irbench.render import GroupView, render_document
+
+    if form != "table":
+        print_data(render_document(document, form), output)
+        return
+    views = [part for group in document.groups for part in (GroupView(group), Text())][:-1]
+    print_data(to_text(Group(*views), to_file=output is not None), output)

@@ -1,0 +1,151 @@
+"""Carrying out ``irbench run``: from typed options to a request, a run, its table and an exit code."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from irbench import host, registry
+from irbench.cli.console import check_writable, err_console
+from irbench.cli.exits import exit_code
+from irbench.cli.formats import write_document
+from irbench.cli.live import LiveDisplay
+from irbench.cli.resolve import resolve_backends, resolve_bundles
+from irbench.errors import IrbenchError
+from irbench.runner.campaign import run
+from irbench.runner.outline import outline
+from irbench.runner.request import RunRequest
+from irbench.spec import Precision, Timing
+from irbench.store import Store, default_root
+
+__all__ = ["execute"]
+
+_QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sustain=0.0)
+_THOROUGH = Timing(min_launches=10, max_launches=20, blocks=12, max_blocks=18, target=0.005, budget=900.0)
+
+
+def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int:
+    """Measure what was asked for, print it, and return the exit code.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible; nothing was measured.
+    """
+    check_writable(output)
+    request = _request(arguments)
+    said = outline(request)
+    if arguments["dry_run"]:
+        click.echo(said)
+        return 0
+    click.echo(said, err=True)
+    store = Store(arguments["results"] or default_root())
+    writer = store.begin(host.describe(), request.as_plan())
+    with _terminate_as_interrupt(), LiveDisplay(err_console()) as display:
+        document = run(request, writer, display.show)
+    write_document(document, form, output)
+    click.echo(f"stored in {writer.folder}", err=True)
+    return int(exit_code(document, strict=bool(arguments["strict"])))
+
+
+def _request(arguments: Mapping[str, Any]) -> RunRequest:
+    backends = resolve_backends(arguments["backends"] or ())
+    cpus = _allowed_cpus(arguments["cpus"])
+    options = _options(arguments["settings"], backends)
+    precisions = _precisions(arguments["precision"])
+    timing = _timing(arguments)
+    bundles = resolve_bundles(arguments["models"], bool(arguments["everything"]), _say)
+    shapes = dict(arguments["shapes"])
+    _refuse_unknown_inputs(shapes, {spec.tensor.name for bundle in bundles for spec in bundle.inputs})
+    return RunRequest(
+        bundles=bundles,
+        backends=backends,
+        batches=arguments["batch"],
+        streams=arguments["streams"],
+        precisions=precisions,
+        threads=_threads(arguments["threads"], cpus),
+        cpus=cpus,
+        io=arguments["io"],
+        options=options,
+        shapes=shapes,
+        baseline=arguments["baseline"],
+        allow_mixed=bool(arguments["allow_mixed"]),
+        seed=arguments["seed"],
+        timing=timing,
+        budget_s=arguments["budget"],
+    )
+
+
+def _timing(arguments: Mapping[str, Any]) -> Timing:
+    if arguments["quick"] and arguments["thorough"]:
+        raise IrbenchError("--quick and --thorough contradict each other.", hint="Leave one of them out.")
+    timing = _QUICK if arguments["quick"] else _THOROUGH if arguments["thorough"] else Timing()
+    within = timing.within if arguments["within"] is None else arguments["within"]
+    return replace(timing, tail=bool(arguments["tail"]), within=within)
+
+
+def _threads(asked: int | str | None, cpus: tuple[int, ...] | None) -> int | None:
+    """Return the threads of each process; ``None`` leaves them to the runtimes."""
+    if asked is None:
+        return host.allowance(cpus).threads
+    return asked if isinstance(asked, int) else None
+
+
+def _allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    allowed = host.allowance().cpus
+    missing = sorted(set(asked or ()) - set(allowed))
+    if missing:
+        listing = ",".join(str(cpu) for cpu in allowed)
+        raise IrbenchError(f"--cpus names processor {missing[0]}, which we may not use.", hint=f"We may use: {listing}")
+    return asked
+
+
+def _options(
+    settings: tuple[tuple[str, str, str], ...], backends: tuple[tuple[str, str], ...]
+) -> dict[str, dict[str, str]]:
+    options: dict[str, dict[str, str]] = {}
+    for backend, key, value in settings:
+        registry.backend(backend)
+        if backend not in {name for name, _ in backends}:
+            raise IrbenchError(
+                f"--set {backend}.{key} names a backend that takes no part.",
+                hint=f"Taking part: {', '.join(name for name, _ in backends)}.",
+            )
+        options.setdefault(backend, {})[key] = value
+    return options
+
+
+def _precisions(asked: tuple[str, ...]) -> tuple[Precision, ...]:
+    known = get_args(Precision)
+    for one in asked:
+        if one not in known:
+            raise IrbenchError(f"There is no precision {one!r}.", hint=f"Precisions: {', '.join(known)}.")
+    return tuple(one for one in known if one in asked)
+
+
+def _refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], inputs: set[str]) -> None:
+    for name in shapes:
+        if name not in inputs:
+            raise IrbenchError(f"No model has an input {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """Have SIGTERM end a run as Ctrl-C does: what was measured is saved."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

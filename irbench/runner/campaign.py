@@ -1,0 +1,54 @@
+"""A whole run: group after group, launch after launch, saved after each, until the numbers are good enough."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from irbench import host
+from irbench.measure.corelink import CoreLink
+from irbench.result import RunDocument
+from irbench.runner.capacity import GroupTooLarge
+from irbench.runner.comparison import Comparison, Surroundings
+from irbench.runner.plan import plan, split
+from irbench.runner.progress import Listener
+from irbench.runner.request import RunRequest
+from irbench.store import RunWriter
+
+__all__ = ["run"]
+
+
+def run(request: RunRequest, writer: RunWriter, listen: Listener) -> RunDocument:
+    """Measure everything the request asks for and return the document, which is also in the store.
+
+    An interrupt ends the run; every finished launch is in the document, whose last group says so.
+
+    Args:
+        request: What to measure.
+        writer: An open run of the store.
+        listen: Hears what happens, between rounds only.
+
+    Raises:
+        IrbenchError: The plan is impossible, or the store cannot be written.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="irbench-") as folder,
+        CoreLink(host.allowance(request.cpus).cpus) as link,
+    ):
+        waiting = list(plan(request, Path(folder)))
+        if request.budget_s is not None:
+            share = replace(request.timing, budget=request.budget_s / len(waiting))
+            request = replace(request, timing=share)
+        while waiting:
+            planned = waiting.pop(0)
+            number = len(writer.document.groups)
+            around = Surroundings(request, writer, listen, link, Path(folder) / f"group-{number}", number)
+            try:
+                result = Comparison(planned, around).run()
+            except GroupTooLarge as reason:
+                waiting = [*split(planned, max(2, len(reason.fitting))), *waiting]
+                continue
+            if result.stopped_by == "interrupt":
+                return writer.document
+    return writer.commit(replace(writer.document, complete=True))
