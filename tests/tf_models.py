@@ -12,7 +12,7 @@ import numpy as np
 
 from irbench.spec import Artifact, TensorSpec
 
-__all__ = ["build", "expected", "write_convolution", "write_dense", "write_recurrent", "write_sequence"]
+__all__ = ["build", "expected", "write_convolution", "write_dense", "write_recurrent", "write_sequence", "write_sum"]
 
 
 def write_dense(folder: Path) -> Artifact:
@@ -33,6 +33,11 @@ def write_recurrent(folder: Path) -> Artifact:
 def write_sequence(folder: Path) -> Artifact:
     """Attention over a free length: "tokens" int32 (batch, length) to "states" (batch, length, 8)."""
     return _write("sequence", folder)
+
+
+def write_sum(folder: Path) -> Artifact:
+    """The sum of integers along an axis, which no precision changes: "x" int32 (batch, 3) to "total" (batch)."""
+    return _write("sum", folder)
 
 
 def build(kind: str) -> tuple[Any, tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
@@ -126,9 +131,17 @@ def _sequence() -> Any:
     return call, (tokens,), (states,), (table, query)
 
 
+def _sum() -> Any:
+    import tensorflow as tf
+
+    x, total = TensorSpec("x", "int32", ("batch", 3)), TensorSpec("total", "int32", ("batch",))
+    return lambda x: tf.reduce_sum(x, axis=1), (x,), (total,), None
+
+
 _BUILDERS: dict[str, Callable[[], Any]] = {
     "dense": _dense,
     "convolution": _convolution,
     "recurrent": _recurrent,
     "sequence": _sequence,
+    "sum": _sum,
 }

@@ -1,0 +1,140 @@
+"""What the TensorFlow backends decide before TensorFlow is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import irbench_tf
+from irbench.spec import Load
+from irbench.spi import Refusal
+from irbench_tf import environment, precision, threads
+from irbench_tf.options import Options, parse_options
+
+
+@pytest.fixture(autouse=True)
+def fresh_pool(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(threads, "_pool_of_process", {})
+
+
+def plan(wanted: int | None, streams: int = 1, **options: str) -> threads.ThreadPlan:
+    return threads.plan_threads(Load(threads=wanted, streams=streams), parse_options(options, "tf"))
+
+
+def test_importing_the_backends_imports_no_tensorflow():
+    code = (
+        "import irbench_tf, sys; irbench_tf.graph.describe();"
+        "print([name for name in sys.modules if name.startswith(('tensorflow', 'keras'))])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+
+
+def test_both_backends_describe_the_same_distribution_and_how_to_install_it():
+    for backend, name in ((irbench_tf.graph, "tf"), (irbench_tf.xla, "tf-xla")):
+        description = backend.describe()
+        assert description.name == backend.name == name
+        assert description.distribution == "tensorflow"
+        assert description.devices == ("cpu", "gpu")
+        assert description.install == "pip install 'irbench[tensorflow]'"
+        assert backend.consumes == ("tf-graph",)
+
+
+def test_one_stream_gives_all_threads_to_the_pool_that_shares_an_operation():
+    assert plan(4) == threads.ThreadPlan(4, 1, on_caller=True, total=4)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "streams", "pool", "total"), [(2, 2, 1, 2), (4, 2, 2, 4), (8, 2, 6, 8), (3, 2, 1, 2), (1, 3, 1, 3)]
+)
+def test_callers_of_several_streams_come_out_of_the_total(wanted: int, streams: int, pool: int, total: int):
+    planned = plan(wanted, streams)
+    assert (planned.intra_op, planned.total) == (pool, total)
+    assert total <= max(wanted, streams)
+
+
+def test_native_threads_are_left_to_tensorflow_and_read_back_as_the_allowance():
+    planned = plan(None)
+    assert (planned.intra_op, planned.inter_op, planned.on_caller) == (0, 0, False)
+    assert planned.total == len(os.sched_getaffinity(0))
+
+
+def test_a_second_session_of_a_process_tells_the_pool_it_really_gets():
+    assert plan(2).intra_op == 2
+    assert plan(8).intra_op == 2
+
+
+def test_operations_run_on_a_pool_only_where_that_was_asked_for():
+    planned = plan(4, inter_op_threads="2")
+    assert (planned.inter_op, planned.on_caller, planned.total) == (2, False, 4)
+
+
+def test_an_unknown_option_is_refused_with_those_that_are_known():
+    with pytest.raises(Refusal, match="no_such_option") as refused:
+        parse_options({"no_such_option": "1"}, "tf")
+    for known in ("grappler", "gpu_thread_mode", "inter_op_threads", "onednn"):
+        assert known in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("onednn", "yes"), ("grappler", "some"), ("inter_op_threads", "0"), ("gpu_thread_mode", "mine")]
+)
+def test_an_impossible_value_is_refused_with_the_possible_ones(key: str, value: str):
+    with pytest.raises(Refusal, match=f"{key}={value}") as refused:
+        parse_options({key: value}, "tf")
+    assert refused.value.hint.startswith(f"Write {key}=")
+
+
+def test_options_mean_what_they_say():
+    words = {"onednn": "0", "grappler": "all", "inter_op_threads": "3", "gpu_thread_mode": "gpu_private"}
+    assert parse_options(words, "tf") == Options(False, "all", 3, "gpu_private")
+
+
+def test_the_cpu_hides_cuda_and_never_trades_precision():
+    variables = environment.environment_for(Load(), Options(), "cpu", jit=False)
+    assert variables["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert variables["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT"
+
+
+def test_a_gpu_sees_cuda_and_loses_tf32_only_where_fp32_is_pinned():
+    pinned = environment.environment_for(Load(precision="fp32"), Options(), "gpu", jit=False)
+    native = environment.environment_for(Load(precision="native"), Options(), "gpu", jit=False)
+    assert "CUDA_VISIBLE_DEVICES" not in pinned
+    assert pinned["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert "NVIDIA_TF32_OVERRIDE" not in native
+
+
+def test_compiled_code_is_kept_only_where_a_folder_is_given_and_only_by_xla(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_clustering_debug=false")
+    kept = Load(cache_dir=Path("/somewhere"))
+    assert "TF_XLA_FLAGS" not in environment.environment_for(Load(), Options(), "cpu", jit=True)
+    assert "TF_XLA_FLAGS" not in environment.environment_for(kept, Options(), "cpu", jit=False)
+    flags = environment.environment_for(kept, Options(), "cpu", jit=True)["TF_XLA_FLAGS"]
+    assert flags == "--tf_xla_clustering_debug=false --tf_xla_persistent_cache_directory=/somewhere"
+
+
+@pytest.mark.parametrize(
+    ("asked", "device", "jit"),
+    [("fp16", "cpu", False), ("bf16", "gpu", False), ("bf16", "cpu", True), ("fp16", "gpu", True)],
+)
+def test_a_precision_that_does_not_exist_there_is_refused_with_a_way_out(asked, device: str, jit: bool):
+    with pytest.raises(Refusal, match=asked) as refused:
+        precision.refuse_impossible(Load(precision=asked), device, jit=jit)
+    assert refused.value.hint
+
+
+def test_narrowing_without_the_rewriter_is_refused():
+    with pytest.raises(Refusal, match="rewriter"):
+        precision.refuse_impossible(Load(precision="bf16", options={"grappler": "off"}), "cpu", jit=False)
+
+
+@pytest.mark.parametrize("asked", ["fp32", "native"])
+def test_plain_precisions_are_never_refused_before_loading(asked):
+    for device in ("cpu", "gpu"):
+        for jit in (False, True):
+            precision.refuse_impossible(Load(precision=asked), device, jit=jit)
+    assert precision.rewriters(asked) == ()
