@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-from typing import Any, Literal
+import warnings
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,23 +12,38 @@ from irbench import registry
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 __all__ = ["command"]
 
 
 @click.command("models", short_help="List the models of the zoo.")
-@click.option("--format", "shape", type=click.Choice(["table", "json"]), default="table", help="How to print the list.")
-def command(shape: Literal["table", "json"]) -> None:
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(form: Literal["table", "json"]) -> None:
     """List the models that can be exported by name, with their inputs. Imports no framework."""
-    sources = [source for _, source in sorted(registry.load_all(registry.MODELS).items())]
-    if shape == "json":
-        click.echo(json.dumps([_document(source) for source in sources], indent=2))
+    from irbench.cli import console
+
+    sources = _sources()
+    if form == "json":
+        click.echo(json.dumps({"models": [_as_json(source) for source in sources]}, indent=2))
     elif sources:
-        _print_table(sources)
+        console.print_data(console.to_text(_table(sources)), None)
     else:
-        click.echo("No package that is installed here brings models.", err=True)
+        click.echo("No installed package brings models.", err=True)
 
 
-def _document(source: ModelSource) -> dict[str, Any]:
+def _sources() -> list[ModelSource]:
+    """Return every model by name; a broken plugin becomes a line on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", registry.PluginWarning)
+        found = registry.load_all(registry.MODELS)
+    for one in caught:
+        click.echo(f"warning: {one.message}", err=True)
+    return [found[name] for name in sorted(found)]
+
+
+def _as_json(source: ModelSource) -> dict[str, Any]:
     return {
         "name": source.name,
         "family": source.family,
@@ -48,23 +63,17 @@ def _document(source: ModelSource) -> dict[str, Any]:
     }
 
 
-def _print_table(sources: list[ModelSource]) -> None:
-    from rich.console import Console
-    from rich.measure import Measurement
+def _table(sources: list[ModelSource]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("model", "inputs", "summary"):
-        table.add_column(heading, no_wrap=heading != "summary")
+    for heading in ("model", "inputs", "what it is"):
+        table.add_column(heading, no_wrap=heading != "what it is")
     for source in sources:
         inputs = ", ".join(_input(one) for one in source.inputs)
         table.add_row(*(Text(cell) for cell in (source.name, inputs, f"{source.family}: {source.summary}")))
-    console = Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        # A pipe has no width to fit into: lines stay whole.
-        console = Console(width=Measurement.get(console, console.options.update(max_width=1000), table).maximum)
-    console.print(table)
+    return table
 
 
 def _input(spec: InputSpec) -> str:

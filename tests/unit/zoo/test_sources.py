@@ -1,11 +1,13 @@
 import json
 import subprocess
 import sys
+import warnings
 from importlib.metadata import entry_points
 
 import pytest
 from click.testing import CliRunner
 
+from irbench import registry
 from irbench.cli.models import command
 from irbench.feeds import generate
 from irbench.spec import BATCH
@@ -65,17 +67,30 @@ def test_listing_imports_no_runtime():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert {entry["name"] for entry in json.loads(done.stdout)} >= ASKED_FOR
+    assert {entry["name"] for entry in json.loads(done.stdout)["models"]} >= ASKED_FOR
 
 
 def test_the_json_list_says_what_a_caller_needs_to_feed_a_model():
-    listed = {entry["name"]: entry for entry in json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)}
+    document = json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)
+    listed = {entry["name"]: entry for entry in document["models"]}
     assert listed["transformer_base"]["defaults"] == {"sequence": 128}
     assert listed["transformer_base"]["classifier"] is False
     assert listed["resnet50"]["family"] == "residual CNN"
     assert listed["cnn_cifar10"]["inputs"] == [
         {"name": "image", "dtype": "float32", "shape": ["batch", 32, 32, 3], "low": 0.0, "high": 1.0}
     ]
+
+
+def test_a_broken_plugin_is_a_warning_beside_the_list(monkeypatch):
+    def load_all(group):
+        warnings.warn("gone wrong", registry.PluginWarning, stacklevel=2)
+        return {}
+
+    monkeypatch.setattr(registry, "load_all", load_all)
+    result = CliRunner().invoke(command, [])
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "warning: gone wrong" in result.stderr
 
 
 def test_the_table_keeps_each_model_on_one_line_in_a_pipe(monkeypatch):
