@@ -1,0 +1,29 @@
+"""Pure statistics: from raw rounds to every figure, interval, verdict and warning of a table."""
+
+from irbench.stats.blocks import dirty_blocks
+from irbench.stats.planning import (
+    LaunchCost,
+    block_order,
+    calls_per_sample,
+    expected_seconds,
+    fit_to_budget,
+    samples_per_round,
+)
+from irbench.stats.standing import Admission
+from irbench.stats.stopping import Pace, outlook, should_stop
+from irbench.stats.summary import summarise
+
+__all__ = [
+    "Admission",
+    "LaunchCost",
+    "Pace",
+    "block_order",
+    "calls_per_sample",
+    "dirty_blocks",
+    "expected_seconds",
+    "fit_to_budget",
+    "outlook",
+    "samples_per_round",
+    "should_stop",
+    "summarise",
+]

@@ -1,0 +1,127 @@
+"""Warnings about the comparison itself, each with its remedy."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+
+from irbench.result import Warn
+from irbench.stats.modes import mode_warnings
+from irbench.stats.phrases import percent, plural
+from irbench.stats.scene import Scene
+from irbench.stats.stopping import Width, launches_to_reach, widest, widths
+from irbench.stats.surroundings import machine_warnings
+
+__all__ = ["find_warnings"]
+
+_SUSTAINED_MOVES = 0.03
+_DOMINATES = 4.0
+
+
+def find_warnings(scene: Scene) -> tuple[Warn, ...]:
+    """Return everything a reader must know before quoting the table."""
+    return (
+        *_baseline_replaced(scene),
+        *_too_few_launches(scene),
+        *machine_warnings(scene),
+        *mode_warnings(scene),
+        *_wide_interval(scene),
+        *_set_aside_matters(scene),
+        *_sustained_differs(scene),
+    )
+
+
+def _baseline_replaced(scene: Scene) -> Iterator[Warn]:
+    asked, used = scene.group.baseline, scene.standing.baseline
+    if scene.records and used is not None and used != asked:
+        yield Warn(
+            "baseline-replaced",
+            f"The baseline {scene.label(asked)} gave no valid figures; speedups are relative to {scene.label(used)}.",
+            "See its row for the reason, or name another one with --baseline.",
+        )
+
+
+def _too_few_launches(scene: Scene) -> Iterator[Warn]:
+    done, wanted = len(scene.records), scene.timing.min_launches
+    if scene.stopped_by == "budget" and 0 < done < wanted:
+        yield Warn(
+            "too-few-launches",
+            f"The budget of {scene.timing.budget:.0f} s held {done} of the {wanted} launches that an interval needs;"
+            " ranges over launches are shown as a preview.",
+            f"Give each group about --budget {math.ceil(scene.seconds / done * wanted * 1.1)}s.",
+        )
+
+
+def _wide_interval(scene: Scene) -> Iterator[Warn]:
+    width = widest(widths(scene.launches, scene.standing, scene.timing))
+    if width is None or width.excess <= 1 or len(scene.records) < scene.timing.min_launches:
+        return
+    wanted = launches_to_reach(width, scene.timing.confidence)
+    remedy = (
+        f"About {plural(wanted, 'launch')} would reach it: use --thorough, or a larger --budget."
+        if wanted is not None
+        else "No reasonable number of launches would reach it: look for what makes them differ."
+    )
+    yield Warn(
+        "wide-interval",
+        f"The interval of {scene.label(width.cell)} is ±{percent(width.interval.half_width)} wide,"
+        f" above the target of ±{percent(width.target)}.",
+        remedy,
+    )
+    if _launches_dominate(scene, width):
+        yield Warn(
+            "launch-variance",
+            f"Launches of {scene.label(width.cell)} differ far more than the blocks within them.",
+            "More blocks will not help; more launches will.",
+        )
+
+
+def _launches_dominate(scene: Scene, width: Width) -> bool:
+    """Whether the variance between launches is well above what the blocks within them explain.
+
+    The variance of a Hodges-Lehmann estimate of n normal values is pi / 3 times their variance over n.
+    """
+    baseline = scene.standing.baseline
+    estimates: list[float] = []
+    explained: list[float] = []
+    for one in scene.launches:
+        own = one.log_ns.get(width.cell, {})
+        other = one.log_ns.get(baseline or "", {}) if width.cell != baseline else dict.fromkeys(own, 0.0)
+        ratios = [own[block] - other[block] for block in one.counted if block in own and block in other]
+        if len(ratios) > 1:
+            estimates.append(statistics.fmean(ratios))
+            explained.append(math.pi / 3 * statistics.variance(ratios) / len(ratios))
+    return len(estimates) > 2 and statistics.variance(estimates) > _DOMINATES * statistics.fmean(explained)
+
+
+def _set_aside_matters(scene: Scene) -> Iterator[Warn]:
+    for cell in scene.rivals:
+        one = scene.rows[cell].speedup
+        if one is not None and not one.low <= one.all_blocks_value <= one.high:
+            yield Warn(
+                "set-aside-matters",
+                f"Over all blocks, disturbed ones included, the speedup of {scene.label(cell)} is"
+                f" {one.all_blocks_value:.3f}x, outside its interval.",
+                "Repeat the run on a quiet machine before quoting it.",
+            )
+
+
+def _sustained_differs(scene: Scene) -> Iterator[Warn]:
+    baseline = scene.standing.baseline
+    alone = scene.rows[baseline].sustained_fps if baseline is not None else None
+    if not alone:
+        return
+    for cell in scene.rivals:
+        row = scene.rows[cell]
+        if row.speedup is None or row.sustained_fps is None:
+            continue
+        ratio = row.sustained_fps / alone
+        low, high = row.speedup.low / (1 + _SUSTAINED_MOVES), row.speedup.high * (1 + _SUSTAINED_MOVES)
+        if not low <= ratio <= high:
+            yield Warn(
+                "sustained-differs",
+                f"Alone and uninterrupted for {scene.timing.sustain:g} s, {row.label} is {ratio:.2f}x the baseline's"
+                f" throughput, not {row.speedup.value:.2f}x.",
+                "A long run heats the machine and keeps caches to itself: quote the sustained FPS for a server.",
+            )

@@ -1,0 +1,121 @@
+"""Clusters in one dimension: slow launches, and blocks on near and far processors."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from irbench.result import Warn
+from irbench.stats.estimators import hodges_lehmann
+from irbench.stats.figures import launch_levels
+from irbench.stats.phrases import listing, percent, plural, times
+from irbench.stats.scene import Scene
+
+__all__ = ["Split", "mode_warnings", "split_in_two"]
+
+_SLOW_GAP = math.log(1.03)
+_FAR_GAP = math.log(1.3)
+_CLEARLY = 2.0
+"""How many times wider than either cluster a gap must be."""
+_FEWEST_FAR_BLOCKS = 3
+_TWO_MODES = 1 / 3
+
+
+@dataclass(frozen=True)
+class Split:
+    """Values on both sides of their widest gap, as positions in the original sequence."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+
+def split_in_two(values: Sequence[float], least_gap: float) -> Split | None:
+    """Return the two clusters that a sequence falls into, or ``None`` where it is one.
+
+    The widest gap between neighbours parts them if it is at least ``least_gap`` and twice the widest gap inside
+    either cluster.
+    """
+    order = sorted(range(len(values)), key=values.__getitem__)
+    gaps = [values[upper] - values[lower] for lower, upper in pairwise(order)]
+    if not gaps:
+        return None
+    cut = max(range(len(gaps)), key=gaps.__getitem__)
+    inside = max((gap for position, gap in enumerate(gaps) if position != cut), default=0.0)
+    if gaps[cut] < max(least_gap, _CLEARLY * inside):
+        return None
+    return Split(tuple(order[: cut + 1]), tuple(order[cut + 1 :]))
+
+
+def mode_warnings(scene: Scene) -> Iterator[Warn]:
+    """Yield warnings about launches of two speeds, and about processors that moved."""
+    yield from _slow_launches(scene)
+    yield from _regimes(scene)
+
+
+def _slow_launches(scene: Scene) -> Iterator[Warn]:
+    for cell in scene.standing.healthy:
+        levels = launch_levels(scene.launches, cell)
+        split = split_in_two(levels, _SLOW_GAP) if len(levels) > 3 else None
+        if split is None or len(split.lower) < 2:
+            continue
+        slower = _middle(levels, split.upper) - _middle(levels, split.lower)
+        share = len(split.upper) / len(levels)
+        two_modes = min(share, 1 - share) >= _TWO_MODES
+        yield Warn(
+            "two-modes" if two_modes else "slow-launches",
+            f"{len(split.upper)} of {plural(len(levels), 'launch')} of {scene.label(cell)}"
+            f" were {percent(math.expm1(slower))} slower than the others.",
+            "Its speed is decided when it starts: a deployment draws one of the two. More launches (--thorough)"
+            " tell their shares."
+            if two_modes
+            else "The median sets them aside; --thorough tells how often they come.",
+        )
+
+
+def _regimes(scene: Scene) -> Iterator[Warn]:
+    probes = {
+        (launch, block.block): math.log(block.core_to_core_ns)
+        for launch, record in enumerate(scene.records)
+        for block in record.blocks
+        if block.core_to_core_ns
+    }
+    keys = list(probes)
+    split = split_in_two([probes[key] for key in keys], _FAR_GAP)
+    if split is None or min(len(split.lower), len(split.upper)) < _FEWEST_FAR_BLOCKS:
+        return
+    sides = {"near": [keys[one] for one in split.lower], "far": [keys[one] for one in split.upper]}
+    found = "; ".join(
+        f"{name} ({math.exp(statistics.median(probes[key] for key in blocks)):.0f} ns, {plural(len(blocks), 'block')})"
+        f"{_ratios(scene, blocks)}"
+        for name, blocks in sides.items()
+    )
+    yield Warn(
+        "regime-change",
+        f"The processors moved between near and far while this was measured: {found}.",
+        "Quote the figures of the regime that you deploy in, or use one thread; another run may meet one regime only.",
+    )
+
+
+def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> str:
+    """Return each cell's speedup over the blocks of one regime, as a descriptive figure."""
+    baseline = scene.standing.baseline
+    if baseline is None:
+        return ""
+    parts: list[str] = []
+    for cell in scene.rivals:
+        logs: list[float] = []
+        for launch, block in blocks:
+            own: Mapping[int, float] = scene.launches[launch].log_ns.get(cell, {})
+            other = scene.launches[launch].log_ns.get(baseline, {})
+            if block in own and block in other:
+                logs.append(other[block] - own[block])
+        if logs:
+            parts.append(f"{scene.label(cell)} {times(hodges_lehmann(logs))}")
+    return f" {listing(parts)}" if parts else ""
+
+
+def _middle(values: Sequence[float], positions: Sequence[int]) -> float:
+    return statistics.median(values[one] for one in positions)

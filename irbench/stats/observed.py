@@ -1,0 +1,81 @@
+"""Launch records reduced to one number for each cell and block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irbench.result import CellLaunch, LaunchRecord
+from irbench.spec import Group, Timing
+from irbench.stats.blocks import dirty_blocks
+from irbench.stats.estimators import hodges_lehmann
+from irbench.stats.rounds import round_statistic_ns
+
+__all__ = ["Observed", "log_level", "log_ratio_of_launch", "observe"]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One launch, reduced.
+
+    Attributes:
+        blocks: Numbers of all blocks that were measured.
+        dirty: Those that were disturbed.
+        counted: Those that figures are derived from: the clean ones, or all where too few are clean.
+        log_ns: Natural logarithm of the round statistic in nanoseconds, by cell id, then by block.
+    """
+
+    blocks: frozenset[int]
+    dirty: frozenset[int]
+    counted: frozenset[int]
+    log_ns: Mapping[str, Mapping[int, float]]
+
+    @property
+    def too_few_clean(self) -> bool:
+        """Whether disturbed blocks had to be counted."""
+        return bool(self.dirty & self.counted)
+
+
+def observe(group: Group, records: Sequence[LaunchRecord], timing: Timing) -> tuple[Observed, ...]:
+    """Return each launch reduced.
+
+    Args:
+        group: Says whether cells are compared by latency or by time per completion.
+        records: The group's launches.
+        timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
+    """
+    return tuple(_observe_one(record, timing, by_completion=group.has_streams) for record in records)
+
+
+def log_ratio_of_launch(one: Observed, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
+    """Return the Hodges-Lehmann estimate over blocks of ln(cell) - ln(other); ``None`` without a common block."""
+    own, others = one.log_ns.get(cell, {}), one.log_ns.get(other, {})
+    common = own.keys() & others.keys() & (one.blocks if all_blocks else one.counted)
+    return hodges_lehmann([own[block] - others[block] for block in sorted(common)]) if common else None
+
+
+def log_level(one: Observed, cell: str) -> float | None:
+    """Return the Hodges-Lehmann estimate over blocks of a cell's own ln(ns); ``None`` where it did not measure."""
+    own = one.log_ns.get(cell, {})
+    counted = sorted(own.keys() & one.counted)
+    return hodges_lehmann([own[block] for block in counted]) if counted else None
+
+
+def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:
+    blocks = frozenset(one.block for one in record.blocks)
+    dirty = dirty_blocks(record.blocks, {cell.cell: cell.rounds for cell in record.cells}, timing)
+    clean = blocks - dirty
+    return Observed(
+        blocks=blocks,
+        dirty=dirty,
+        counted=clean if len(clean) >= timing.min_blocks else blocks,
+        log_ns={cell.cell: _log_ns(cell, by_completion=by_completion) for cell in record.cells},
+    )
+
+
+def _log_ns(cell: CellLaunch, *, by_completion: bool) -> dict[int, float]:
+    return {
+        one.block: math.log(round_statistic_ns(one, cell.streams, cell.calls_per_sample, by_completion=by_completion))
+        for one in cell.rounds
+    }

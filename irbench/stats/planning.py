@@ -1,0 +1,139 @@
+"""How much is measured: calls in a sample, samples in a round, the order of a block, blocks in a launch."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irbench.spec import Timing
+
+__all__ = [
+    "LaunchCost",
+    "block_order",
+    "calls_per_sample",
+    "expected_seconds",
+    "fit_to_budget",
+    "samples_per_round",
+]
+
+_SHORT_CALL_NS = 20_000
+_SHORTEST_SAMPLE_NS = 50_000
+_FARTHEST = 4.0
+"""Cells whose calls differ more than this take their own numbers of samples; a common one makes slow rounds long."""
+_COMPLETIONS_PER_STREAM = 4
+
+
+@dataclass(frozen=True)
+class LaunchCost:
+    """What one launch costs, in seconds.
+
+    Attributes:
+        start_s: Until every cell is warm.
+        block_s: One round of every cell.
+        closing_s: What follows the group's last launch, once.
+    """
+
+    start_s: float
+    block_s: float
+    closing_s: float = 0.0
+
+
+def calls_per_sample(call_ns: float) -> int:
+    """Return how many calls one latency sample should last: 1 unless the clock would disturb what it reads.
+
+    A reading costs some 50 ns. Calls below 20 µs are therefore timed together, at least 50 µs at once.
+    """
+    return 1 if call_ns >= _SHORT_CALL_NS else math.ceil(_SHORTEST_SAMPLE_NS / max(call_ns, 1.0))
+
+
+def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, int], timing: Timing) -> dict[str, int]:
+    """Return how many samples each cell takes in a round: odd, so that the median is one of them.
+
+    At least ``timing.min_calls``, and enough that a round lasts ``timing.round_seconds``. In a group with streams
+    ``timing.stream_round_seconds`` and four times as many as streams. All cells take as many as the fastest
+    needs, unless their calls differ more than fourfold.
+
+    Args:
+        completion_ns: Time per completed call seen in the warm-up, in nanoseconds, by cell id.
+        streams: Inferences in flight, by cell id.
+        timing: The protocol's numbers.
+    """
+    with_streams = any(streams[cell] > 1 for cell in completion_ns)
+    round_ns = 1e9 * (timing.stream_round_seconds if with_streams else timing.round_seconds)
+    needed = {
+        cell: _odd(
+            max(
+                timing.min_calls,
+                _COMPLETIONS_PER_STREAM * streams[cell] if with_streams else 0,
+                round_ns / (call_ns * (calls_per_sample(call_ns) if streams[cell] == 1 else 1)),
+            )
+        )
+        for cell, call_ns in completion_ns.items()
+    }
+    if needed and max(completion_ns.values()) <= _FARTHEST * min(completion_ns.values()):
+        return dict.fromkeys(needed, max(needed.values()))
+    return needed
+
+
+def block_order(
+    number: int, cells: Sequence[str], previous: Sequence[str], generator: random.Random
+) -> tuple[str, ...]:
+    """Return the order of the cells in a block.
+
+    Blocks 0, 2, 4, ... draw a permutation and the one after each is its reverse: over such a pair every cell has
+    the same mean position, so that a steady drift of the machine favours nobody.
+
+    Args:
+        number: Of the block, counted from 0 in its launch.
+        cells: Who takes part.
+        previous: The order of the block before; its cells that have left since are skipped.
+        generator: Where permutations come from.
+    """
+    if number % 2 and set(cells) <= set(previous):
+        return tuple(cell for cell in reversed(previous) if cell in cells)
+    order = list(cells)
+    generator.shuffle(order)
+    return tuple(order)
+
+
+def fit_to_budget(timing: Timing, cost: LaunchCost) -> Timing:
+    """Return the protocol with as many blocks as let ``timing.min_launches`` fit into the budget.
+
+    Launches are worth more than blocks, because an interval is taken over launches: blocks go first, down to
+    ``timing.min_blocks``. Where that is still too much, the budget ends the group after fewer launches.
+
+    Args:
+        timing: The protocol's numbers.
+        cost: Of one launch, as the first one's warm-up foretells it.
+    """
+    per_launch_s = (timing.budget - cost.closing_s) / timing.min_launches - cost.start_s
+    affordable = math.floor(per_launch_s / cost.block_s) if cost.block_s > 0 else timing.blocks
+    fewest = min(timing.min_blocks, timing.blocks)
+    blocks = max(fewest, min(timing.blocks, affordable))
+    if blocks == timing.blocks:
+        return timing
+    most = max(blocks, min(timing.max_blocks, math.ceil(blocks * timing.max_blocks / timing.blocks)))
+    return replace(timing, blocks=blocks, max_blocks=most)
+
+
+def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float, float]:
+    """Return the least and the most wall time that one group should take, in seconds.
+
+    Args:
+        cells: How many are measured.
+        timing: The protocol's numbers.
+        start_s: What importing and compiling one cell costs in each launch.
+    """
+    warm_up = max(timing.warmup_min, 3 * timing.warmup_chunk)
+    blocks = timing.blocks * (timing.round_seconds + timing.settle)
+    launch = cells * (start_s + warm_up + blocks)
+    alone = cells * timing.sustain
+    least = timing.min_launches * launch + alone
+    most = timing.max_launches * (cells * (start_s + timing.warmup_max) + cells * blocks) + alone
+    return min(least, max(timing.budget, launch)), min(most, max(timing.budget, launch))
+
+
+def _odd(count: float) -> int:
+    return math.ceil(count) | 1

@@ -1,0 +1,56 @@
+"""Everything that warnings and notes look at, in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from irbench.result import BlockEvidence, CellLaunch, CellResult, LaunchRecord, StoppedBy
+from irbench.spec import Group, Timing
+from irbench.stats.observed import Observed
+from irbench.stats.standing import Standing
+
+__all__ = ["Scene"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A group as measured, judged and tabulated.
+
+    Attributes:
+        group: What was compared.
+        records: Its launches.
+        launches: The same, reduced.
+        standing: Every cell's part.
+        rows: The table's rows by cell id.
+        timing: The protocol's numbers.
+        stopped_by: Why it ended.
+        seconds: Wall time it took.
+    """
+
+    group: Group
+    records: Sequence[LaunchRecord]
+    launches: Sequence[Observed]
+    standing: Standing
+    rows: Mapping[str, CellResult]
+    timing: Timing
+    stopped_by: StoppedBy
+    seconds: float
+
+    def label(self, cell: str) -> str:
+        """How the table names a cell."""
+        return self.rows[cell].label
+
+    @property
+    def blocks(self) -> tuple[BlockEvidence, ...]:
+        """Every block of every launch."""
+        return tuple(block for record in self.records for block in record.blocks)
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The cells that have a ratio to the baseline."""
+        return tuple(cell for cell in self.standing.compared if cell != self.standing.baseline)
+
+    def launches_of(self, cell: str) -> Iterator[CellLaunch]:
+        """Yield what a cell measured in each launch."""
+        return (one for record in self.records for one in record.cells if one.cell == cell)

@@ -1,0 +1,105 @@
+"""Who takes part in the comparison, who does not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irbench.result import CellLaunch, Failure, LaunchRecord, State
+from irbench.spec import Cell, Group
+
+__all__ = ["Admission", "Standing", "first_launch", "stand"]
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What decides on a cell's part besides its measurements.
+
+    Attributes:
+        absent: Cells that cannot run this model at all, with the reason that their row shows.
+        mismatches: Cells whose outputs are wrong, with the judgement.
+        allow_mixed: Whether cells of different effective precision are compared, which marks them.
+    """
+
+    absent: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    mismatches: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    allow_mixed: bool = False
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Every cell's part, decided.
+
+    Attributes:
+        states: By cell id, in the group's order.
+        failures: Why a cell is not ``ok``, where there is a reason.
+        precisions: Effective precision of every cell that measured.
+        baseline: The cell that speedups are relative to; ``None`` when none is ``ok``.
+        compared: The baseline and every cell that may be compared with it, in the group's order.
+    """
+
+    states: Mapping[str, State]
+    failures: Mapping[str, Failure]
+    precisions: Mapping[str, str]
+    baseline: str | None
+    compared: tuple[str, ...]
+
+    @property
+    def healthy(self) -> tuple[str, ...]:
+        """Cells with right answers and no failure."""
+        return tuple(cell for cell, state in self.states.items() if state == "ok")
+
+    def mixed(self, cell: str) -> str | None:
+        """Return why a comparison with the baseline needs a mark, or ``None`` where precisions agree."""
+        if self.baseline is None or cell not in self.precisions:
+            return None
+        own, other = self.precisions[cell], self.precisions[self.baseline]
+        return None if own == other else f"{own} against {other}"
+
+
+def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> Standing:
+    """Decide every cell's part after these launches.
+
+    The baseline is the group's own where it is ``ok``, otherwise the next cell in the group's order that is.
+    Only cells that compute in the baseline's precision are compared, unless mixing is allowed.
+    """
+    judged = {cell.id: _state(cell, records, admission) for cell in group.cells}
+    states: dict[str, State] = {cell: state for cell, (state, _) in judged.items()}
+    healthy = [cell for cell, state in states.items() if state == "ok"]
+    baseline = group.baseline if group.baseline in healthy else next(iter(healthy), None)
+    precisions = {cell.id: _precision(cell, records) for cell in group.cells if first_launch(records, cell.id)}
+    return Standing(
+        states=states,
+        failures={cell: failure for cell, (_, failure) in judged.items() if failure is not None},
+        precisions=precisions,
+        baseline=baseline,
+        compared=tuple(
+            cell
+            for cell in healthy
+            if baseline is not None and (admission.allow_mixed or precisions[cell] == precisions[baseline])
+        ),
+    )
+
+
+def first_launch(records: Sequence[LaunchRecord], cell: str) -> CellLaunch | None:
+    """Return what a cell measured in the first launch in which it did."""
+    return next((one for record in records for one in record.cells if one.cell == cell), None)
+
+
+def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) -> tuple[State, Failure | None]:
+    if cell.id in admission.absent:
+        return "not-applicable", admission.absent[cell.id]
+    failure = next((record.failures[cell.id] for record in records if cell.id in record.failures), None)
+    if failure is not None:
+        return ("mismatch" if failure.stage == "verify" else "failed"), failure
+    if first_launch(records, cell.id) is None:
+        return "interrupted", None
+    if cell.id in admission.mismatches:
+        return "mismatch", admission.mismatches[cell.id]
+    return "ok", None
+
+
+def _precision(cell: Cell, records: Sequence[LaunchRecord]) -> str:
+    launch = first_launch(records, cell.id)
+    read_back = launch.effective.get("precision") if launch is not None else None
+    return cell.load.precision if read_back is None else str(read_back)

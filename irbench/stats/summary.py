@@ -1,0 +1,169 @@
+"""From a group's raw records to its table."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.result import CellResult, GroupResult, LaunchRecord, Requested, StoppedBy, Warn
+from irbench.spec import Cell, Group, Timing
+from irbench.stats.cautions import find_warnings
+from irbench.stats.compare import speedup
+from irbench.stats.estimators import median
+from irbench.stats.figures import (
+    frames_per_second,
+    latency_ms,
+    launch_levels,
+    launch_spread,
+    peak_memory_bytes,
+    phases_ms,
+    rounds_that_count,
+    sustained_fps,
+)
+from irbench.stats.intervals import deepest_rank
+from irbench.stats.notes import find_notes
+from irbench.stats.observed import Observed, observe
+from irbench.stats.scene import Scene
+from irbench.stats.standing import Admission, Standing, first_launch, stand
+from irbench.stats.winner import find_winner
+
+__all__ = ["summarise"]
+
+
+def summarise(
+    group: Group,
+    records: Sequence[LaunchRecord],
+    timing: Timing,
+    admission: Admission,
+    *,
+    stopped_by: StoppedBy,
+    seconds: float,
+    remarks: Sequence[Warn] = (),
+) -> GroupResult:
+    """Return a group's table: every figure derived anew from the raw records.
+
+    Args:
+        group: What was compared.
+        records: Its finished launches, in order; none when it was interrupted before the first ended.
+        timing: The protocol's numbers.
+        admission: Who may be compared.
+        stopped_by: Why it ended, or would end now.
+        seconds: Wall time so far.
+        remarks: Warnings of the caller's own, put first.
+    """
+    launches = observe(group, records, timing)
+    standing = stand(group, records, admission)
+    rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
+    rows = {cell: _filled(row, records, launches, standing, timing) for cell, row in rows.items()}
+    ranking = _ranking(rows, launches, standing)
+    finding = find_winner(launches, [cell for cell in ranking if cell in standing.compared], timing)
+    scene = Scene(group, records, launches, standing, rows, timing, stopped_by, seconds)
+    return GroupResult(
+        model=group.bundle.name,
+        batch=group.batch,
+        shapes=_shapes(group),
+        baseline=standing.baseline,
+        launches=len(records),
+        blocks_per_launch=statistics.median_low([len(one.counted) for one in launches]) if launches else 0,
+        blocks_set_aside=sum(len(one.blocks - one.counted) for one in launches),
+        blocks_measured=sum(len(one.blocks) for one in launches),
+        stopped_by=stopped_by,
+        preview=len(records) < timing.min_launches or not deepest_rank(len(records), (1 - timing.confidence) / 2),
+        seconds=seconds,
+        winner=finding.winner,
+        cells=tuple(rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))),
+        warnings=(*remarks, *find_warnings(scene)),
+        notes=find_notes(scene, finding),
+    )
+
+
+def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: Standing) -> CellResult:
+    """Return what is known of a cell without its figures."""
+    first = first_launch(records, cell.id)
+    return CellResult(
+        id=cell.id,
+        label=cell.label,
+        artifact=cell.artifact.label if cell.artifact is not None else "",
+        backend=cell.backend,
+        device=cell.device,
+        mode="streams" if cell.load.streams > 1 else "sync",
+        batch=group.batch,
+        io=cell.io,
+        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
+        effective=dict(first.effective) if first is not None else {},
+        state=standing.states[cell.id],
+        failure=standing.failures.get(cell.id),
+        output_error=first.output_error if first is not None else None,
+        marks=_marks(cell, records, standing),
+    )
+
+
+def _filled(
+    row: CellResult,
+    records: Sequence[LaunchRecord],
+    launches: Sequence[Observed],
+    standing: Standing,
+    timing: Timing,
+) -> CellResult:
+    """Return the row with its figures, where it measured and did not fail."""
+    first = first_launch(records, row.id)
+    rounds = rounds_that_count(records, launches, row.id)
+    if first is None or not rounds or row.state not in ("ok", "mismatch"):
+        return row
+    baseline = standing.baseline
+    compared = baseline is not None and row.id in standing.compared and row.id != baseline
+    return replace(
+        row,
+        latency_ms=latency_ms(rounds, _tails(records, row.id), timing),
+        fps=frames_per_second(rounds, row.batch),
+        sustained_fps=sustained_fps(records, row.id, row.batch),
+        launch_spread=launch_spread(launch_levels(launches, row.id)),
+        speedup=speedup(launches, row.id, baseline, timing, standing.mixed(row.id))
+        if compared and baseline is not None
+        else None,
+        phases_ms=phases_ms(first),
+        peak_memory_bytes=peak_memory_bytes(records, row.id),
+    )
+
+
+def _marks(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> tuple[str, ...]:
+    """Return what the row itself must say beside its figures."""
+    marks: list[str] = []
+    own = [one for record in records for one in record.cells if one.cell == cell.id]
+    threads = own[0].effective.get("threads", cell.load.threads) if own else cell.load.threads
+    if isinstance(threads, int) and cell.load.streams > threads:
+        marks.append(f"oversubscribed: {cell.load.streams} streams on {threads} threads")
+    if any(not one.steady for one in own):
+        marks.append("not steady")
+    mixed = standing.mixed(cell.id)
+    if mixed is not None and standing.states[cell.id] == "ok":
+        marks.append(mixed if cell.id in standing.compared else f"not ranked: {mixed}")
+    return tuple(marks)
+
+
+def _ranking(rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing) -> list[str]:
+    """Return the cells with right answers, fastest first.
+
+    Those that are compared stand where their speedup puts them relative to the baseline; others by their own time.
+    """
+    times = {cell: levels for cell in standing.healthy if (levels := launch_levels(launches, cell))}
+    usual = {cell: median(levels) for cell, levels in times.items()}
+    for cell in usual:
+        ratio = rows[cell].speedup
+        if ratio is not None and standing.baseline in usual:
+            usual[cell] = usual[standing.baseline] - math.log(ratio.value)
+    return sorted(usual, key=usual.__getitem__)
+
+
+def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]]:
+    return [one.tail_ns for record in records for one in record.cells if one.cell == cell]
+
+
+def _shapes(group: Group) -> dict[str, tuple[int, ...]]:
+    bound = (spec.tensor.bind(group.sizes) for spec in group.bundle.inputs)
+    return {one.name: tuple(size for size in one.shape if isinstance(size, int)) for one in bound}

@@ -1,0 +1,143 @@
+"""Whether outputs are right: how far they are from the reference, and how far they may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.result import Failure, OutputError
+from irbench.spi import Array
+
+__all__ = ["TOLERANCES", "compare", "judge", "tolerance"]
+
+TOLERANCES = {"fp64": 1e-8, "fp32": 1e-3, "tf32": 2e-2, "fp16": 2e-2, "bf16": 1e-1, "int8": 2e-1}
+"""Largest ``max_rel`` that passes, by effective precision.
+
+Rounding errors grow with depth, about as the square root of the number of roundings on the way to an output. Deep
+networks were seen to differ by 1e-6 to 1e-4 in fp32 (unit roundoff 6e-8) and by 0.006 to 0.05 in bf16 (4e-3). The
+limits lie 2 to 10 times above what was seen, that of fp32 the most: Winograd and FFT convolutions are right and lose
+two digits. fp16 and tf32 (5e-4 each) stand between; int8 has steps of 1/127 in every layer. A wrong fusion, layout or
+axis gives 0.1 to 2 with seeded weights, so that fp32 finds it.
+"""
+
+_UNKNOWN_PRECISION = "fp32"
+_EXACT_KINDS = "iubOSU"
+_EXACT_MISMATCH = 1.0
+
+
+def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool) -> OutputError:
+    """Return how far outputs are from the reference: the worst over all of them.
+
+    ``max_abs`` is max abs(a - b) and ``max_rel`` the same over max abs(b), or over 1 where the reference is all zero.
+    The cosine is that of outputs taken as vectors; two zero vectors are equal (1), a zero and another are not (0).
+    Values that are not finite must agree exactly with the reference and are then left out. Integers, booleans and
+    strings are compared exactly: any difference gives a ``max_rel`` of at least 1. Computed in float64 (complex128).
+
+    Args:
+        outputs: What a backend answered.
+        reference: What it should have answered, in the same order.
+        classifier: Whether the first output holds class scores along its last axis, so that top-1 agreement (the
+            fraction of positions whose largest score is the same class's) is given.
+
+    Raises:
+        ValueError: The number of outputs or a shape differs, or an output is not finite where the reference is. The
+            message is a sentence for the cell's row.
+    """
+    if len(outputs) != len(reference):
+        raise ValueError(f"gave {len(outputs)} outputs, the reference has {len(reference)}")
+    pairs = [(np.asarray(one), np.asarray(other)) for one, other in zip(outputs, reference, strict=True)]
+    errors = [_compare_one(one, other, f"output {position}") for position, (one, other) in enumerate(pairs)]
+    return OutputError(
+        max_abs=max((one.max_abs for one in errors), default=0.0),
+        max_rel=max((one.max_rel for one in errors), default=0.0),
+        cosine=min((one.cosine for one in errors), default=1.0),
+        top1_agreement=_top1_agreement(*pairs[0]) if classifier and pairs else None,
+    )
+
+
+def tolerance(precision: str) -> float:
+    """Return the largest ``max_rel`` that passes in an effective precision; an unknown one is held to that of fp32."""
+    return TOLERANCES.get(precision, TOLERANCES[_UNKNOWN_PRECISION])
+
+
+def judge(error: OutputError, precision: str) -> Failure | None:
+    """Return why outputs are wrong, or ``None`` where they pass.
+
+    Args:
+        error: From :func:`compare`.
+        precision: What the runtime read back, not what was asked for.
+    """
+    allowed = tolerance(precision)
+    if error.max_rel <= allowed:
+        return None
+    return Failure(
+        "verify",
+        f"wrong outputs: max_rel {error.max_rel:.2g} is above {allowed:g}, the tolerance of {precision}",
+        f"A tolerance of {_round_up(error.max_rel):g} would pass; the cosine is {error.cosine:.4f}.",
+    )
+
+
+def _compare_one(output: Array, reference: Array, name: str) -> OutputError:
+    if output.shape != reference.shape:
+        raise ValueError(f"{name} has shape {_shape(output)}, the reference {_shape(reference)}")
+    if output.dtype.kind in "OSU" or reference.dtype.kind in "OSU":
+        same = bool(np.all(output == reference))
+        return OutputError(0.0 if same else 1.0, 0.0 if same else _EXACT_MISMATCH, 1.0 if same else 0.0, None)
+    actual, expected = _finite_parts(_wide(output), _wide(reference), name)
+    max_abs = float(np.abs(actual - expected).max(initial=0.0))
+    largest = float(np.abs(expected).max(initial=0.0))
+    max_rel = max_abs / largest if largest > 0 else max_abs
+    if max_abs > 0 and reference.dtype.kind in _EXACT_KINDS:
+        max_rel = max(max_rel, _EXACT_MISMATCH)
+    return OutputError(max_abs, max_rel, _cosine(actual, expected), None)
+
+
+def _wide(values: Array) -> NDArray[Any]:
+    """Return the values flat in double precision; also those of types NumPy knows by extension, such as bfloat16."""
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64).ravel()
+
+
+def _finite_parts(actual: NDArray[Any], expected: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return both without the positions at which both are the same infinity or both NaN."""
+    finite = np.isfinite(actual) & np.isfinite(expected)
+    if finite.all():
+        return actual, expected
+    equal = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    wrong = ~finite & ~equal
+    if wrong.any():
+        found = "NaN" if np.isnan(actual[wrong]).any() else "infinities"
+        found = found if not np.isfinite(actual[wrong]).all() else "finite values where the reference has none"
+        raise ValueError(f"{name} holds {found} at {int(wrong.sum())} of {wrong.size} places")
+    return actual[finite], expected[finite]
+
+
+def _cosine(actual: NDArray[Any], expected: NDArray[Any]) -> float:
+    scale = max(float(np.abs(actual).max(initial=0.0)), float(np.abs(expected).max(initial=0.0)))
+    if scale == 0:
+        return 1.0
+    actual, expected = actual / scale, expected / scale  # squares of very large or small values would leave float64
+    norms = float(np.linalg.norm(actual) * np.linalg.norm(expected))
+    if norms == 0:
+        return 0.0
+    return min(1.0, max(-1.0, float(np.vdot(expected, actual).real) / norms))
+
+
+def _top1_agreement(output: Array, reference: Array) -> float | None:
+    if output.ndim == 0 or not output.size or output.dtype.kind in "OSUc":
+        return None
+    chosen, expected = (_wide(one).reshape(one.shape).argmax(axis=-1) for one in (output, reference))
+    return float(np.mean(chosen == expected))
+
+
+def _shape(values: Array) -> str:
+    return "x".join(str(size) for size in values.shape) or "scalar"
+
+
+def _round_up(value: float) -> float:
+    """Return the least number with two significant digits that is not below ``value``."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / unit) * unit:.2g}")
