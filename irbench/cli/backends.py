@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import warnings
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -47,11 +45,13 @@ def command(look: bool, form: Literal["table", "json"]) -> None:
 
     Nothing is imported: devices and precisions are those a former --probe found with the same versions.
     """
+    from irbench.cli import console
+
     rows = [_row(description, look=look) for description in _descriptions()]
     if form == "json":
         click.echo(json.dumps({"backends": [_as_json(row) for row in rows]}, indent=2))
         return
-    _print(_table(rows))
+    console.print_data(console.to_text(_table(rows)), None)
     if any(row.description.version is not None and row.found is None and not row.problem for row in rows):
         click.echo("Devices and precisions on this machine: irbench backends --probe", err=True)
 
@@ -87,22 +87,11 @@ def _as_json(row: _Row) -> dict[str, Any]:
     }
 
 
-def _print(table: Table) -> None:
-    """Print a table as wide as the terminal, or as wide as it needs to be where nothing says how wide that is."""
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(width=console.measure(table, options=console.options.update_width(sys.maxsize)).maximum)
-    console.print(table)
-
-
 def _table(rows: list[_Row]) -> Table:
-    from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for header in ("backend", "runtime", "version"):
         table.add_column(header, no_wrap=True)
     table.add_column("devices and precisions here", overflow="fold")
