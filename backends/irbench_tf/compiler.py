@@ -14,6 +14,7 @@ from irbench.spi import Refusal
 from irbench_tf import precision
 from irbench_tf.computation import as_one_computation, bind_shapes
 from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
+from irbench_tf.loops import lower
 from irbench_tf.options import Options, parse_options
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
@@ -71,6 +72,8 @@ def load_graph(job: Job) -> LoadedGraph:
     bind_shapes(graph_def, job.artifact)
     if job.jit:
         graph_def = as_one_computation(graph_def, job.artifact)
+    elif job.options.loops == "lowered":
+        lower(graph_def)
     return LoadedGraph(import_graph(graph_def), exported)
 
 

@@ -11,6 +11,7 @@ from irbench.spi import Refusal
 __all__ = ["Options", "parse_options"]
 
 Grappler = Literal["remap", "all", "off"]
+Loops = Literal["lowered", "functional"]
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,15 @@ class Options:
             ``all`` repeats every rewriting, ``off`` does none.
         inter_op_threads: Threads that run independent operations side by side;
             ``None`` runs each inference on its caller's thread.
+        loops: Whether loops are spread out among the other operations, as ``tf.function`` does, or
+            called as functions; XLA decides for itself.
         gpu_thread_mode: Who runs GPU kernels' host side; ``None`` is TensorFlow's own.
     """
 
     onednn: bool | None = None
     grappler: Grappler = "remap"
     inter_op_threads: int | None = None
+    loops: Loops = "lowered"
     gpu_thread_mode: str | None = None
 
 
@@ -47,6 +51,7 @@ def parse_options(options: Mapping[str, str], backend: str) -> Options:
     return Options(
         onednn=None if "onednn" not in options else bool(_parse("onednn", options)),
         grappler=cast("Grappler", _parse("grappler", options) if "grappler" in options else "remap"),
+        loops=cast("Loops", _parse("loops", options) if "loops" in options else "lowered"),
         inter_op_threads=None if "inter_op_threads" not in options else int(_parse("inter_op_threads", options)),
         gpu_thread_mode=None if "gpu_thread_mode" not in options else str(_parse("gpu_thread_mode", options)),
     )
@@ -83,6 +88,7 @@ def _positive(value: str) -> int:
 _KNOWN: Mapping[str, tuple[str, Callable[[str], str | int]]] = {
     "onednn": ("0|1", _switch),
     "grappler": ("remap|all|off", _one_of("remap", "all", "off")),
+    "loops": ("lowered|functional", _one_of("lowered", "functional")),
     "inter_op_threads": ("N (at least 1)", _positive),
     "gpu_thread_mode": ("global|gpu_private|gpu_shared", _one_of("global", "gpu_private", "gpu_shared")),
 }

@@ -95,6 +95,14 @@ def test_a_frozen_graph_answers_what_the_model_with_variables_answers(
             np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_a_loop_answers_the_same_as_a_function(
+    runtime: Ask, graphs: dict[str, Artifact], expected: dict[tuple[str, int], list[Any]]
+):
+    load = Load(batch=3, threads=1, options={"loops": "functional"})
+    (output,), _ = runtime(graphs["recurrent"], load, (feed_for("recurrent", 3),))
+    np.testing.assert_allclose(output, expected["recurrent", 3][0], rtol=1e-5, atol=1e-6)
+
+
 def test_a_file_that_is_no_graph_is_refused(runtime: Ask, tmp_path: Path):
     broken = tmp_path / "graph.pb"
     broken.write_bytes(b"\xff" * 64)

@@ -76,7 +76,7 @@ def test_operations_run_on_a_pool_only_where_that_was_asked_for():
 def test_an_unknown_option_is_refused_with_those_that_are_known():
     with pytest.raises(Refusal, match="no_such_option") as refused:
         parse_options({"no_such_option": "1"}, "tf")
-    for known in ("grappler", "gpu_thread_mode", "inter_op_threads", "onednn"):
+    for known in ("grappler", "gpu_thread_mode", "inter_op_threads", "loops", "onednn"):
         assert known in refused.value.hint
 
 
@@ -90,8 +90,9 @@ def test_an_impossible_value_is_refused_with_the_possible_ones(key: str, value: 
 
 
 def test_options_mean_what_they_say():
-    words = {"onednn": "0", "grappler": "all", "inter_op_threads": "3", "gpu_thread_mode": "gpu_private"}
-    assert parse_options(words, "tf") == Options(False, "all", 3, "gpu_private")
+    words = {"onednn": "0", "grappler": "all", "loops": "functional"}
+    words |= {"inter_op_threads": "3", "gpu_thread_mode": "gpu_private"}
+    assert parse_options(words, "tf") == Options(False, "all", 3, "functional", "gpu_private")
 
 
 def test_the_cpu_hides_cuda_and_never_trades_precision():
