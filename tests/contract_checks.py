@@ -22,7 +22,8 @@ from irbench.spi import Array, AsyncSlot, Backend, Feed, Refusal, Session
 
 BATCH = 3
 _DONE_WITHIN_S = 30
-_SATURATED_SAMPLES = 400
+_PILOT_SAMPLES = 100
+_SATURATED_NS = 600_000_000
 
 
 def write_onnx(folder: Path) -> Artifact:
@@ -121,18 +122,23 @@ def phases(name: str, artifact: Artifact, load: Load) -> list[str]:
     return opened.log
 
 
-def cpu_per_wall(name: str, artifact: Artifact, load: Load) -> float:
-    """Return CPU time over wall time of this whole process while the harness drives the backend without a pause."""
+def processors_used(name: str, artifact: Artifact, load: Load) -> tuple[float, float]:
+    """Drive a backend without a pause; return its processors used, and those it would have used on a quiet machine.
+
+    The first is CPU time over wall time of the whole process. The second adds the time its threads were ready
+    to run but had to wait, which a busy machine takes from the first.
+    """
     with _session(registry.backend(name), artifact, load) as session:
-        inputs = [InputSpec(one, -1.0, 1.0) for one in artifact.inputs]
-        fed = lay_out(generate(inputs, {}, 0), artifact)
+        fed = lay_out(generate([InputSpec(one, -1.0, 1.0) for one in artifact.inputs], {}, 0), artifact)
         slots = session.open_slots(load.streams, "copy")
         driver = make_driver(slots, [fed] * len(slots), "copy")
-        driver.drive(_SATURATED_SAMPLES // 4, 0)
+        pilot = driver.drive(_PILOT_SAMPLES, 0)
+        samples = max(_PILOT_SAMPLES, _SATURATED_NS * _PILOT_SAMPLES // int(pilot.completion_ns[-1]))
         before = read_counters()
-        driver.drive(_SATURATED_SAMPLES, 0)
+        driver.drive(samples, 0)
         evidence = evidence_between(before, read_counters())
-        return evidence.cpu_ns / evidence.wall_ns
+        used_ns = evidence.cpu_ns
+        return used_ns / evidence.wall_ns, (used_ns + evidence.run_queue_wait_ns) / evidence.wall_ns
 
 
 class _Phases:

@@ -195,8 +195,10 @@ def test_it_uses_no_more_processors_than_threads_were_asked_for(
     with Worker(tmp_path / "log", environment=ENVIRONMENT) as worker:
         wide = worker.ask("contract_checks:widened", artifact, tmp_path, 256, deadline_s=DEADLINE_S)
         load = Load(batch=256, threads=threads, streams=streams)
-        ratio = worker.ask("contract_checks:cpu_per_wall", backend, wide, load, deadline_s=DEADLINE_S)
-    assert 0.0 < ratio <= 1.05 * threads
+        used, wanted = worker.ask("contract_checks:processors_used", backend, wide, load, deadline_s=DEADLINE_S)
+    assert 0.0 < used <= 1.05 * threads
+    if streams == 1:  # with streams a thread that was just woken may wait while the one that woke it still runs
+        assert wanted <= 1.1 * threads
 
 
 @pytest.mark.parametrize("io", ["copy", "bound"])
