@@ -191,7 +191,7 @@ def test_later_opsets_compute_the_same_from_the_same_weights(opset, tmp_path):
     before = run(loose, tmp_path)
     assert upgrade_opset(loose, opset)
     assert opset_of(loose.model) == opset
-    assert [dimension.dim_param for dimension in loose.model.graph.input[0].type.tensor_type.shape.dim][0] == "batch"
+    assert next(dimension.dim_param for dimension in loose.model.graph.input[0].type.tensor_type.shape.dim) == "batch"
     assert np.array_equal(run(loose, tmp_path), before)
 
 

@@ -1,0 +1,188 @@
+"""What the export tests run inside workers: tiny Keras models, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irbench import feeds
+from irbench.errors import IrbenchError
+
+__all__ = ["MODELS_FILE", "conversions", "save_keras_file", "save_saved_model"]
+
+MODELS_FILE = """
+import keras
+
+def image_net():
+    image = keras.Input((12, 12, 3), name="image")
+    hidden = keras.layers.Conv2D(8, 3, padding="same", use_bias=False)(image)
+    hidden = keras.layers.BatchNormalization()(hidden)
+    hidden = keras.layers.ReLU()(hidden)
+    hidden = keras.layers.GlobalAveragePooling2D()(hidden)
+    return keras.Model(image, keras.layers.Dense(5, activation="softmax", name="scores")(hidden))
+
+def not_a_model():
+    return [1, 2, 3]
+
+def fails():
+    raise RuntimeError("the data set is gone")
+
+def shapeless():
+    return keras.Sequential([keras.layers.Dense(3)])
+
+def mixes_samples():
+    rows = keras.Input((4,), name="rows")
+    return keras.Model(rows, keras.layers.Lambda(lambda x: x - keras.ops.mean(x, axis=0, keepdims=True))(rows))
+"""
+
+
+def save_keras_file(path: Path, unsafe: bool) -> None:
+    """Save an embedding over a vocabulary of 50, or a model with code inside."""
+    import keras
+
+    tokens = keras.Input((6,), dtype="int32", name="tokens")
+    vectors = keras.layers.Embedding(50, 4)(tokens)
+    if unsafe:
+        vectors = keras.layers.Lambda(lambda x: x * 2)(vectors)
+    keras.Model(tokens, keras.layers.Dense(3)(vectors)).save(path)
+
+
+def save_saved_model(path: Path, signatures: tuple[str, ...]) -> None:
+    """Save a function with two inputs under each of some signature names."""
+    import tensorflow as tf
+
+    class Two(tf.Module):
+        def __init__(self) -> None:
+            self.weight = tf.Variable(np.arange(12.0, dtype=np.float32).reshape(4, 3) / 10)
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None, 4], tf.float32, "left"),
+                tf.TensorSpec([None, 3], tf.float32, "right"),
+            ]
+        )
+        def __call__(self, left: Any, right: Any) -> dict[str, Any]:
+            product = left @ self.weight
+            return {"total": product + right, "difference": product - right}
+
+    module = Two()
+    tf.saved_model.save(module, str(path), signatures=dict.fromkeys(signatures, module.__call__))
+
+
+def conversions(folder: Path) -> dict[str, tuple[dict[str, int], float] | str]:
+    """Convert every tiny model; return its ONNX operations and its error, or why it cannot be converted."""
+    found: dict[str, tuple[dict[str, int], float] | str] = {}
+    for case in _CASES:
+        try:
+            found[case] = _conversion(case, folder)
+        except IrbenchError as error:
+            found[case] = f"{error.message} {error.hint}"
+    return found
+
+
+def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
+    """Convert one of the tiny models; return its ONNX operations and its worst relative error at batch 3."""
+    from onnx.reference import ReferenceEvaluator
+
+    from irbench.ir.loose import write
+    from irbench_tf import exporter, signatures, tracing
+    from irbench_tf.convert import convert, name_dimensions
+    from irbench_tf.sources import Loaded
+
+    model = _CASES[case]()
+    inputs, fixed = signatures.keras_inputs(model)
+    names = signatures.keras_output_names(model)
+    sizes = signatures.default_sizes(inputs)
+    loaded = Loaded(case, signatures.keras_call(model), inputs, fixed, names, sizes, False, model, False, model)
+    traced = tracing.trace(loaded, None)
+    loose = convert(traced, 18, ())
+    shapes = tracing.output_shapes(traced, loaded)
+    outputs = [
+        exporter.TensorSpec(name, tensor.dtype.name, shape)
+        for name, tensor, shape in zip(traced.output_names, traced.function.outputs, shapes, strict=True)
+    ]
+    name_dimensions(loose.model, traced.inputs, outputs)
+    exporter._fold(loose)
+    path = folder / f"{case}.onnx"
+    write(loose, path)
+    feed = feeds.generate(inputs, {**sizes, "batch": 3}, 0)
+    answers = ReferenceEvaluator(str(path)).run(
+        None, {spec.name: array for spec, array in zip(traced.inputs, feed, strict=True)}
+    )
+    expected = tracing.reference_outputs(traced, loaded, 0)
+    worst = max(
+        float(np.abs(answer - reference[:3]).max() / np.abs(reference[:3]).max())
+        for answer, reference in zip(answers, expected, strict=True)
+    )
+    return dict(Counter(node.op_type for node in loose.model.graph.node)), worst
+
+
+def _hard_sigmoid() -> Any:
+    import keras
+
+    image = keras.Input((8, 8, 3), name="image")
+    hidden = keras.layers.Conv2D(4, 3, padding="same", use_bias=False)(image)
+    hidden = keras.ops.relu6(hidden + 3.0) / 6.0
+    return keras.Model(image, keras.layers.Conv2D(2, 3)(hidden))
+
+
+def _exact_gelu() -> Any:
+    import keras
+
+    rows = keras.Input((6,), name="rows")
+    return keras.Model(rows, keras.activations.gelu(keras.layers.Dense(8)(rows), approximate=False))
+
+
+def _complementary_error() -> Any:
+    import keras
+    import tensorflow as tf
+
+    rows = keras.Input((6,), name="rows")
+    return keras.Model(rows, keras.layers.Lambda(tf.math.erfc)(rows))
+
+
+def _recurrent() -> Any:
+    import keras
+
+    tokens = keras.Input((5,), dtype="int32", name="tokens")
+    hidden = keras.layers.Embedding(20, 80)(tokens)
+    hidden = keras.layers.LSTM(80, return_sequences=True)(hidden)
+    return keras.Model(tokens, keras.layers.LSTM(8, return_sequences=True)(hidden))
+
+
+def _free_length() -> Any:
+    import keras
+
+    tokens = keras.Input((None, 4), name="tokens")
+    weights = keras.ops.matmul(tokens, keras.ops.transpose(tokens, (0, 2, 1)))
+    return keras.Model(tokens, [keras.layers.Dense(3, name="rows")(tokens), weights])
+
+
+def _wide_dense() -> Any:
+    import keras
+
+    rows = keras.Input((7, 96), name="rows")
+    return keras.Model(rows, keras.layers.Dense(96)(rows))
+
+
+def _without_counterpart() -> Any:
+    import keras
+    import tensorflow as tf
+
+    rows = keras.Input((6,), name="rows")
+    return keras.Model(rows, keras.layers.Lambda(lambda x: tf.math.betainc(x + 1.0, x + 2.0, x))(rows))
+
+
+_CASES: dict[str, Callable[[], Any]] = {
+    "hard sigmoid": _hard_sigmoid,
+    "exact gelu": _exact_gelu,
+    "erfc": _complementary_error,
+    "recurrent": _recurrent,
+    "free length": _free_length,
+    "wide dense": _wide_dense,
+    "without counterpart": _without_counterpart,
+}

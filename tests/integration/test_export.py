@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+from export_checks import MODELS_FILE
+
+from irbench import bundles, feeds
+from irbench.cli.export import command
+from irbench.errors import ExitCode, IrbenchError
+from irbench.export import ExportOptions, export, from_onnx_file
+from irbench.spec import TensorSpec
+from irbench.worker import call_in_worker
+
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+NCHW = (0, 3, 1, 2)
+
+
+@pytest.fixture
+def models_file(tmp_path: Path) -> Path:
+    path = tmp_path / "nets.py"
+    path.write_text(MODELS_FILE)
+    return path
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(one) for one in arguments])
+
+
+def refused(*arguments: object) -> IrbenchError:
+    result = call(*arguments)
+    assert isinstance(result.exception, IrbenchError), result.output or result.exception
+    assert result.exception.exit_code == ExitCode.USAGE
+    assert "\n" not in result.exception.message
+    assert result.exception.hint
+    return result.exception
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """Convert every tiny model in one worker: importing TensorFlow takes longer than all of them."""
+    environment = {**QUIET, "PYTHONPATH": str(Path(__file__).parents[1])}
+    found: Mapping[str, Any] = call_in_worker(
+        "export_checks:conversions", tmp_path_factory.mktemp("converted"), deadline_s=300, environment=environment
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (["resnet5"], "no model called resnet5", "resnet50"),
+        (["qqqq"], "no model called qqqq", "resnet50"),
+        (["none.keras"], "no file none.keras", "path"),
+        (["none.py:build"], "no file none.py", "path"),
+        (["no/such/folder"], "no file or folder", "path"),
+        (["net.onnx"], "ONNX model already", "irbench run net.onnx"),
+        (["net.h5"], "HDF5", "save"),
+        (["."], "neither a .keras file nor a SavedModel", "saved_model.pb"),
+        (["resnet50", "--opset", "12"], "Opset 12", "13 to 23"),
+        (["resnet50", "--opset", "24"], "Opset 24", "13 to 23"),
+        (["resnet50", "--seed", "-1"], "seed -1", "positive"),
+        (["resnet50", "--weights", "none.h5"], "no file of weights", ".keras"),
+        (["resnet50", "vgg16", "-o", "here"], "folder of one bundle", "one model"),
+        (["resnet50", "resnet5"], "no model called resnet5", "resnet50"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_call_is_refused_at_once_with_a_remedy(arguments, message, hint):
+    error = refused(*arguments)
+    assert message in error.message
+    assert hint in error.hint
+    assert not bundles.home().exists(), "nothing was started"
+
+
+@pytest.mark.parametrize("batch", ["0", "-1", "many", "1.5"])
+def test_a_batch_that_is_no_number_is_a_wrong_call(batch):
+    assert call("resnet50", "--batch", batch).exit_code == ExitCode.USAGE
+
+
+@pytest.mark.slow
+def test_a_function_in_a_file_becomes_a_bundle_that_is_not_built_twice(models_file):
+    source = f"{models_file}:image_net"
+    result = call(source, "--weights", "random")
+    assert result.exit_code == 0, result.output or result.exception
+    place = bundles.latest()
+    assert place is not None
+    assert str(place) in result.output
+    assert "image_net" in result.output
+
+    bundle = bundles.load(place)
+    bundles.verify_checksums(place)
+    graph, frozen = bundle.artifact(("onnx",)), bundle.artifact(("tf-graph",))
+    assert graph is not None
+    assert frozen is not None
+    assert bundle.name == "image_net"
+    assert bundle.classifier
+    assert bundle.inputs[0].tensor == TensorSpec("image", "float32", ("batch", 12, 12, 3))
+    assert graph.inputs == (TensorSpec("image", "float32", ("batch", 3, 12, 12), NCHW),)
+    assert graph.outputs == frozen.outputs == (TensorSpec("scores", "float32", ("batch", 5)),)
+    assert frozen.inputs == (bundle.inputs[0].tensor,)
+    assert bundle.details["layout"] == "nchw"
+    assert {"tensorflow", "tf2onnx", "onnx", "irbench"} <= set(bundle.versions)
+
+    model = onnx.load(graph.path)
+    names = [
+        dimension.dim_param
+        for value in (*model.graph.input, *model.graph.output)
+        for dimension in value.type.tensor_type.shape.dim[:1]
+    ]
+    assert names == ["batch", "batch"]
+    assert "BatchNormalization" not in {node.op_type for node in model.graph.node}
+    reference = bundles.reference_outputs(bundle)
+    assert reference is not None
+    assert reference[0].shape == (feeds.POOL, 5)
+
+    again = call(source, "--weights", "random")
+    assert "already there" in again.output
+    assert bundles.latest() == place
+
+
+@pytest.mark.slow
+def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file, tmp_path):
+    folder = export(
+        f"{models_file}:image_net",
+        ExportOptions(opset=21, batch=3, layout="keep", weights="random", output=tmp_path / "out"),
+        lambda _: None,
+    )
+    bundle = bundles.load(folder)
+    graph = bundle.artifact(("onnx",))
+    assert folder == tmp_path / "out"
+    assert graph is not None
+    assert graph.opset == 21
+    assert graph.inputs == (TensorSpec("image", "float32", (3, 12, 12, 3)),)
+    assert bundle.inputs[0].tensor.shape == ("batch", 12, 12, 3)
+    assert bundle.defaults == {"batch": 3}
+    reference = bundles.reference_outputs(bundle)
+    assert reference is not None
+    assert reference[0].shape == (feeds.POOL, 5)
+    assert bundles.all() == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("not_a_model", "returned list, which is no Keras model"),
+        ("fails", "the data set is gone"),
+        ("nothing", "has no function nothing"),
+        ("shapeless", "does not know the shapes of its inputs"),
+        ("mixes_samples", "not what the original is"),
+    ],
+)
+def test_a_function_that_gives_no_usable_model_is_named_with_the_reason(function, message, models_file):
+    assert message in refused(f"{models_file}:{function}").message
+    assert bundles.all() == ()
+    assert not list((bundles.home() / "bundles").glob(".irbench-making-*")), "nothing half made is left"
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_imported_is_named_with_the_reason(tmp_path):
+    (tmp_path / "broken.py").write_text("import no_such_module_at_all\n")
+    assert "no_such_module_at_all" in refused(f"{tmp_path / 'broken.py'}:build").message
+
+
+@pytest.mark.slow
+def test_a_keras_file_keeps_its_weights_and_its_vocabulary(tmp_path):
+    path = tmp_path / "words.keras"
+    call_in_worker("export_checks:save_keras_file", path, False, deadline_s=120, environment=QUIET)
+    bundle = bundles.load(export(str(path), ExportOptions(), lambda _: None))
+    assert bundle.name == "words"
+    assert (bundle.inputs[0].low, bundle.inputs[0].high) == (0.0, 50.0)
+    assert bundle.details["weights"] == "own"
+    assert not bundle.classifier
+
+
+@pytest.mark.slow
+def test_code_inside_a_keras_file_is_not_run(tmp_path):
+    path = tmp_path / "lambda.keras"
+    call_in_worker("export_checks:save_keras_file", path, True, deadline_s=120, environment=QUIET)
+    assert "which irbench does not run" in refused(path).message
+
+
+@pytest.mark.slow
+def test_a_saved_model_is_exported_with_all_its_inputs_and_outputs(tmp_path):
+    path = tmp_path / "two"
+    call_in_worker("export_checks:save_saved_model", path, ("serving_default",), deadline_s=120, environment=QUIET)
+    bundle = bundles.load(export(str(path), ExportOptions(), lambda _: None))
+    assert {one.tensor.name: one.tensor.shape for one in bundle.inputs} == {
+        "left": ("batch", 4),
+        "right": ("batch", 3),
+    }
+    assert [spec.name for spec in bundle.artifacts[0].outputs] == ["difference", "total"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("signatures", "message"), [((), "no signature"), (("first", "second"), "first, second")])
+def test_a_saved_model_without_one_signature_is_refused(signatures, message, tmp_path):
+    path = tmp_path / "two"
+    call_in_worker("export_checks:save_saved_model", path, signatures, deadline_s=120, environment=QUIET)
+    assert message in refused(path).message
+
+
+@pytest.mark.slow
+def test_weights_of_another_shape_are_refused(models_file, tmp_path):
+    path = tmp_path / "words.keras"
+    call_in_worker("export_checks:save_keras_file", path, False, deadline_s=120, environment=QUIET)
+    assert "do not fit" in refused(f"{models_file}:image_net", "--weights", path).message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "present", "absent"),
+    [
+        ("recurrent", {"LSTM": 2}, {"Loop", "Scan", "If"}),
+        ("exact gelu", {"Erf": 1, "Div": 1, "Add": 1, "Mul": 2}, {"Erfc", "Sub", "Neg"}),
+        ("erfc", {"Erf": 1, "Sub": 1}, {"Erfc"}),
+        ("hard sigmoid", {"Transpose": 2, "Conv": 2}, {"Add"}),
+        ("free length", {"MatMul": 2}, {"Einsum"}),
+        ("wide dense", {"MatMul": 1}, {"Einsum"}),
+    ],
+)
+def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present, absent, converted):
+    operations, error = converted[case]
+    assert {name: operations.get(name) for name in present} == present
+    assert absent.isdisjoint(operations)
+    assert error < 1e-5
+
+
+@pytest.mark.slow
+def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
+    assert "Betainc" in converted["without counterpart"]
+    assert "other operations" in converted["without counterpart"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "present"),
+    [
+        ("transformer_base", {"Erf": 6}),
+        ("lstm_ptb_2", {"LSTM": 2}),
+        ("mobilenet_v2", {"Conv": 52}),
+        ("cnn_cifar10", {}),
+    ],
+)
+def test_a_zoo_model_has_no_einsum_and_no_loop(name, present):
+    bundle = bundles.load(export(name, ExportOptions(), lambda _: None))
+    graph = bundle.artifact(("onnx",))
+    assert graph is not None
+    operations = [node.op_type for node in onnx.load(graph.path).graph.node]
+    assert {"Einsum", "Loop", "Scan", "Erfc", "BatchNormalization"}.isdisjoint(operations)
+    assert {operation: operations.count(operation) for operation in present} == present
+
+
+def test_a_foreign_file_is_a_bundle_without_a_reference(tmp_path):
+    import models
+
+    artifact = models.two_inputs(tmp_path)
+    bundle = from_onnx_file(artifact.path)
+    assert bundle.name == "two_inputs"
+    assert [one.tensor for one in bundle.inputs] == list(artifact.inputs)
+    assert [(one.low, one.high) for one in bundle.inputs] == [(0.0, 2.0), (0.0, 1.0)]
+    assert bundle.reference is None
+    assert bundle.artifacts[0].path == artifact.path
+    assert bundles.reference_outputs(bundle) is None
+
+
+def test_a_foreign_file_that_breaks_the_standard_is_refused(tmp_path):
+    import models
+
+    path = models.mlp(tmp_path).path
+    model = onnx.load(path)
+    model.graph.node[0].input[0] = "nobody_makes_this"
+    onnx.save(model, path)
+    with pytest.raises(IrbenchError, match="no valid ONNX model"):
+        from_onnx_file(path)
+
+
+def test_external_data_outside_the_folder_of_a_foreign_file_is_refused(tmp_path):
+    import models
+
+    (tmp_path / "secret").write_bytes(np.zeros(2560, np.uint8).tobytes())
+    (tmp_path / "in").mkdir()
+    path = models.mlp(tmp_path / "in").path
+    model = onnx.load(path)
+    weight = next(one for one in model.graph.initializer if one.name == "dense")
+    weight.ClearField("raw_data")
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="../secret")
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(IrbenchError, match="no valid ONNX model"):
+        from_onnx_file(path)
