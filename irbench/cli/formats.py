@@ -35,14 +35,12 @@ def write_document(document: RunDocument, form: str, output: Path | None) -> Non
     Raises:
         IrbenchError: The file cannot be written.
     """
-    from rich.console import Group
-    from rich.text import Text
-
     from irbench.cli.console import print_data, to_text
     from irbench.render import GroupView, render_document
 
-    if form != "table":
-        print_data(render_document(document, form), output)
-        return
-    views = [part for group in document.groups for part in (GroupView(group), Text())][:-1]
-    print_data(to_text(Group(*views), to_file=output is not None), output)
+    if form == "table":
+        views = (GroupView(group, document.environment, document.plan) for group in document.groups)
+        text = "\n".join(to_text(view, to_file=output is not None) for view in views) or "The run holds no table.\n"
+    else:
+        text = render_document(document, form)
+    print_data(text, output)

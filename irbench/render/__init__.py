@@ -2,5 +2,6 @@
 
 from irbench.render.export import FORMATS, render_document
 from irbench.render.group import GroupView
+from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["FORMATS", "GroupView", "render_document"]
+__all__ = ["FORMATS", "Column", "GroupView", "Row", "TextTable", "render_document"]

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
 
 import msgspec
 
-from irbench.render.group import group_table
-from irbench.render.sentences import footer, title, winner_sentence
-from irbench.result import CellResult, GroupResult, RunDocument
+from irbench.render.rows import group_table
+from irbench.render.sentences import footer, headline, remarks, title
+from irbench.result import (
+    CellResult,
+    Failure,
+    GroupResult,
+    LatencyMs,
+    OutputError,
+    PhasesMs,
+    Requested,
+    RunDocument,
+    Speedup,
+)
+from irbench.store import encode_document
 
 __all__ = ["FORMATS", "render_document"]
 
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 """What ``--format`` takes; ``table`` is made elsewhere, for the console at hand."""
+
+_PARTS: Mapping[str, Any] = {
+    "requested": Requested,
+    "failure": Failure,
+    "latency_ms": LatencyMs,
+    "speedup": Speedup,
+    "output_error": OutputError,
+    "phases_ms": PhasesMs,
+}
+"""The compound fields of a cell, so that a CSV has the same columns whether or not they were measured."""
 
 
 def render_document(document: RunDocument, form: str) -> str:
@@ -30,51 +53,69 @@ def render_document(document: RunDocument, form: str) -> str:
         ValueError: It is none of these.
     """
     if form == "json":
-        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+        return encode_document(document).decode()
     if form == "jsonl":
-        return "\n".join(msgspec.json.encode(row).decode() for row in _flat_rows(document))
+        return "".join(msgspec.json.encode(row).decode() + "\n" for row in _rows(document))
     if form == "csv":
         return _csv(document)
     if form == "md":
-        return "\n\n".join(_markdown(group) for group in document.groups)
+        return "\n\n".join(_markdown(group, document) for group in document.groups) + "\n"
     raise ValueError(form)
 
 
-def _markdown(group: GroupResult) -> str:
-    lines = [f"**{title(group)}**", winner_sentence(group), group_table(group).as_markdown(), *footer(group)]
-    lines += [f"**!** {warning.message} {warning.remedy}" for warning in group.warnings]
-    return "\n\n".join(line for line in lines if line)
+def _markdown(group: GroupResult, document: RunDocument) -> str:
+    heading = f"### {title(group, document.environment, document.plan)}"
+    notes = "\n".join(f"- {line}" for line in (*footer(group), *remarks(group)))
+    parts = (heading, headline(group), group_table(group).as_markdown(), notes)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _csv(document: RunDocument) -> str:
-    rows = list(_flat_rows(document))
-    flat = [dict(_flatten(row)) for row in rows]
-    headings = list(dict.fromkeys(key for row in flat for key in row))
+    flat = [dict(_flatten(row)) for row in _rows(document)]
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, headings, lineterminator="\n")
+    writer = csv.DictWriter(buffer, list(dict.fromkeys(key for row in flat for key in row)), lineterminator="\n")
     writer.writeheader()
     writer.writerows(flat)
     return buffer.getvalue()
 
 
-def _flat_rows(document: RunDocument) -> Iterator[dict[str, object]]:
-    for group in document.groups:
+def _rows(document: RunDocument) -> Iterator[dict[str, Any]]:
+    """Yield each cell with what identifies its run and its table."""
+    for number, group in enumerate(document.groups):
         for cell in group.cells:
-            names = {"run_id": document.run_id, "model": group.model}
-            yield {**names, "is_baseline": cell.id == group.baseline, **_plain(cell)}
+            yield {
+                "run_id": document.run_id,
+                "created": document.created,
+                "group": number,
+                "model": group.model,
+                "shapes": {name: "x".join(str(size) for size in shape) for name, shape in group.shapes.items()},
+                "launches": group.launches,
+                "stopped_by": group.stopped_by,
+                "preview": group.preview,
+                "is_baseline": cell.id == group.baseline,
+                **_plain(cell),
+            }
 
 
-def _plain(cell: CellResult) -> dict[str, object]:
-    plain: dict[str, object] = msgspec.to_builtins(cell)
+def _plain(cell: CellResult) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(cell)
     return plain
 
 
-def _flatten(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (path, leaf) of nested mappings; a list becomes one text."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flatten(inner, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(value, list):
-        yield prefix, "; ".join(str(one) for one in value)
-    else:
-        yield prefix, value
+def _flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield (dotted name, value) of a row whose values are scalars, lists, or mappings of scalars."""
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
+        elif value is None and key in _PARTS:
+            yield from ((f"{key}.{name}", None) for name in _names(_PARTS[key]))
+        elif isinstance(value, list | tuple):
+            yield key, "; ".join(str(one) for one in value)
+        elif value is not None or key != "peak_memory_bytes":
+            yield key, value
+
+
+def _names(part: Any) -> tuple[str, ...]:
+    if issubclass(part, msgspec.Struct):
+        return tuple(field.encode_name for field in msgspec.structs.fields(part))
+    return tuple(field.name for field in fields(part))

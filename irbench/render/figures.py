@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from irbench.result import Speedup
 
 __all__ = ["NOT_MEASURED", "error_size", "gigabytes", "percent", "ratio", "seconds", "significant", "speedup_cell"]
 
 NOT_MEASURED = "-"
+_FEWEST_DIGITS = 2
+_USUAL_DIGITS = 3
+_MOST_DIGITS = 4
 
 
-def significant(value: float | None, relative_spread: float | None) -> str:
-    """Return a number with the digits that a relative spread leaves meaningful: three to five in all.
+def significant(value: float | None, relative_spread: float | None = None) -> str:
+    """Return a number whose last digit is of the size of its spread.
 
     Args:
         value: What to show; ``None`` was not measured.
-        relative_spread: Half the range as a fraction of the value; ``None`` is treated as 1 %.
+        relative_spread: Its uncertainty as a fraction of it; three significant digits are shown where it is unknown.
     """
     if value is None:
         return NOT_MEASURED
-    if value == 0:
-        return "0"
-    spread = 0.01 if relative_spread is None else max(relative_spread, 1e-4)
-    digits = min(5, max(3, 1 - math.floor(math.log10(spread))))
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{decimals}f}"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    leading = math.floor(math.log10(abs(value)))
+    digits = _USUAL_DIGITS
+    if relative_spread is not None:
+        supported = leading - math.floor(math.log10(abs(value) * max(relative_spread, 1e-9))) + 1
+        digits = min(_MOST_DIGITS, max(_FEWEST_DIGITS, supported))
+    return f"{value:.{max(0, digits - 1 - leading)}f}"
 
 
 def percent(fraction: float | None) -> str:
@@ -36,9 +42,10 @@ def percent(fraction: float | None) -> str:
 
 
 def ratio(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Return a ratio and the ends of its interval with the digits its half-width supports: two to four decimals."""
-    half = max(high - value, value - low, 1e-9)
-    decimals = min(4, max(2 if value < 10 else 1, -math.floor(math.log10(half))))
+    """Return a ratio and the ends of its interval: two decimals, or as many more as keep the ends apart and off 1."""
+    decimals = 1 if value >= 10 else 2
+    while decimals < _MOST_DIGITS and _misleads(low, high, decimals):
+        decimals += 1
     return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
 
 
@@ -56,14 +63,31 @@ def error_size(value: float | None) -> str:
     """Return an error with one significant digit: ``2e-06``; exact agreement is ``0``."""
     if value is None:
         return NOT_MEASURED
+    if value >= sys.float_info.max:
+        return "inf"
     return "0" if value == 0 else f"{value:.0e}"
 
 
 def seconds(milliseconds: float | None) -> str:
-    """Return milliseconds as seconds with one decimal."""
-    return NOT_MEASURED if milliseconds is None else f"{milliseconds / 1e3:.1f}"
+    """Return milliseconds as seconds with one decimal, or one significant digit where that would be nothing."""
+    return NOT_MEASURED if milliseconds is None else _fixed(milliseconds / 1e3, 1)
 
 
 def gigabytes(count: int | None) -> str:
-    """Return bytes as decimal gigabytes with two decimals."""
-    return NOT_MEASURED if count is None else f"{count / 1e9:.2f}"
+    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
+    return NOT_MEASURED if count is None else _fixed(count / 1e9, 2)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    if 0 < value < 0.5 * 10**-decimals:
+        return f"{value:.{-math.floor(math.log10(value))}f}"
+    return f"{value:.{decimals}f}"
+
+
+def _misleads(low: float, high: float, decimals: int) -> bool:
+    """Whether so few decimals would hide the interval's width, or that it leaves out 1."""
+    shown_low, shown_high = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    if shown_low == shown_high:
+        return low != high
+    excludes_one = low > 1 or high < 1
+    return excludes_one and float(shown_low) <= 1 <= float(shown_high)

@@ -2,96 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
-from irbench.render.figures import NOT_MEASURED, error_size, gigabytes, percent, seconds, significant, speedup_cell
-from irbench.render.sentences import footer, title, winner_sentence
-from irbench.render.table import Row, TextTable
-from irbench.result import CellResult, GroupResult
+from irbench.render.rows import group_table
+from irbench.render.sentences import footer, headline, remarks, title
+from irbench.render.wording import wrap
+from irbench.result import GroupResult
 
-__all__ = ["GroupView", "group_table"]
+__all__ = ["GroupView"]
 
-_VERDICT_STYLES = {"faster": "green", "slower": "red", "same": "", "undecided": "yellow", "preview": "dim"}
-_STATE_STYLES = {"mismatch": "red", "failed": "red", "not-applicable": "dim", "interrupted": "dim"}
+_NARROWEST = 100
+_INDENT = " "
 
 
 class GroupView:
-    """Everything a person sees of a group, as wide as the console allows."""
+    """Everything a person sees of a group, in as much width as there is.
 
-    def __init__(self, result: GroupResult) -> None:
+    Args:
+        result: The group.
+        environment: The machine, from the run's document; says how many cores there were.
+        plan: What was asked for, from the run's document; says which processors were named and the confidence.
+    """
+
+    def __init__(
+        self, result: GroupResult, environment: Mapping[str, Any] | None = None, plan: Mapping[str, Any] | None = None
+    ) -> None:
         self._result = result
+        self._environment = environment or {}
+        self._plan = plan or {}
+        self._table = group_table(result, self._confidence)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width that shows every column; called by rich."""
+        table = Measurement.get(console, options, self._table).maximum + len(_INDENT)
+        width = min(options.max_width, max(_NARROWEST, table))
+        return Measurement(width, width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
-        result = self._result
-        yield Text(title(result), style="bold")
-        yield Text(winner_sentence(result))
-        for line in group_table(result).as_lines(options.max_width - 1):
-            # a table is cut into columns already: folding its lines would destroy them
-            line.no_wrap, line.overflow = True, "ignore"
-            yield Text(" ") + line
-        for note in footer(result):
-            yield Text(note, style="dim")
-        for warning in result.warnings:
-            yield Text.assemble(("! ", "bold yellow"), warning.message, " ", warning.remedy)
+        yield from self.as_lines(options.max_width)
+
+    def as_lines(self, width: int) -> Iterator[Text]:
+        """Yield the view as lines of at most ``width`` cells, as far as the table's columns allow."""
+        yield from _paragraph(title(self._result, self._environment, self._plan), width, "bold")
+        yield from _paragraph(headline(self._result), width, "")
+        for line in self._table.as_lines(width - len(_INDENT)):
+            line.pad_left(len(_INDENT))
+            yield line
+        left_out = self._table.left_out(width - len(_INDENT))
+        if left_out:
+            yield from _paragraph(f"left out for want of width: {', '.join(left_out)}", width, "dim")
+        for note in footer(self._result):
+            yield from _paragraph(note, width, "dim")
+        for remark in remarks(self._result):
+            yield from _paragraph(remark, width, "yellow", hanging="  ")
+
+    @property
+    def _confidence(self) -> float:
+        timing = self._plan.get("timing")
+        return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
 
 
-def group_table(result: GroupResult) -> TextTable:
-    """Return the group's rows, fastest first, as text."""
-    has_tail = any(cell.latency_ms is not None and cell.latency_ms.p99 is not None for cell in result.cells)
-    tail = ("p99 ms", "p99.9 ms") if has_tail else ()
-    headings = ("backend", "prec", "p50 ms", "spread", "p90 ms", *tail)
-    headings += ("FPS", "speedup [95 %]", "verdict", "max err", "ready s", "GB")
-    return TextTable(
-        headings=headings,
-        rows=tuple(row for cell in result.cells for row in _rows(cell, result.baseline, has_tail=has_tail)),
-        left=frozenset({"backend", "prec", "speedup [95 %]", "verdict"}),
-        words="verdict",
-    )
-
-
-def _rows(cell: CellResult, baseline: str | None, *, has_tail: bool) -> Iterator[Row]:
-    precision = str(cell.effective.get("precision") or cell.requested.precision)
-    if cell.latency_ms is None:
-        yield Row((cell.label, precision), _reason(cell), _STATE_STYLES.get(cell.state, ""))
-        return
-    latency, spread = cell.latency_ms, cell.launch_spread
-    is_baseline = cell.id == baseline
-    figures = (
-        significant(latency.p50, spread),
-        percent(spread),
-        significant(latency.p90, spread),
-        *((significant(latency.p99, 0.01), significant(latency.p99_9, 0.01)) if has_tail else ()),
-        significant(cell.fps, spread),
-        speedup_cell(cell.speedup, is_baseline=is_baseline),
-        _verdict(cell, is_baseline=is_baseline),
-        error_size(cell.output_error.max_rel if cell.output_error else None),
-        seconds(cell.phases_ms.ready if cell.phases_ms else None),
-        gigabytes((cell.peak_memory_bytes or {}).get("process")),
-    )
-    yield Row((cell.label, precision, *figures), style=_style(cell))
-
-
-def _verdict(cell: CellResult, *, is_baseline: bool) -> str:
-    if cell.state == "mismatch":
-        return "wrong"
-    if cell.speedup is not None:
-        return f"{cell.speedup.verdict} *" if cell.speedup.reason else cell.speedup.verdict
-    return NOT_MEASURED if is_baseline or not cell.marks else "not ranked"
-
-
-def _reason(cell: CellResult) -> str:
-    """Return in words why a cell has no figures."""
-    if cell.failure is None:
-        return cell.state.replace("-", " ")
-    stage = f"failed at {cell.failure.stage}: " if cell.state == "failed" else ""
-    return f"{stage}{cell.failure.message} {cell.failure.hint or ''}".strip()
-
-
-def _style(cell: CellResult) -> str:
-    if cell.state != "ok":
-        return _STATE_STYLES[cell.state]
-    return _VERDICT_STYLES[cell.speedup.verdict] if cell.speedup is not None else ""
+def _paragraph(text: str, width: int, style: str, hanging: str = "") -> Iterator[Text]:
+    for number, line in enumerate(wrap(text, width - len(hanging)) if text else ()):
+        yield Text(hanging * (number > 0) + line, style=style)

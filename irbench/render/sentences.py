@@ -1,89 +1,164 @@
-"""What a table says in words: its title, its winner, and how it was measured."""
+"""What a table says in words: its title, its winner, how it was measured, and what a reader must know."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from irbench.render.figures import ratio
 from irbench.result import CellResult, GroupResult
 
-__all__ = ["footer", "title", "winner_sentence"]
+__all__ = ["footer", "headline", "reason", "remarks", "row_marks", "title"]
 
 _STOPPED = {
     "target": "stopped by target",
-    "launches": "stopped after the most launches",
-    "budget": "stopped by the budget",
+    "launches": "stopped after the last launch allowed",
+    "budget": "stopped by budget",
     "interrupt": "interrupted",
 }
 _SEPARATOR = " · "
+_IO = {"copy": "copies included", "bound": "copies left out"}
 
 
-def title(result: GroupResult) -> str:
+def title(
+    result: GroupResult, environment: Mapping[str, Any] | None = None, plan: Mapping[str, Any] | None = None
+) -> str:
     """Return the model, its shapes, and everything that all cells have in common."""
-    cells = [cell for cell in result.cells if cell.state != "not-applicable"] or list(result.cells)
+    ran = [cell for cell in result.cells if cell.effective] or list(result.cells)
     shapes = ", ".join(_shape(name, shape, len(result.shapes)) for name, shape in result.shapes.items())
-    facts = [
+    facts = (
         f"{result.model}  {shapes}",
-        _common(
-            {str(cell.effective.get("precision") or cell.requested.precision) for cell in cells}, "mixed precision"
-        ),
-        _threads(cells),
-        _common({cell.device for cell in cells}, "several devices"),
-        _mode(cells),
-    ]
+        _same({_precision(cell) for cell in ran}, "mixed precision"),
+        f"{_threads(ran)}{_cores(environment or {}, plan or {})}",
+        _same({cell.device for cell in ran}, "several devices"),
+        _mode(result),
+        "preview" if result.preview else "",
+    )
     return _SEPARATOR.join(fact for fact in facts if fact)
 
 
-def winner_sentence(result: GroupResult) -> str:
-    """Return who is fastest, against whom, by how much; or that this cannot be said."""
-    labels = {cell.id: cell.label for cell in result.cells}
-    ranked = [cell for cell in result.cells if cell.state == "ok"]
+def headline(result: GroupResult) -> str:
+    """Return who is fastest, against whom, by how much; or what can be said instead."""
+    names = _names(result.cells)
+    ranked = [cell for cell in result.cells if cell.state == "ok" and cell.latency_ms is not None]
     if result.winner is not None:
         value, low, high = ratio(result.winner.value, result.winner.low, result.winner.high)
         return (
-            f"{labels[result.winner.cell]} is fastest: {value}x its nearest rival {labels[result.winner.rival]} "
+            f"{names[result.winner.cell]} is fastest: {value}x its nearest rival {names[result.winner.rival]} "
             f"[{low}, {high}] (adjusted for choosing the best)"
         )
     if not ranked:
         return "no cell has a valid result"
     if len(ranked) == 1:
-        return f"{ranked[0].label} is the only cell with a valid result" if len(result.cells) > 1 else ""
-    if result.preview:
-        return f"preview: {ranked[0].label} looks fastest; the ranges below are no intervals"
-    return f"no single winner is shown: {ranked[0].label} and {ranked[1].label} are too close to tell"
+        return f"only {names[ranked[0].id]} has a valid result" if len(result.cells) > 1 else ""
+    return result.notes[0] if result.notes else ""
 
 
 def footer(result: GroupResult) -> Iterator[str]:
-    """Yield how it was measured, what the columns mean, and what marks the rows."""
+    """Yield how it was measured, what the columns mean, what marks the rows, and further notes."""
     yield _SEPARATOR.join(_protocol(result))
-    tail = any(cell.latency_ms is not None and cell.latency_ms.p99 is not None for cell in result.cells)
-    yield "spread: of launch medians · ready: process start to first answer" + ("" if tail else " · p99: use --tail")
+    yield _SEPARATOR.join(_legend(result))
+    names = _names(result.cells)
+    marks = dict.fromkeys(mark for cell in result.cells for mark in row_marks(cell))
+    for mark in marks:
+        yield f"* {mark}: {', '.join(names[cell.id] for cell in result.cells if mark in row_marks(cell))}"
+    above = headline(result)
+    yield from (note for note in result.notes if note != above)
+
+
+def remarks(result: GroupResult) -> Iterator[str]:
+    """Yield wrong outputs and warnings, each with what to do about it."""
+    names = _names(result.cells)
     for cell in result.cells:
-        said = list(cell.marks)
-        if cell.state == "mismatch" and cell.failure is not None:
-            said += [cell.failure.message, cell.failure.hint or ""]
-        if any(said):
-            yield f"{cell.label}: {_SEPARATOR.join(part for part in said if part)}"
-    yield from result.notes
+        if cell.state == "mismatch" and cell.latency_ms is not None:
+            yield f"mismatch: {names[cell.id]}: {reason(cell)}"
+    for warning in result.warnings:
+        yield f"warning: {warning.message} {warning.remedy}".rstrip()
+
+
+def reason(cell: CellResult) -> str:
+    """Return in words why a cell has no figures, or none that count."""
+    state = cell.state.replace("-", " ")
+    if cell.failure is None:
+        return state
+    where = f"{state} at {cell.failure.stage.replace('_', ' ')}" if cell.state == "failed" else state
+    why = _SEPARATOR.join(part.strip() for part in (cell.failure.message, cell.failure.hint or "") if part.strip())
+    return why if cell.state == "mismatch" and cell.latency_ms is not None else f"{where}: {why}"
+
+
+def row_marks(cell: CellResult) -> tuple[str, ...]:
+    """Return what must be said of a row beside its figures, once each."""
+    spoken = (cell.speedup.reason,) if cell.speedup is not None and cell.speedup.reason else ()
+    return tuple(dict.fromkeys((*cell.marks, *spoken)))
 
 
 def _protocol(result: GroupResult) -> Iterator[str]:
     if result.blocks_measured:
         yield f"{_count(result.launches, 'launch')} x {_count(result.blocks_per_launch, 'block')}, {_set_aside(result)}"
-    elif result.launches == 0:
-        yield "no launch was complete"
+    else:
+        yield "no launch was finished"
     yield f"{result.seconds:.0f} s"
     yield _STOPPED[result.stopped_by]
-    if result.preview:
-        yield "preview: fewer launches than an interval needs"
 
 
 def _set_aside(result: GroupResult) -> str:
     if result.blocks_set_aside == 0:
         return "none set aside"
-    moved = any(warning.code == "set-aside-matters" for warning in result.warnings)
-    same = "other" if moved else "same"
-    return f"{result.blocks_set_aside} of {result.blocks_measured} set aside ({same} verdicts with them)"
+    share = f"{result.blocks_set_aside} of {result.blocks_measured} set aside"
+    speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
+    if not speedups:
+        return share
+    moved = any(not one.low <= one.all_blocks_value <= one.high for one in speedups)
+    return f"{share} ({'speedups move with them' if moved else 'same verdicts with them'})"
+
+
+def _legend(result: GroupResult) -> Iterator[str]:
+    latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
+    if any(cell.launch_spread is not None for cell in result.cells):
+        yield "spread: of launch medians"
+    yield "ready: process start to first answer"
+    if not any(one.p99 is not None for one in latencies):
+        yield "p99: use --tail"
+    if any(one.calls_per_sample > 1 for one in latencies):
+        yield "p90: not measured, a sample is several calls"
+
+
+def _names(cells: Sequence[CellResult]) -> dict[str, str]:
+    """Return what to call each cell: its label, with its precision where another cell has the same label."""
+    often = Counter(cell.label for cell in cells)
+    return {cell.id: cell.label if often[cell.label] == 1 else f"{cell.label} {_precision(cell)}" for cell in cells}
+
+
+def _precision(cell: CellResult) -> str:
+    return str(cell.effective.get("precision") or cell.requested.precision)
+
+
+def _threads(cells: Sequence[CellResult]) -> str:
+    found = {cell.effective.get("threads") or cell.requested.threads for cell in cells}
+    if len(found) != 1:
+        return "threads differ"
+    (threads,) = found
+    return "native threads" if threads is None else _count(int(threads), "thread")
+
+
+def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    cpus, cores = plan.get("cpus"), environment.get("physical_cores_allowed")
+    if isinstance(cpus, Sequence) and cpus:
+        return f" on {'processor' if len(cpus) == 1 else 'processors'} {','.join(str(cpu) for cpu in cpus)}"
+    return f" on {_count(cores, 'core')}" if isinstance(cores, int) else ""
+
+
+def _mode(result: GroupResult) -> str:
+    io = _same({_IO[cell.io] for cell in result.cells}, "copies in some cells")
+    if all(cell.mode == "sync" for cell in result.cells):
+        return f"sync, back to back, {io}"
+    return f"streams, compared by time per completion, {io}"
+
+
+def _shape(name: str, shape: Sequence[int], inputs: int) -> str:
+    sizes = "x".join(str(size) for size in shape) or "scalar"
+    return sizes if inputs == 1 else f"{name} {sizes}"
 
 
 def _count(number: int, what: str) -> str:
@@ -91,27 +166,5 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else plural}"
 
 
-def _shape(name: str, shape: tuple[int, ...], inputs: int) -> str:
-    sizes = "x".join(str(size) for size in shape)
-    return sizes if inputs == 1 else f"{name} {sizes}"
-
-
-def _threads(cells: list[CellResult]) -> str:
-    asked = {cell.requested.threads for cell in cells}
-    if len(asked) != 1:
-        return "threads differ"
-    (threads,) = asked
-    return "native threads" if threads is None else _count(threads, "thread")
-
-
-def _mode(cells: list[CellResult]) -> str:
-    copies = {"copy": "copies included", "bound": "copies left out"}
-    io = _common({copies[cell.io] for cell in cells}, "")
-    modes = {cell.mode for cell in cells}
-    if modes == {"sync"}:
-        return f"sync, back to back, {io}"
-    return f"requests in flight: compared by time per completion, {io}"
-
-
-def _common(values: set[str], otherwise: str) -> str:
+def _same(values: set[str], otherwise: str) -> str:
     return values.pop() if len(values) == 1 else otherwise

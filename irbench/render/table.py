@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import csv
 import io
-import textwrap
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
-__all__ = ["Row", "TextTable"]
+from irbench.render.wording import plain, wrap
+
+__all__ = ["Column", "Row", "TextTable"]
 
 _GAP = "  "
-_NARROWEST_SENTENCE = 40
+_NARROWEST_SENTENCE = 30
+_NARROWEST_COLUMN = 12
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column is shown.
+
+    Attributes:
+        heading: Its name.
+        words: Whether it holds words, which stand to the left; numbers stand to the right.
+        folds: Whether its cells may be folded where the table is too wide.
+        drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
+    """
+
+    heading: str
+    words: bool = False
+    folds: bool = False
+    drops: int = 0
 
 
 @dataclass(frozen=True)
 class Row:
-    """Cells as text; a row that has no figures ends in a sentence instead.
+    """Cells as text; a row that lacks figures ends in a sentence instead.
 
     Attributes:
         cells: One for each column, or the first few where there is a sentence.
@@ -33,68 +57,113 @@ class Row:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Headings and rows.
+    """Columns and rows; a rich renderable without borders, whose columns survive every width.
 
     Attributes:
-        headings: One for each column.
+        columns: From left to right.
         rows: In the order in which they are shown.
-        left: Headings of the columns that stand to the left; the others hold numbers and stand to the right.
-        words: Heading of the column that takes the sentence in formats whose rows must be complete.
     """
 
-    headings: tuple[str, ...]
+    columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    left: frozenset[str] = frozenset()
-    words: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; called by rich."""
+        yield from self.as_lines(options.max_width)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width at which nothing is folded or left out; called by rich."""
+        width = min(self._width(range(len(self.columns)), self._natural), options.max_width)
+        return Measurement(width, width)
 
     def as_lines(self, width: int) -> list[Text]:
-        """Return the table for a terminal; sentences are wrapped to ``width`` columns, figures never."""
-        widths = self._widths()
-        lines = [Text(self._line(self.headings, widths), style="bold")]
+        """Return the table as lines of at most ``width`` cells, as far as its columns allow."""
+        shown, widths = self._fit(width)
+        headings = tuple(column.heading for column in self.columns)
+        lines = [_line(self._padded(headings, shown, widths), "bold")]
         for row in self.rows:
-            start = self._line(row.cells, widths)
-            if not row.sentence:
-                lines.append(Text(start.rstrip(), style=row.style))
-                continue
-            indent = sum(widths[: len(row.cells)]) + len(_GAP) * len(row.cells)
-            wrapped = textwrap.wrap(row.sentence, max(_NARROWEST_SENTENCE, width - indent)) or [""]
-            first = f"{start.ljust(indent - len(_GAP))}{_GAP}{wrapped[0]}"
-            lines += [Text(line, style=row.style) for line in (first, *(" " * indent + rest for rest in wrapped[1:]))]
+            drawn = self._sentence_row(row, shown, widths, width) if row.sentence else self._row(row, shown, widths)
+            lines += [_line(text, row.style) for text in drawn]
         return lines
 
+    def left_out(self, width: int) -> tuple[str, ...]:
+        """Return the headings of the columns that have no room in ``width`` cells."""
+        shown, _ = self._fit(width)
+        return tuple(column.heading for index, column in enumerate(self.columns) if index not in shown)
+
     def as_markdown(self) -> str:
-        """Return a GitHub-flavoured Markdown table."""
-        rule = tuple("---" if heading in self.left else "---:" for heading in self.headings)
-        return "\n".join(_markdown_row(row) for row in (self.headings, rule, *self.complete_rows()))
+        """Return a GitHub-flavoured Markdown table with every column."""
+        headings = tuple(column.heading for column in self.columns)
+        rule = "|" + "|".join(" --- " if column.words else " ---: " for column in self.columns) + "|"
+        first, *rest = (_markdown_row(row) for row in (headings, *self.complete_rows()))
+        return "\n".join((first, rule, *rest))
 
     def as_csv(self) -> str:
-        """Return RFC 4180 lines, the headings first."""
+        """Return comma-separated lines with every column, the headings first."""
         buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows((self.headings, *self.complete_rows()))
+        headings = tuple(column.heading for column in self.columns)
+        csv.writer(buffer, lineterminator="\n").writerows((headings, *self.complete_rows()))
         return buffer.getvalue()
 
     def complete_rows(self) -> tuple[tuple[str, ...], ...]:
-        """Return every row with one cell for each column; a sentence stands in its own column."""
-        return tuple(self._complete(row) for row in self.rows)
+        """Return every row with one cell for each column; a sentence stands in its first one."""
+        return tuple(
+            (*row.cells, row.sentence, *["-"] * (len(self.columns) - len(row.cells) - 1)) if row.sentence else row.cells
+            for row in self.rows
+        )
 
-    def _complete(self, row: Row) -> tuple[str, ...]:
-        missing = self.headings[len(row.cells) :]
-        return (*row.cells, *(row.sentence if heading == self.words else "-" for heading in missing))
-
-    def _widths(self) -> list[int]:
-        widths = [len(heading) for heading in self.headings]
+    @cached_property
+    def _natural(self) -> tuple[int, ...]:
+        widths = [cell_len(column.heading) for column in self.columns]
         for row in self.rows:
             for index, cell in enumerate(row.cells):
-                widths[index] = max(widths[index], len(cell))
-        return widths
+                widths[index] = max(widths[index], cell_len(plain(cell)))
+        return tuple(widths)
 
-    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
-        padded = (
-            cell.ljust(width) if heading in self.left else cell.rjust(width)
-            for cell, width, heading in zip(cells, widths, self.headings, strict=False)
-        )
-        return _GAP.join(padded)
+    def _width(self, shown: Sequence[int], widths: Sequence[int]) -> int:
+        return sum(widths[index] for index in shown) + len(_GAP) * (len(shown) - 1)
+
+    def _fit(self, width: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the columns that are shown and every column's width: first columns are dropped, then folded."""
+        shown, widths = list(range(len(self.columns))), list(self._natural)
+        for index in sorted(shown, key=lambda index: -self.columns[index].drops):
+            if self.columns[index].drops and self._width(shown, widths) > width:
+                shown.remove(index)
+        for index in sorted(shown, key=lambda index: -widths[index]):
+            excess = self._width(shown, widths) - width
+            if self.columns[index].folds and excess > 0:
+                widths[index] = max(min(widths[index], _NARROWEST_COLUMN), widths[index] - excess)
+        return tuple(shown), tuple(widths)
+
+    def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
+        folded = [wrap(cell, widths[index]) for index, cell in enumerate(row.cells)]
+        for level in range(max(len(folded[index]) for index in shown)):
+            cells = tuple(lines[level] if level < len(lines) else "" for lines in folded)
+            yield self._padded(cells, shown, widths)
+
+    def _sentence_row(self, row: Row, shown: Sequence[int], widths: Sequence[int], width: int) -> Iterator[str]:
+        """Yield the cells with the sentence in its column, or further left where there is no room for words."""
+        before = [index for index in shown if index < len(row.cells)]
+        while len(before) > 1 and width - self._width(before, widths) - len(_GAP) < _NARROWEST_SENTENCE:
+            before.pop()
+        indent = self._width(before, widths) + len(_GAP)
+        first, *rest = wrap(row.sentence, max(_NARROWEST_SENTENCE, width - indent))
+        yield self._padded(row.cells, before, widths) + _GAP + first
+        yield from (" " * indent + line for line in rest)
+
+    def _padded(self, cells: Sequence[str], shown: Sequence[int], widths: Sequence[int]) -> str:
+        return _GAP.join(_pad(plain(cells[index]), widths[index], left=self.columns[index].words) for index in shown)
+
+
+def _line(text: str, style: str) -> Text:
+    # a line is cut into columns already: folding it again would destroy them
+    return Text(text.rstrip(), style=style, no_wrap=True, overflow="ignore")
+
+
+def _pad(text: str, width: int, *, left: bool) -> str:
+    filler = " " * (width - cell_len(text))
+    return text + filler if left else filler + text
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(re.sub(r"([\\|<>*_`])", r"\\\1", plain(cell)) for cell in cells) + " |"

@@ -1,7 +1,9 @@
-"""The run document as JSON."""
+"""The run document as JSON, and its JSON Schema, which ships beside this file as ``run.schema.json``."""
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import msgspec
@@ -13,8 +15,12 @@ __all__ = ["decode_document", "encode_document", "json_schema"]
 
 
 def encode_document(document: RunDocument) -> bytes:
-    """Return the document as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+    """Return the document as indented JSON.
+
+    JSON has no infinity: the largest double stands for it, so that a number stays a number. NaN becomes null.
+    """
+    plain = _representable(msgspec.to_builtins(document))
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
 
 
 def decode_document(data: bytes, name: str) -> RunDocument:
@@ -35,16 +41,30 @@ def decode_document(data: bytes, name: str) -> RunDocument:
                 hint="Update irbench: pip install --upgrade irbench",
             )
         return msgspec.json.decode(data, type=RunDocument)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise IrbenchError(
-            f"{name} is no run document: {error}", hint="The folder is damaged; remove it or restore it."
-        ) from None
+            f"{name} is damaged, or no run document: {error}",
+            hint="Restore it from a copy, or remove the run's folder; no other run is affected.",
+        ) from error
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> bytes:
     """Return the JSON Schema (draft 2020-12) of the run document, generated from its classes."""
     schema = msgspec.json.schema(RunDocument)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "irbench run", **schema}
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "irbench run", **schema}
+    return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
+
+
+def _representable(value: Any) -> Any:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return min(max(value, -sys.float_info.max), sys.float_info.max)
+    if isinstance(value, dict):
+        return {key: _representable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_representable(inner) for inner in value]
+    return value
 
 
 class _Version(msgspec.Struct):

@@ -3,46 +3,70 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from irbench.errors import IrbenchError
 
-__all__ = ["read_bytes", "write_atomically", "write_synced"]
+__all__ = ["make_folder", "prove_writable", "read_bytes", "write_atomically", "write_synced"]
+
+_PROBE_BYTES = 1 << 20
+"""More than a launch's file usually takes, so that a full disk shows before anything is measured."""
 
 
-def write_synced(path: Path, data: bytes) -> None:
-    """Write a new file and wait until the disk has it.
+def make_folder(path: Path) -> None:
+    """Make a new folder, and those above it where they are missing, and wait until the disk knows it.
+
+    Raises:
+        IrbenchError: It cannot be made.
+    """
+    with _explained(path):
+        path.mkdir(parents=True)
+        _sync_folder(path.parent)
+
+
+def prove_writable(folder: Path) -> None:
+    """Write and remove a file as large as results may be.
 
     Raises:
         IrbenchError: The disk is full, or the folder may not be written.
     """
-    try:
-        with path.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise IrbenchError(
-            f"{path} cannot be written: {error.strerror}.",
-            hint="Make room, or name another folder with --results; finished launches are kept.",
-        ) from None
+    probe = folder / ".probe"
+    write_synced(probe, bytes(_PROBE_BYTES))
+    probe.unlink()
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Write a file and wait until the disk has its content.
+
+    Raises:
+        IrbenchError: The disk is full, or the folder may not be written; nothing is left behind.
+    """
+    with _explained(path):
+        try:
+            with path.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file's content in one step: readers see the old content or the new.
+
+    Every file that was written into the same folder before is on the disk afterwards too.
 
     Raises:
         IrbenchError: As :func:`write_synced`; the old content is then still there.
     """
     beside = path.with_name(f".{path.name}.new")
     write_synced(beside, data)
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with _explained(path):
+        beside.replace(path)
+        _sync_folder(path.parent)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -56,4 +80,23 @@ def read_bytes(path: Path) -> bytes:
     except OSError as error:
         raise IrbenchError(
             f"{path} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from None
+        ) from error
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise IrbenchError(
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Make room there, or name another folder with --results or IRBENCH_RESULTS.",
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,116 +1,69 @@
-"""A list of all runs in SQLite beside them: a cache that the folders can rebuild at any time."""
+"""What listings say of each run, kept in SQLite beside the runs: a cache that the folders rebuild at any time.
+
+An entry is used only while the run's file has the size and time it had when the entry was made, so runs that
+were copied in, changed or removed by hand are seen, and no writer needs to know of the index.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
-from irbench.result import RunDocument
+import msgspec
 
-__all__ = ["Index", "RunEntry", "entry_of"]
+from irbench.store.entries import RunEntry
 
-_TABLE = """
-create table if not exists runs (
-    run_id text primary key, created text not null, folder text not null,
-    models text not null, backends text not null, summary text not null, complete integer not null
-)
-"""
+__all__ = ["Index", "Stamp"]
 
+Stamp: TypeAlias = tuple[int, int]
+"""Size in bytes and time of change in nanoseconds of a run's file."""
 
-@dataclass(frozen=True)
-class RunEntry:
-    """One stored run, as listings show it.
-
-    Attributes:
-        run_id: Its ULID.
-        created: ISO 8601, UTC.
-        folder: Where it lies.
-        models: Names, comma separated.
-        backends: Labels of rows, comma separated.
-        summary: Who won, by how much.
-        complete: Whether it ended by itself.
-    """
-
-    run_id: str
-    created: str
-    folder: str
-    models: str
-    backends: str
-    summary: str
-    complete: bool
-
-
-def entry_of(document: RunDocument, folder: Path) -> RunEntry:
-    """Return what listings show of a run."""
-    labels = [cell.label for group in document.groups for cell in group.cells]
-    return RunEntry(
-        run_id=document.run_id,
-        created=document.created,
-        folder=str(folder),
-        models=",".join(dict.fromkeys(group.model for group in document.groups)),
-        backends=",".join(dict.fromkeys(labels)),
-        summary="; ".join(_winner(document)),
-        complete=document.complete,
-    )
+_VERSION = 1
+_TABLE = "create table if not exists runs (folder text primary key, size integer, changed_ns integer, entry blob)"
 
 
 class Index:
-    """The SQLite file. Whatever is wrong with it is mended by making it anew."""
+    """The SQLite file. Whatever is wrong with it is mended by making it anew, and it may be missing altogether."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def entries(self) -> list[RunEntry] | None:
-        """Return every run, newest first; ``None`` where the index is missing or cannot be read."""
+    def known(self) -> Mapping[str, tuple[Stamp, RunEntry]]:
+        """Return the stamp and the entry of each run, by folder relative to the root; empty where nothing is known."""
         if not self._path.is_file():
-            return None
+            return {}
         try:
             with self._open() as connection:
-                rows = connection.execute("select * from runs order by run_id desc").fetchall()
-        except sqlite3.Error:
-            return None
-        return [_from_row(row) for row in rows]
+                rows = connection.execute("select folder, size, changed_ns, entry from runs").fetchall()
+            return {row[0]: ((row[1], row[2]), msgspec.json.decode(row[3], type=RunEntry)) for row in rows}
+        except (sqlite3.Error, msgspec.MsgspecError):
+            self._remove()
+            return {}
 
-    def put(self, entry: RunEntry) -> None:
-        """Enter or replace one run. A failure is harmless: the folders are the truth."""
+    def update(self, changed: Mapping[str, tuple[Stamp, RunEntry]], gone: Collection[str]) -> None:
+        """Enter what changed and drop what is gone. A failure is harmless: the folders are the truth."""
+        if not changed and not gone:
+            return
+        rows = [(folder, *stamp, msgspec.json.encode(entry)) for folder, (stamp, entry) in changed.items()]
         with contextlib.suppress(sqlite3.Error, OSError), self._open() as connection:
-            _insert(connection, [entry])
-
-    def rebuild(self, entries: Iterable[RunEntry]) -> None:
-        """Make the index anew. A failure is harmless here too."""
-        with contextlib.suppress(sqlite3.Error, OSError):
-            for path in self._path.parent.glob(self._path.name + "*"):
-                path.unlink()
-            with self._open() as connection:
-                _insert(connection, entries)
+            connection.executemany("insert or replace into runs values (?, ?, ?, ?)", rows)
+            connection.executemany("delete from runs where folder = ?", [(folder,) for folder in gone])
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(sqlite3.connect(self._path, timeout=10)) as connection:
             connection.execute("pragma journal_mode=wal")
+            if connection.execute("pragma user_version").fetchone()[0] != _VERSION:
+                connection.execute("drop table if exists runs")
+                connection.execute(f"pragma user_version={_VERSION}")
             connection.execute(_TABLE)
             with connection:
                 yield connection
 
-
-def _from_row(row: tuple[str, str, str, str, str, str, int]) -> RunEntry:
-    run_id, created, folder, models, backends, summary, complete = row
-    return RunEntry(run_id, created, folder, models, backends, summary, bool(complete))
-
-
-def _insert(connection: sqlite3.Connection, entries: Iterable[RunEntry]) -> None:
-    rows = (
-        (one.run_id, one.created, one.folder, one.models, one.backends, one.summary, int(one.complete))
-        for one in entries
-    )
-    connection.executemany("insert or replace into runs values (?, ?, ?, ?, ?, ?, ?)", rows)
-
-
-def _winner(document: RunDocument) -> Iterator[str]:
-    for group in document.groups:
-        labels = {cell.id: cell.label for cell in group.cells}
-        if group.winner is not None:
-            yield f"{labels[group.winner.cell]} {group.winner.value:.2f}x {labels[group.winner.rival]}"
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            for path in self._path.parent.glob(self._path.name + "*"):
+                path.unlink()

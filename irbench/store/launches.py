@@ -1,13 +1,20 @@
 """The file of one launch: a JSON header, then every series of int64 nanoseconds, compressed.
 
-Layout, little-endian: ``IRBENCH1``; the header's length (uint32) and the header, which is the record as JSON
-with the place of each series in place of its values; then for each series its compressed length
-(uint32) and its bytes. The bytes of a series are shuffled (all first bytes, then all second ones, ...) before
-compression, because neighbouring durations share their high bytes.
+Layout, little-endian::
+
+    IRBENCH1                       8 bytes, the digit is the format's version
+    SHA-256 of all that follows   32 bytes
+    length, header                uint32 and JSON: the record, with the number of a series in place of its values
+    length, series                uint32 and zlib, once for each series
+
+The bytes of a series are shuffled (all lowest bytes, then all second ones, ...) before they are compressed, because
+durations share their high bytes with their neighbours. Infinity and NaN are written as Python's ``json`` does.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import struct
 import zlib
 from typing import Any
@@ -21,9 +28,12 @@ from irbench.result import LaunchRecord
 
 __all__ = ["decode_launch", "encode_launch"]
 
-_MAGIC = b"IRBENCH1"
+_FAMILY = b"IRBENCH"
+_MAGIC = _FAMILY + b"1"
+_DIGEST_BYTES = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<I")
-_DAMAGED_HINT = "Take it from a backup, or remove the run: the other launches of the run are not affected."
+_INT64 = np.dtype("<i8")
+_DAMAGED_HINT = "Restore it from a copy, or remove the run's folder; no other run is affected."
 
 
 def encode_launch(record: LaunchRecord) -> bytes:
@@ -32,12 +42,13 @@ def encode_launch(record: LaunchRecord) -> bytes:
 
     def place(value: Any) -> int:
         if not isinstance(value, np.ndarray):
-            raise TypeError(type(value).__name__)
+            raise TypeError(f"a launch holds a {type(value).__name__}, which its file has no form for")
         series.append(_pack(value))
         return len(series) - 1
 
-    header = msgspec.json.encode(record, enc_hook=place)
-    return b"".join((_MAGIC, _LENGTH.pack(len(header)), header, *(_LENGTH.pack(len(one)) + one for one in series)))
+    header = json.dumps(msgspec.to_builtins(record, enc_hook=place), separators=(",", ":")).encode()
+    body = b"".join(_LENGTH.pack(len(part)) + part for part in (header, *series))
+    return _MAGIC + hashlib.sha256(body).digest() + body
 
 
 def decode_launch(data: bytes, name: str) -> LaunchRecord:
@@ -48,16 +59,29 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
         name: What to call the file in an error.
 
     Raises:
-        IrbenchError: The bytes are no launch, or are cut short or damaged.
+        IrbenchError: The bytes are no launch, of a newer format, cut short or damaged.
     """
-    if not data.startswith(_MAGIC):
-        raise IrbenchError(f"{name} is not a file of samples.", hint=_DAMAGED_HINT)
+    body = _checked_body(data, name)
     try:
-        parts = _split(data[len(_MAGIC) :])
-        series = [_unpack(part) for part in parts[1:]]
-        return msgspec.json.decode(parts[0], type=LaunchRecord, dec_hook=lambda _, place: series[place])
-    except (struct.error, zlib.error, msgspec.MsgspecError, ValueError, IndexError, TypeError):
-        raise IrbenchError(f"{name} is damaged and cannot be read.", hint=_DAMAGED_HINT) from None
+        header, *series = _split(body)
+        values = [_unpack(part) for part in series]
+        return msgspec.convert(json.loads(header), LaunchRecord, dec_hook=lambda _, number: values[number])
+    except (struct.error, zlib.error, msgspec.MsgspecError, ValueError, IndexError, TypeError) as error:
+        raise IrbenchError(f"{name} cannot be read: {error}.", hint=_DAMAGED_HINT) from error
+
+
+def _checked_body(data: bytes, name: str) -> bytes:
+    if not data.startswith(_FAMILY):
+        raise IrbenchError(f"{name} is not a file of samples.", hint=_DAMAGED_HINT)
+    if not data.startswith(_MAGIC):
+        raise IrbenchError(
+            f"{name} was written by another version of irbench, in a format that this one does not know.",
+            hint="Update irbench: pip install --upgrade irbench",
+        )
+    digest, body = data[len(_MAGIC) :][:_DIGEST_BYTES], data[len(_MAGIC) + _DIGEST_BYTES :]
+    if hashlib.sha256(body).digest() != digest:
+        raise IrbenchError(f"{name} is damaged: its content does not match its checksum.", hint=_DAMAGED_HINT)
+    return body
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -66,18 +90,16 @@ def _split(data: bytes) -> list[bytes]:
     while at < len(data):
         (length,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size
-        if at + length > len(data):
-            raise ValueError("cut short")
         parts.append(data[at : at + length])
         at += length
     return parts
 
 
 def _pack(values: NDArray[Any]) -> bytes:
-    little = np.ascontiguousarray(values, np.dtype("<i8"))
-    return zlib.compress(little.view(np.uint8).reshape(-1, 8).T.tobytes(), 6)
+    little = np.ascontiguousarray(values, _INT64)
+    return zlib.compress(little.view(np.uint8).reshape(-1, _INT64.itemsize).T.tobytes(), 6)
 
 
 def _unpack(data: bytes) -> NDArray[np.int64]:
-    shuffled = np.frombuffer(zlib.decompress(data), np.uint8).reshape(8, -1)
-    return np.ascontiguousarray(shuffled.T).view("<i8").reshape(-1).astype(np.int64)
+    shuffled = np.frombuffer(zlib.decompress(data), np.uint8).reshape(_INT64.itemsize, -1)
+    return np.ascontiguousarray(shuffled.T).view(_INT64).reshape(-1).astype(np.int64)

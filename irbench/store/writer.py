@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +11,22 @@ from irbench.store.document import encode_document
 from irbench.store.files import write_atomically, write_synced
 from irbench.store.launches import encode_launch
 
-__all__ = ["RunWriter"]
+__all__ = ["RUN_FILE", "RunWriter"]
+
+RUN_FILE = "run.json"
 
 
 class RunWriter:
-    """Writes one run's folder. ``run.json`` is the commit point: what it names is complete.
+    """Writes one run's folder. ``run.json`` is the commit point: the launches it names are part of the run.
 
     Attributes:
         folder: The run's own folder.
         document: As last committed.
     """
 
-    def __init__(self, folder: Path, document: RunDocument, committed: Callable[[RunDocument], None]) -> None:
+    def __init__(self, folder: Path, document: RunDocument) -> None:
         self.folder = folder
         self.document = document
-        self._committed = committed
         self._launches: dict[str, str] = {}
 
     @property
@@ -48,13 +48,12 @@ class RunWriter:
         self._launches[name] = hashlib.sha256(data).hexdigest()
 
     def commit(self, document: RunDocument) -> RunDocument:
-        """Make ``document`` the run's state, with every launch written so far, and return it.
+        """Make ``document`` the run's state, with the digest of every launch written so far, and return it.
 
         Raises:
             IrbenchError: The disk is full, or the folder may not be written; the former state is kept.
         """
         document = replace(document, launches=dict(self._launches))
-        write_atomically(self.folder / "run.json", encode_document(document))
+        write_atomically(self.folder / RUN_FILE, encode_document(document))
         self.document = document
-        self._committed(document)
         return document

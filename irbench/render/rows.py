@@ -1,0 +1,111 @@
+"""A group's rows: which columns there are, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irbench.render.figures import (
+    NOT_MEASURED,
+    error_size,
+    gigabytes,
+    percent,
+    seconds,
+    significant,
+    speedup_cell,
+)
+from irbench.render.sentences import reason, row_marks
+from irbench.render.table import Column, Row, TextTable
+from irbench.result import CellResult, GroupResult
+
+__all__ = ["group_table"]
+
+_VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
+_STATE_STYLES = {"mismatch": "red", "failed": "red", "not-applicable": "dim", "interrupted": "dim"}
+_SUSTAINED_MATTERS = 0.03
+"""From this share on, the sustained FPS are shown beside those of the interleaved rounds."""
+
+_BACKEND, _PRECISION = Column("backend", words=True), Column("prec", words=True)
+_P50, _SPREAD, _P90 = Column("p50 ms"), Column("spread", drops=1), Column("p90 ms", drops=2)
+_P99, _P99_9 = Column("p99 ms"), Column("p99.9 ms", drops=3)
+_FPS, _SUSTAINED = Column("FPS"), Column("sustained", drops=4)
+_VERDICT = Column("verdict", words=True)
+_MAX_ERROR, _READY, _MEMORY = Column("max err", drops=5), Column("ready s", drops=6), Column("GB", drops=7)
+
+
+def group_table(result: GroupResult, confidence: float = 0.95) -> TextTable:
+    """Return the group's rows in their order, as text.
+
+    Args:
+        result: The group.
+        confidence: Of the intervals, for the heading.
+    """
+    columns = _columns(result, confidence)
+    return TextTable(columns, tuple(_row(cell, result, columns) for cell in result.cells))
+
+
+def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:
+    latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
+    has_tail = any(one.p99 is not None or one.p99_9 is not None for one in latencies)
+    compares = len(result.cells) > 1
+    span = "range" if result.preview else f"{confidence * 100:g} %"
+    return (
+        *(_BACKEND, _PRECISION, _P50, _SPREAD, _P90),
+        *((_P99, _P99_9) if has_tail else ()),
+        _FPS,
+        *((_SUSTAINED,) if any(_slows_down(cell) for cell in result.cells) else ()),
+        *((Column(f"speedup [{span}]", words=True),) if compares else ()),
+        *((_VERDICT,) if compares or any(cell.state != "ok" for cell in result.cells) else ()),
+        *(_MAX_ERROR, _READY, _MEMORY),
+    )
+
+
+def _row(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> Row:
+    marker = " *" if row_marks(cell) else ""
+    cells = (
+        cell.label + marker,
+        str(cell.effective.get("precision") or NOT_MEASURED),
+        *_figures(cell, result, columns),
+    )
+    verdict = columns.index(_VERDICT) if _VERDICT in columns else len(columns)
+    if cell.latency_ms is None and cell.state != "ok":
+        return Row(cells[:verdict], reason(cell), _STATE_STYLES[cell.state])
+    return Row(cells, style=_style(cell))
+
+
+def _figures(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the text of every column but the first two."""
+    latency, spread = cell.latency_ms, cell.launch_spread
+    is_baseline = cell.id == result.baseline
+    known = {
+        _P50: significant(latency.p50 if latency else None, spread),
+        _SPREAD: percent(spread),
+        _P90: significant(latency.p90 if latency else None, spread),
+        _P99: significant(latency.p99 if latency else None),
+        _P99_9: significant(latency.p99_9 if latency else None),
+        _FPS: significant(cell.fps, spread),
+        _SUSTAINED: significant(cell.sustained_fps, spread),
+        _VERDICT: _verdict(cell),
+        _MAX_ERROR: error_size(cell.output_error.max_rel if cell.output_error else None),
+        _READY: seconds(cell.phases_ms.ready if cell.phases_ms else None),
+        _MEMORY: gigabytes((cell.peak_memory_bytes or {}).get("process")),
+    }
+    speedup = speedup_cell(cell.speedup, is_baseline=is_baseline)
+    return tuple(known.get(column, speedup) for column in columns[2:])
+
+
+def _slows_down(cell: CellResult) -> bool:
+    if cell.sustained_fps is None or not cell.fps:
+        return False
+    return abs(cell.sustained_fps / cell.fps - 1) > _SUSTAINED_MATTERS
+
+
+def _verdict(cell: CellResult) -> str:
+    if cell.state != "ok":
+        return cell.state.replace("-", " ")
+    return NOT_MEASURED if cell.speedup is None else cell.speedup.verdict
+
+
+def _style(cell: CellResult) -> str:
+    if cell.state != "ok":
+        return _STATE_STYLES[cell.state]
+    return _VERDICT_STYLES.get(cell.speedup.verdict, "") if cell.speedup is not None else ""

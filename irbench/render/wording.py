@@ -1,0 +1,31 @@
+"""Text that others wrote, made safe to print, and folded into lines."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, chop_cells
+
+__all__ = ["plain", "wrap"]
+
+
+def plain(text: str) -> str:
+    """Return text on one line, without the control characters by which a name could steer a terminal."""
+    return "".join(one if one.isprintable() else " " for one in text)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return text as lines of at most ``width`` terminal cells; at least one line, and no word is lost.
+
+    The standard library counts characters, of which some take two cells.
+    """
+    text = plain(text)
+    if cell_len(text) <= width:
+        return [text]
+    lines: list[str] = [""]
+    for word in text.split():
+        for piece in chop_cells(word, width):
+            joined = f"{lines[-1]} {piece}" if lines[-1] else piece
+            if cell_len(joined) <= width:
+                lines[-1] = joined
+            else:
+                lines.append(piece)
+    return lines

@@ -1,0 +1,192 @@
+"""Made-up runs and launches: the example of the specification, and everything that can go wrong in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from irbench.result import (
+    SCHEMA_VERSION,
+    BlockEvidence,
+    CellLaunch,
+    CellResult,
+    Evidence,
+    Failure,
+    GroupResult,
+    LatencyMs,
+    LaunchRecord,
+    OutputError,
+    PhasesMs,
+    Requested,
+    Round,
+    RunDocument,
+    Speedup,
+    Sustained,
+    Verdict,
+    Warn,
+    Winner,
+)
+
+RUN_ID = "01KAJ3WQ4R8Z6M1X0V9T7S5P3N"
+ENVIRONMENT = {"physical_cores_allowed": 2, "cpus_allowed": 2, "system": "Linux", "cpu": {"Model name": "A CPU"}}
+
+
+def speedup(value: float, low: float, high: float, verdict: Verdict = "faster", **changes: Any) -> Speedup:
+    excludes_one = not low <= 1 <= high
+    return replace(Speedup(value, low, high, verdict, excludes_one, all_blocks_value=value), **changes)
+
+
+def cell(backend: str = "ort", p50: float = 37.0, **changes: Any) -> CellResult:
+    """Return a healthy row; every field can be given another value."""
+    threads, streams = changes.pop("threads", 2), changes.pop("streams", 1)
+    precision, device = changes.pop("precision", "fp32"), changes.get("device", "cpu")
+    name = backend if device == "cpu" else f"{backend}:{device}"
+    label = name if streams == 1 else f"{name} x{streams}"
+    row = CellResult(
+        id=f"{label}/{precision}",
+        label=label,
+        artifact="tf-graph" if backend.startswith("tf") else "onnx",
+        backend=backend,
+        device=device,
+        mode="sync" if streams == 1 else "streams",
+        batch=1,
+        io="copy",
+        requested=Requested(threads, streams, precision),
+        effective={"precision": precision, "threads": threads, "streams": streams, "device": device},
+        state="ok",
+        latency_ms=LatencyMs(p50, p50 * 1.03, None, None, p50 * 0.98, p50 * 1.01, 432, 1),
+        fps=1000 / p50,
+        sustained_fps=995 / p50,
+        launch_spread=0.005,
+        output_error=OutputError(1e-7, 1e-6, 1.0, 1.0),
+        phases_ms=PhasesMs(import_=210, load=90, compile=120, first_inference=80, warm_up=900, ready=500),
+        peak_memory_bytes={"load": 200_000_000, "process": 330_000_000},
+    )
+    return replace(row, **changes)
+
+
+def failed(backend: str = "ort", failure: Failure | None = None, **changes: Any) -> CellResult:
+    """Return a row without figures."""
+    why = failure or Failure("compile", "the process was killed by SIGSEGV", "see logs/ort.log")
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("latency_ms", "fps", "sustained_fps", "launch_spread", "output_error", "phases_ms", "peak_memory_bytes")
+    )
+    return cell(backend, **{**nothing, "state": "failed", "failure": why, "effective": {}, **changes})
+
+
+def group(*cells: CellResult, **changes: Any) -> GroupResult:
+    """Return a table of these rows, of which the last is the baseline."""
+    table = GroupResult(
+        model="resnet50",
+        batch=1,
+        shapes={"image": (1, 224, 224, 3)},
+        baseline=cells[-1].id if cells else None,
+        launches=6,
+        blocks_per_launch=8,
+        blocks_set_aside=3,
+        blocks_measured=48,
+        stopped_by="target",
+        preview=False,
+        seconds=118.2,
+        winner=None,
+        cells=cells,
+    )
+    return replace(table, **changes)
+
+
+def example() -> GroupResult:
+    """Return the table of the specification."""
+    openvino = cell(
+        "openvino",
+        32.5,
+        launch_spread=0.004,
+        fps=30.3,
+        speedup=speedup(1.31, 1.29, 1.33),
+        output_error=OutputError(2e-7, 2e-6, 1.0, 1.0),
+        phases_ms=PhasesMs(import_=300, load=90, compile=380, first_inference=80, warm_up=900, ready=900),
+        peak_memory_bytes={"process": 340_000_000},
+    )
+    ort = cell("ort", 37.0, launch_spread=0.007, fps=26.5, speedup=speedup(1.15, 1.13, 1.18))
+    tf = cell(
+        "tf",
+        42.7,
+        launch_spread=0.005,
+        fps=23.1,
+        output_error=OutputError(0.0, 0.0, 1.0, 1.0),
+        phases_ms=PhasesMs(import_=900, load=900, compile=0, first_inference=4000, warm_up=900, ready=6400),
+        peak_memory_bytes={"process": 910_000_000},
+    )
+    xla = cell(
+        "tf-xla",
+        48.0,
+        launch_spread=0.006,
+        fps=20.5,
+        speedup=speedup(0.89, 0.88, 0.90, "slower"),
+        output_error=OutputError(3e-7, 3e-6, 1.0, 1.0),
+        phases_ms=PhasesMs(import_=900, load=900, compile=5000, first_inference=2000, warm_up=900, ready=9800),
+        peak_memory_bytes={"process": 1_020_000_000},
+    )
+    return group(
+        openvino,
+        ort,
+        tf,
+        xla,
+        baseline=tf.id,
+        winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
+        notes=("not ranked: openvino's own default here is bf16 (--precision native)",),
+    )
+
+
+def document(*groups: GroupResult, **changes: Any) -> RunDocument:
+    """Return a finished run of these tables, or of the example."""
+    whole = RunDocument(
+        schema_version=SCHEMA_VERSION,
+        run_id=RUN_ID,
+        created="2026-11-21T07:30:00+00:00",
+        irbench_version="0.1.0",
+        environment=ENVIRONMENT,
+        plan={"models": ["resnet50"], "cpus": None, "timing": {"confidence": 0.95}},
+        groups=groups or (example(),),
+        complete=True,
+    )
+    return replace(whole, **changes)
+
+
+BUSY = Warn("busy-machine", "Other programs used 30 % of a processor.", "Close them, or give us our own with --cpus.")
+
+
+def launch(
+    number: int = 0, group_number: int = 0, cells: tuple[str, ...] = ("a", "b"), blocks: int = 3
+) -> LaunchRecord:
+    """Return one launch with plausible rounds."""
+    return LaunchRecord(
+        group=group_number,
+        launch=number,
+        cells=tuple(cell_launch(name, blocks, seed=number) for name in cells),
+        failures={"c": Failure("import", "no module named x", None)},
+        blocks=tuple(BlockEvidence(block, cells, 10**9, 10**6, 0, 0, 53.5) for block in range(blocks)),
+        sustained=(Sustained(cells[0], 90, 3 * 10**9),),
+        load_average=0.5,
+    )
+
+
+def cell_launch(name: str, blocks: int, seed: int = 0) -> CellLaunch:
+    generator = np.random.default_rng(seed)
+    return CellLaunch(
+        cell=name,
+        streams=1,
+        calls_per_sample=1,
+        rounds=tuple(round_of(block, generator.integers(30_000_000, 34_000_000, 5)) for block in range(blocks)),
+        steady=True,
+        phases_ns={"import": 10**9, "ready": 2 * 10**9},
+        peak_memory_bytes={"process": 330_000_000},
+        effective={"precision": "fp32", "threads": 2, "streams": 1, "device": "cpu", "spin": True, "share": 0.5},
+        output_error=OutputError(1e-7, 1e-6, 1.0, None),
+    )
+
+
+def round_of(block: int, durations_ns: Any) -> Round:
+    completion = np.cumsum(np.asarray(durations_ns, np.int64))
+    return Round(block, completion - durations_ns, completion, Evidence(int(completion[-1]), 1, 2, 3, 4, 5, 6))
