@@ -74,7 +74,9 @@ def load_graph(job: Job) -> LoadedGraph:
         graph_def = as_one_computation(graph_def, job.artifact)
     elif job.options.loops == "lowered":
         lower(graph_def)
-    return LoadedGraph(import_graph(graph_def), exported)
+    serialised = graph_def.SerializeToString()
+    del graph_def  # weights may be large, and TensorFlow is about to copy them
+    return LoadedGraph(import_graph(serialised), exported)
 
 
 def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:

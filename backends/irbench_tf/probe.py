@@ -52,7 +52,7 @@ def _narrows_to_bf16() -> bool:
     artifact = Artifact("tf-graph", Path(), (tensor,), (TensorSpec("product", "float32", (_SIZE, _SIZE)),))
     job = Job(artifact, Load(precision="bf16"), "cpu", jit=False)
     try:
-        compile_graph(job, LoadedGraph(import_graph(_product_graph()), "fp32")).close()
+        compile_graph(job, LoadedGraph(import_graph(_product_graph().SerializeToString()), "fp32")).close()
     except Refusal:
         return False
     return True

@@ -61,8 +61,8 @@ class GraphSession:
         self._session.close()
 
 
-def import_graph(graph_def: Any) -> Any:
-    """Return a graph object that holds ``graph_def``.
+def import_graph(graph_def: bytes) -> Any:
+    """Return a graph object that holds the serialised ``graph_def``.
 
     Python's import also makes an object for every node and defines every function twice;
     the session needs neither, and takes names.
@@ -72,7 +72,7 @@ def import_graph(graph_def: Any) -> Any:
 
     graph = ops.Graph()
     options = pywrap_tf_session.TF_NewImportGraphDefOptions()
-    buffer = pywrap_tf_session.TF_NewBufferFromString(graph_def.SerializeToString())
+    buffer = pywrap_tf_session.TF_NewBufferFromString(graph_def)
     try:
         with graph._c_graph.get() as c_graph:  # noqa: SLF001 - the handle has no public name
             pywrap_tf_session.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
