@@ -14,6 +14,11 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("IRBENCH_HOME", str(home / "cache"))
     monkeypatch.setenv("IRBENCH_RESULTS", str(home / "results"))
-    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     return home
+
+
+@pytest.fixture(autouse=True, scope="session")
+def modules_of_this_folder() -> None:
+    """Let every process that a test starts import what stands beside this file."""
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)

@@ -1,16 +1,20 @@
-"""Backends whose speed and faults are scripted through their options, for tests through the real front door."""
+"""Backends whose speed and faults are scripted through their options, for tests through the real front door.
+
+Their time is virtual: it passes only inside their calls, so that ratios are exact on any machine, however busy.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from onnx.reference import ReferenceEvaluator
+
+from virtual_clock import VirtualClock
 
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
@@ -19,7 +23,7 @@ KNOWN = ("call_us", "fault", "at", "precision", "async")
 
 
 class FakeSlot:
-    """Busy-waits for as long as the script says, and answers what the reference evaluator answered."""
+    """Lets as much virtual time pass as the script says, and answers what the reference evaluator answered."""
 
     def __init__(self, session: FakeSession) -> None:
         self._session = session
@@ -29,10 +33,8 @@ class FakeSlot:
         self._feed = feed
 
     def run(self) -> None:
-        until = time.perf_counter_ns() + self._session.call_ns
         self._session.fault("run")
-        while time.perf_counter_ns() < until:
-            pass
+        self._session.clock.advance(self._session.call_ns)
 
     def fetch(self) -> Outputs:
         return self._session.answer(self._feed)
@@ -42,11 +44,7 @@ class FakeAsyncSlot(FakeSlot):
     """The same, on a thread of the fake runtime's."""
 
     def start(self, done: Callable[[BaseException | None], None]) -> None:
-        def work() -> None:
-            time.sleep(self._session.call_ns / 1e9)
-            done(None)
-
-        threading.Thread(target=work).start()
+        self._session.clock.complete_after(self._session.call_ns, lambda: done(None))
 
 
 class FakeSession:
@@ -56,6 +54,7 @@ class FakeSession:
         self._options = load.options
         self._answers: dict[bytes, tuple[Array, ...]] = {}
         self.call_ns = int(float(load.options.get("call_us", "300")) * 1000)
+        self.clock = VirtualClock().install()
         self._runs = 0
         self.effective: Mapping[str, Scalar] = {
             "precision": load.options.get("precision", "fp32"),
@@ -77,6 +76,7 @@ class FakeSession:
         misbehave(self._options, stage, self._runs)
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
+        self.clock.expected_in_flight = count
         kind = FakeAsyncSlot if self._options.get("async") == "1" else FakeSlot
         return [kind(self) for _ in range(count)]
 
@@ -84,7 +84,7 @@ class FakeSession:
 
 
 def misbehave(options: Mapping[str, str], stage: str, runs: int = 0) -> None:
-    """Do what the script says should go wrong at this stage (``at``: import, compile, run or run:N)."""
+    """Do what the script says should go wrong at this stage (``at``: import, compile, relaunch, run or run:N)."""
     at, _, number = options.get("at", "run:20").partition(":")
     if at != stage or (number and runs != int(number)):
         return
@@ -125,6 +125,8 @@ class FakeBackend:
             session = FakeSession(artifact, load, device)
         with phases("compile"):
             misbehave(load.options, "compile")
+            if load.cache_dir is not None:  # given from the second launch on
+                misbehave(load.options, "relaunch")
         return session
 
 

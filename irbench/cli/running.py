@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any, get_args
 import click
 
 from irbench import host, registry
-from irbench.cli.console import check_writable, err_console
+from irbench.cli.console import err_console
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
 from irbench.cli.live import LiveDisplay
@@ -20,6 +21,7 @@ from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.errors import IrbenchError
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
+from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest
 from irbench.spec import Precision, Timing
 from irbench.store import Store, default_root
@@ -36,17 +38,18 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
     Raises:
         IrbenchError: The call or the plan is impossible; nothing was measured.
     """
-    check_writable(output)
     request = _request(arguments)
-    said = outline(request)
-    if arguments["dry_run"]:
-        click.echo(said)
-        return 0
-    click.echo(said, err=True)
-    store = Store(arguments["results"] or default_root())
-    writer = store.begin(host.describe(), request.as_plan())
-    with _terminate_as_interrupt(), LiveDisplay(err_console()) as display:
-        document = run(request, writer, display.show)
+    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
+        groups = plan(request, Path(folder))
+        request = request.with_budget_for(len(groups))
+        said = outline(groups, request.timing)
+        if arguments["dry_run"]:
+            click.echo(said)
+            return 0
+        click.echo(said, err=True)
+        writer = Store(arguments["results"] or default_root()).begin(host.describe(), request.as_plan())
+        with _terminate_as_interrupt(), LiveDisplay(err_console()) as display:
+            document = run(request, groups, Path(folder), writer, display.show)
     write_document(document, form, output)
     click.echo(f"stored in {writer.folder}", err=True)
     return int(exit_code(document, strict=bool(arguments["strict"])))

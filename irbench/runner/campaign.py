@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from irbench.measure.corelink import CoreLink
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.comparison import Comparison, Surroundings
-from irbench.runner.plan import plan, split
+from irbench.runner.plan import PlannedGroup, split
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.store import RunWriter
@@ -19,31 +19,29 @@ from irbench.store import RunWriter
 __all__ = ["run"]
 
 
-def run(request: RunRequest, writer: RunWriter, listen: Listener) -> RunDocument:
-    """Measure everything the request asks for and return the document, which is also in the store.
+def run(
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
+) -> RunDocument:
+    """Measure the planned groups and return the document, which is also in the store.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
 
     Args:
-        request: What to measure.
+        request: What was asked for.
+        groups: What is measured, from :func:`irbench.runner.plan.plan`.
+        scratch: A folder that is gone after the run.
         writer: An open run of the store.
         listen: Hears what happens, between rounds only.
 
     Raises:
-        IrbenchError: The plan is impossible, or the store cannot be written.
+        IrbenchError: The store cannot be written.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="irbench-") as folder,
-        CoreLink(host.allowance(request.cpus).cpus) as link,
-    ):
-        waiting = list(plan(request, Path(folder)))
-        if request.budget_s is not None:
-            share = replace(request.timing, budget=request.budget_s / len(waiting))
-            request = replace(request, timing=share)
+    waiting = list(groups)
+    with CoreLink(host.allowance(request.cpus).cpus) as link:
         while waiting:
             planned = waiting.pop(0)
             number = len(writer.document.groups)
-            around = Surroundings(request, writer, listen, link, Path(folder) / f"group-{number}", number)
+            around = Surroundings(request, writer, listen, link, scratch / f"group-{number}", number)
             try:
                 result = Comparison(planned, around).run()
             except GroupTooLarge as reason:

@@ -126,7 +126,9 @@ class Launch:
         completion_ns = {cell: one.completion_ns for cell, one in warmed.items() if one is not None}
         samples = samples_per_round(completion_ns, {cell.id: cell.load.streams for cell in cells}, timing)
         block_s = sum((samples[cell] + 1) * completion_ns[cell] / 1e9 + timing.settle for cell in samples)
-        return Tempo(samples, fit_to_budget(timing, LaunchCost(start_s=start_s, block_s=block_s)))
+        return Tempo(
+            samples, fit_to_budget(timing, LaunchCost(start_s, block_s, closing_s=len(cells) * timing.sustain))
+        )
 
     def sustain(self) -> tuple[Sustained, ...]:
         """Let each healthy cell run alone and uninterrupted."""

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from irbench.runner.request import RunRequest
-from irbench.runner.sizes import bind_sizes
+from collections.abc import Sequence
+
+from irbench.runner.plan import PlannedGroup
+from irbench.spec import Timing
 
 __all__ = ["outline"]
 
 
-def outline(request: RunRequest) -> str:
-    """Return the models, the rows and how long they may take.
+def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
+    """Return a line for each table: the model, its sizes, its rows, and how long it may take.
 
-    Raises:
-        IrbenchError: A shape or batch is impossible for a model.
+    Args:
+        groups: What will be measured.
+        timing: The protocol's numbers; its budget is that of one group.
     """
-    batches = request.batches or (None,)
-    sizes = [
-        (bundle.name, bind_sizes(bundle, batch, request.shapes)) for bundle in request.bundles for batch in batches
-    ]
-    tables = len(sizes)
-    rows = len(request.backends) * len(request.streams) * len(request.precisions)
-    names = ", ".join(name if device == "cpu" else f"{name}:{device}" for name, device in request.backends)
-    models = "; ".join(f"{name} ({', '.join(f'{key} {size}' for key, size in of.items())})" for name, of in sizes)
-    budget_s = request.budget_s or request.timing.budget * tables
-    timing = request.timing
-    return (
-        f"{models}: {rows} {'row' if rows == 1 else 'rows'} ({names}), "
-        f"{timing.min_launches} to {timing.max_launches} launches x {timing.blocks} blocks, at most {budget_s:.0f} s"
+    lines = [_line(one) for one in groups]
+    launches = f"{timing.min_launches} to {timing.max_launches}"
+    if timing.min_launches == timing.max_launches:
+        launches = str(timing.min_launches)
+    lines.append(
+        f"{launches} launches x {timing.blocks} blocks each, at most {timing.budget * len(groups):.0f} s in all"
     )
+    return "\n".join(lines)
+
+
+def _line(planned: PlannedGroup) -> str:
+    group = planned.group
+    sizes = ", ".join(f"{name} {size}" for name, size in group.sizes.items())
+    rows = ", ".join(cell.label for cell in group.cells if cell.id not in planned.absent)
+    return f"{group.bundle.name} ({sizes}): {rows}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from irbench.spec import Bundle, Io, Precision, Timing
@@ -48,6 +48,12 @@ class RunRequest:
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
     budget_s: float | None = None
+
+    def with_budget_for(self, groups: int) -> RunRequest:
+        """Return the request with the whole run's budget, if it has one, shared among its groups."""
+        if self.budget_s is None:
+            return self
+        return replace(self, timing=replace(self.timing, budget=self.budget_s / groups))
 
     def as_plan(self) -> dict[str, Any]:
         """Return what was asked for as the run document records it."""

@@ -51,6 +51,9 @@ def calls_per_sample(call_ns: float) -> int:
 def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, int], timing: Timing) -> dict[str, int]:
     """Return how many samples each cell takes in a round: odd, so that the median is one of them.
 
+    A cell with streams takes a multiple of them instead: where requests keep in step they complete in bursts, and only
+    whole bursts leave no remainder in completions per window.
+
     At least ``timing.min_calls``, and enough that a round lasts ``timing.round_seconds``. In a group with streams
     ``timing.stream_round_seconds`` and four times as many as streams. All cells take as many as the fastest
     needs, unless their calls differ more than fourfold.
@@ -73,8 +76,8 @@ def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, 
         for cell, call_ns in completion_ns.items()
     }
     if needed and max(completion_ns.values()) <= _FARTHEST * min(completion_ns.values()):
-        return dict.fromkeys(needed, max(needed.values()))
-    return needed
+        needed = dict.fromkeys(needed, max(needed.values()))
+    return {cell: _whole_rounds(samples, streams[cell]) for cell, samples in needed.items()}
 
 
 def block_order(
@@ -137,3 +140,7 @@ def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float,
 
 def _odd(count: float) -> int:
     return math.ceil(count) | 1
+
+
+def _whole_rounds(samples: int, streams: int) -> int:
+    return samples if streams == 1 else math.ceil(samples / streams) * streams

@@ -19,12 +19,10 @@ from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.result import Round, Sustained
 from irbench.spec import Bundle, Cell, Scalar, Timing
-from irbench.spi import Array, Backend, Session, Slot
+from irbench.spi import Array, Backend, Feed, Session, Slot
+from irbench.stats import calls_per_sample
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed"]
-
-_SHORT_CALL_NS = 20_000
-_SHORTEST_SAMPLE_NS = 50_000
 
 
 @dataclass(frozen=True)
@@ -80,6 +78,7 @@ class CellHost:
         self._session: Session | None = None
         self._slots: Sequence[Slot] = ()
         self._driver: Driver | None = None
+        self._feed: Feed = ()
         self._calls_per_sample = 1
 
     def import_runtime(self) -> None:
@@ -116,8 +115,8 @@ class CellHost:
             medians, window = self._warm_up_chunks(timing, watch)
         steady = _agree(medians, timing.warmup_agreement)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
-        if len(self._slots) == 1 and call_ns < _SHORT_CALL_NS:
-            self._calls_per_sample = math.ceil(_SHORTEST_SAMPLE_NS / max(call_ns, 1.0))
+        if len(self._slots) == 1:
+            self._calls_per_sample = calls_per_sample(call_ns)
             self._driver = make_driver(self._slots, [self._feed], self._task.cell.io, self._calls_per_sample)
         gc.collect()
         gc.freeze()

@@ -16,7 +16,7 @@ __all__ = ["answer"]
 def answer(name: str, artifact: Artifact, bundle: Bundle, sizes: Mapping[str, int], seed: int) -> tuple[Array, ...]:
     """Return what the reference backend ``name`` answers to the seeded inputs, in the order of ``artifact.outputs``."""
     backend = registry.reference(name)
-    load = Load(batch=sizes["batch"], threads=None)
+    load = Load(batch=sizes["batch"], threads=None, precision="native")
     feed = lay_out(generate(bundle.inputs, sizes, seed), artifact)
     backend.import_runtime(load, "cpu")
     session = backend.compile(artifact, load, "cpu", PhaseLog())

@@ -7,6 +7,7 @@ however the coordinator died, and kills whole process groups.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -36,6 +37,10 @@ class Watchdog:
         """Forget this group: it was ended and waited for, and its number may be used again."""
         self._say(f"-{process_group}\n")
 
+    def close(self) -> None:
+        """Let the watchdog end; it kills what it still guards."""
+        self._process.communicate()
+
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # the kernel's parent-death signal is left
@@ -45,8 +50,10 @@ class Watchdog:
 
 @cache
 def watchdog() -> Watchdog:
-    """Return this process's watchdog, started at its first use."""
-    return Watchdog()
+    """Return this process's watchdog, started at its first use and ended with the process."""
+    one = Watchdog()
+    atexit.register(one.close)
+    return one
 
 
 def watch() -> None:

@@ -1,0 +1,32 @@
+"""Calling irbench as a user does: a process, its exit code, its two outputs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a call left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output as JSON."""
+        return json.loads(self.out)
+
+
+def irbench(*arguments: object, timeout_s: float = 240) -> Called:
+    """Call irbench and wait for it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "irbench", *map(str, arguments)], capture_output=True, text=True, timeout=timeout_s
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Called(done.returncode, done.stdout, done.stderr)
