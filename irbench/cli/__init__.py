@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import importlib
+import io
 import os
 import sys
 import tempfile
@@ -17,6 +18,15 @@ from irbench import __version__
 from irbench.errors import ExitCode, IrbenchError
 
 __all__ = ["cli", "main"]
+
+_DEBUG = "IRBENCH_DEBUG"
+"""Set it to see the traceback of every error."""
+
+_COMPLETION = "_IRBENCH_COMPLETE"
+"""Set by the shell while it completes a command line."""
+
+_INTERNAL_ERROR = 70
+"""Exit code of a fault in irbench itself, as sysexits.h has it (EX_SOFTWARE)."""
 
 _COMMANDS = {
     "export": "Export models to bundles that every backend can run.",
@@ -34,6 +44,8 @@ Examples:
   irbench run --backends ort,openvino --streams 4
   irbench run model.onnx --batch 1,8 --quick
   irbench show --format json
+
+Set IRBENCH_DEBUG=1 to see the traceback of an error.
 """
 
 
@@ -59,6 +71,8 @@ class _Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(name, _COMMANDS, n=1)
             hint = f"Did you mean {near[0]}? " if near else ""
             raise IrbenchError(f"There is no command {name!r}.", hint=f"{hint}Commands: {', '.join(_COMMANDS)}.")
@@ -85,47 +99,79 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot say "±" still gets the table
     try:
         result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)
         sys.stdout.flush()
-    except IrbenchError as error:
-        _complain(error.message, error.hint)
-        return int(error.exit_code)
-    except click.ClickException as error:
-        _complain(error.format_message().replace("\n\n", " ").strip(), _usage_hint(error))
-        return int(ExitCode.USAGE)
-    except (KeyboardInterrupt, click.Abort):
-        _complain("Interrupted.", "")
-        return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # the reader has gone, as `| head` does; a second complaint at exit must not follow
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
+    except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:
+        if os.environ.get(_DEBUG):
+            traceback.print_exc()
+        return _explain(error)
+    except (SystemExit, BrokenPipeError) as error:
+        return _leave(error)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback
         return _unexpected(error)
     return int(result or 0)
 
 
+def _explain(error: BaseException) -> int:
+    """Say what is wrong and how to mend it, and return the exit code."""
+    if isinstance(error, IrbenchError):
+        _complain(error.message, error.hint)
+        return int(error.exit_code)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return int(ExitCode.USAGE)
+    if isinstance(error, click.ClickException):
+        _complain(_first_line(error), _usage_hint(error))
+        return int(ExitCode.USAGE)
+    _complain("interrupted", "")
+    return int(ExitCode.INTERRUPTED)
+
+
+def _leave(error: BaseException) -> int:
+    """Return what a shell's completion asked to exit with, or leave quietly when the reader of a pipe has gone.
+
+    Where a pipe is broken while a command runs, click exits by itself, with a code that means something else here.
+    """
+    if isinstance(error, SystemExit) and _COMPLETION in os.environ:
+        raise error
+    # at exit the interpreter flushes what is left, and would complain about the pipe once more
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return int(ExitCode.OK)
+
+
+def _first_line(error: click.ClickException) -> str:
+    """Return what is wrong, without the alternatives that click appends and the hint repeats."""
+    alternatives = getattr(error, "possibilities", None)
+    return " ".join((error.message if alternatives else error.format_message()).split())
+
+
 def _usage_hint(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if isinstance(context, click.Context) else "irbench"
-    return f"See {path} --help."
+    alternatives = getattr(error, "possibilities", None) or ()
+    question = f"Did you mean {' or '.join(alternatives)}? " if alternatives else ""
+    return f"{question}See {path} --help."
 
 
 def _unexpected(error: Exception) -> int:
-    if os.environ.get("IRBENCH_DEBUG"):
+    if os.environ.get(_DEBUG):
         traceback.print_exc()
-        return int(ExitCode.USAGE)
+        return _INTERNAL_ERROR
     with tempfile.NamedTemporaryFile("w", prefix="irbench-", suffix=".log", delete=False) as log:
         traceback.print_exc(file=log)
     _complain(
-        f"Something irbench did not expect: {type(error).__name__}: {error}",
+        f"Something irbench did not expect: {type(error).__name__}: {error}".splitlines()[0],
         f"Please report it with {log.name}, where the details are.",
     )
-    return int(ExitCode.USAGE)
+    return _INTERNAL_ERROR
 
 
 def _complain(message: str, hint: str) -> None:
-    click.echo(f"error: {message}", err=True)
-    if hint:
-        click.echo(f"hint: {hint}", err=True)
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(f"error: {message}", err=True)
+        if hint:
+            click.echo(f"hint: {hint}", err=True)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-
-from rich.console import Console, RenderableType
-from rich.measure import Measurement
+from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
 
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
 __all__ = ["check_writable", "err_console", "print_data", "to_text"]
 
-_WIDEST = 400
+_WIDEST = 1000
+"""More than any table needs; a pipe sets no limit of its own."""
 
 
 def err_console() -> Console:
     """Return the console for progress and warnings."""
+    from rich.console import Console
+
     return Console(stderr=True)
 
 
@@ -27,41 +31,53 @@ def print_data(text: str, output: Path | None) -> None:
     Raises:
         IrbenchError: The file cannot be written.
     """
+    whole = text if text.endswith("\n") or not text else text + "\n"
     if output is None:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.write(whole)
+        sys.stdout.flush()
         return
     try:
-        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        output.write_text(whole, encoding="utf-8")
     except OSError as error:
         raise IrbenchError(
             f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
-        ) from None
+        ) from error
 
 
-def check_writable(output: Path | None) -> None:
+def check_writable(output: Path) -> None:
     """Refuse a path that cannot be written, before anything is measured.
 
     Raises:
         IrbenchError: Its folder is missing, or it may not be written.
     """
-    if output is None:
-        return
-    folder = output.resolve().parent
+    folder = output.absolute().parent
     if not folder.is_dir():
-        raise IrbenchError(f"{folder} is no folder.", hint=f"Make it first: mkdir -p {folder}")
-    if output.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
-        raise IrbenchError(f"{output} cannot be written.", hint="Give another path with -o.")
+        raise IrbenchError(
+            f"{output} cannot be written: {folder} is no folder.", hint=f"Make it first: mkdir -p {folder}"
+        )
+    if output.is_dir():
+        raise IrbenchError(f"{output} is a folder.", hint="Name a file in it with -o.")
+    if not os.access(output if output.exists() else folder, os.W_OK):
+        raise IrbenchError(
+            f"{output} may not be written.", hint="Give another path with -o, or change its permissions."
+        )
 
 
 def to_text(renderable: RenderableType, *, to_file: bool = False) -> str:
     """Return what stdout's console makes of a renderable: colour and wrapping on a terminal, neither elsewhere.
 
     Outside a terminal a table is as wide as its columns need, unless ``COLUMNS`` says otherwise.
+
+    Args:
+        renderable: What to show.
+        to_file: Whether the text goes into a file, so that what stdout is does not matter.
     """
+    from rich.console import Console
+    from rich.measure import Measurement
+
     console = Console(no_color=True, color_system=None, force_terminal=False) if to_file else Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        needed = Measurement.get(console, console.options.update(max_width=_WIDEST), renderable).maximum
-        console.width = max(100, min(_WIDEST, needed))
+    if "COLUMNS" not in os.environ and (to_file or not sys.stdout.isatty()):
+        console.width = Measurement.get(console, console.options.update(max_width=_WIDEST), renderable).maximum
     with console.capture() as capture:
         console.print(renderable, highlight=False)
     return capture.get()

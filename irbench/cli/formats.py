@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,20 @@ if TYPE_CHECKING:
     from irbench.result import RunDocument
 
 __all__ = ["FORMAT", "OUTPUT", "RESULTS", "write_document"]
+
+
+class _OutputFile(click.Path):
+    """A path that is refused where it cannot be written, before anything else happens; ``-`` is stdout."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from irbench.cli.console import check_writable
+
+        path = Path(str(super().convert(value, param, ctx)))
+        if str(path) == "-":
+            return None
+        check_writable(path)
+        return path
+
 
 FORMAT = click.option(
     "--format",
@@ -20,7 +34,7 @@ FORMAT = click.option(
     show_default=True,
     help="How to print it.",
 )
-OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead.")
+OUTPUT = click.option("-o", "--output", type=_OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead.")
 RESULTS = click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),

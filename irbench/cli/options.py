@@ -17,40 +17,43 @@ class Parsed(click.ParamType[T], Generic[T]):
     """An option whose text a function reads.
 
     Args:
-        form: What the help shows for it, and what a refusal says it takes.
-        read: Returns the value; raises ``ValueError`` for any other text.
+        form: An example; the help shows it, and a refusal says to write it like that.
+        read: Returns the value; raises ``ValueError``, with what is wrong, for any other text.
     """
 
     def __init__(self, form: str, read: Callable[[str], T]) -> None:
         self.name = form
         self._read = read
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
+        """Return the example as it is; click would make capitals of it."""
+        return self.name
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value of what was typed; a default that is a value already stays as it is."""
         if not isinstance(value, str):
             return value
         try:
-            return self._read(value)
-        except ValueError:
-            self.fail(f"{value!r} is not of the form {self.name}.", param, ctx)
+            return self._read(value.strip())
+        except ValueError as error:
+            self.fail(f"{error}; write it like {self.name}", param, ctx)
 
 
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
-        raise ValueError(text)
+        raise ValueError(f"there is an empty name in {text!r}")
     return tuple(dict.fromkeys(names))
 
 
 def _counts(text: str) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(_count(part) for part in _names(text)))
+    return tuple(dict.fromkeys(_count(part.strip()) for part in text.split(",")))
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise ValueError(text)
-    return count
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
 
 
 def _threads(text: str) -> int | Literal["native"]:
@@ -58,46 +61,46 @@ def _threads(text: str) -> int | Literal["native"]:
 
 
 def _duration_s(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h|d)?", text.strip())
-    if match is None:
-        raise ValueError(text)
-    seconds = float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
-    if seconds <= 0:
-        raise ValueError(text)
-    return seconds
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|d)?", text, re.ASCII)
+    if match is None or not float(match[1]):
+        raise ValueError(f"{text!r} is not a duration: a number above 0, then s, m, h or d")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
 
 
 def _fraction(text: str) -> float:
-    number = float(text.strip().rstrip("%")) / 100
-    if not 0 < number < 1 or not text.strip().endswith("%"):
-        raise ValueError(text)
-    return number
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", text, re.ASCII)
+    if match is None or not 0 < float(match[1]) < 100:
+        raise ValueError(f"{text!r} is not a percentage between 0% and 100%")
+    return float(match[1]) / 100
 
 
 def _cpus(text: str) -> tuple[int, ...]:
     from irbench.host import parse_cpu_list
 
-    return parse_cpu_list(text)
+    try:
+        return parse_cpu_list(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a list of processors") from None
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, equals, sizes = text.rpartition("=")
-    if not name or not equals:
-        raise ValueError(text)
+    name, _, sizes = text.rpartition("=")
+    if not name:
+        raise ValueError(f"{text!r} names no input")
     return name, tuple(_count(size) for size in sizes.split("x"))
 
 
 def _setting(text: str) -> tuple[str, str, str]:
     address, equals, value = text.partition("=")
-    backend, dot, key = address.partition(".")
-    if not (equals and dot and backend and key):
-        raise ValueError(text)
+    backend, _, key = address.partition(".")
+    if not (equals and backend and key):
+        raise ValueError(f"{text!r} lacks a backend, a key or a value")
     return backend, key, value
 
 
 NAMES = Parsed("a,b", _names)
 COUNTS = Parsed("1,8", _counts)
-THREADS = Parsed("N|native", _threads)
+THREADS = Parsed("4|native", _threads)
 DURATION = Parsed("90s|5m", _duration_s)
 PERCENT = Parsed("1%", _fraction)
 CPUS = Parsed("0-3,8", _cpus)

@@ -13,7 +13,17 @@ from irbench.cli.options import COUNTS, CPUS, DURATION, NAMES, PERCENT, SETTING,
 __all__ = ["command"]
 
 
-@click.command("run", short_help="Measure models on backends: which is fastest, by how much, for certain.")
+_EXAMPLES = """\b
+Examples:
+  irbench run --backends ort,openvino --streams 4
+  irbench run resnet50 --batch 1,8 --baseline ort
+  irbench run model.onnx --shape tokens=1x128 --format json -o result.json
+"""
+
+
+@click.command(
+    "run", short_help="Measure models on backends: which is fastest, by how much, for certain.", epilog=_EXAMPLES
+)
 @click.argument("models", nargs=-1, metavar="[MODEL|FILE.onnx]...")
 @click.option("--all", "everything", is_flag=True, help="Every model that was exported.")
 @click.option(
@@ -53,17 +63,11 @@ __all__ = ["command"]
 @OUTPUT
 @RESULTS
 def command(**arguments: Any) -> int:
-    r"""Measure models on backends under one timing protocol.
+    """Measure models on backends under one timing protocol.
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
     takes. Without one, the model that was exported last is run; a model that was never exported is exported first.
     Outputs are verified before anything is timed, and every speedup comes with its interval.
-
-    \b
-    Examples:
-      irbench run --backends ort,openvino --streams 4
-      irbench run resnet50 --batch 1,8 --baseline ort
-      irbench run model.onnx --shape tokens=1x128 --format json -o result.json
     """
     from irbench.cli.running import execute
 

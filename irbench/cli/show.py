@@ -21,10 +21,8 @@ def command(run: str | None, form: str, output: Path | None, results: Path | Non
 
     RUN is a run's name or the beginning of one, its folder, or `latest`, which is the default.
     """
-    from irbench.cli.console import check_writable
     from irbench.cli.formats import write_document
     from irbench.store import Store, default_root
 
-    check_writable(output)
     store = Store(results or default_root())
     write_document(store.load(store.find(run)), form, output)

@@ -33,7 +33,6 @@ def title(
         f"{_threads(ran)}{_cores(environment or {}, plan or {})}",
         _same({cell.device for cell in ran}, "several devices"),
         _mode(result),
-        "preview" if result.preview else "",
     )
     return _SEPARATOR.join(fact for fact in facts if fact)
 
@@ -95,7 +94,8 @@ def row_marks(cell: CellResult) -> tuple[str, ...]:
 
 def _protocol(result: GroupResult) -> Iterator[str]:
     if result.blocks_measured:
-        yield f"{_count(result.launches, 'launch')} x {_count(result.blocks_per_launch, 'block')}, {_set_aside(result)}"
+        size = f"{_count(result.launches, 'launch')} x {_count(result.blocks_per_launch, 'block')}"
+        yield f"{'preview: ' if result.preview else ''}{size}, {_set_aside(result)}"
     else:
         yield "no launch was finished"
     yield f"{result.seconds:.0f} s"
