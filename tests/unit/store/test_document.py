@@ -1,0 +1,110 @@
+"""The machine-readable result is one document that its shipped schema describes."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from importlib import resources
+from typing import Any
+
+import jsonschema
+import pytest
+from documents import BUSY, cell, document, example, failed, group, speedup
+
+from irbench.errors import IrbenchError
+from irbench.result import SCHEMA_VERSION, OutputError, RunDocument
+from irbench.store import decode_document, encode_document
+from irbench.store.document import json_schema
+
+
+def shipped_schema() -> bytes:
+    return resources.files("irbench.store").joinpath("run.schema.json").read_bytes()
+
+
+def mixture() -> RunDocument:
+    tail = replace(cell("tf"), latency_ms=replace(cell("tf").latency_ms, p99=50.0, p99_9=60.0))
+    rows = (cell("openvino", 17.4, precision="bf16", speedup=speedup(1.9, 1.8, 2.0, reason="bf16")), failed(), tail)
+    return document(
+        example(),
+        group(*rows, warnings=(BUSY,), stopped_by="budget"),
+        group(failed("ort", state="interrupted", failure=None), baseline=None, stopped_by="interrupt"),
+        group(),
+        launches={"launch-00-00.bin": "0" * 64},
+        complete=False,
+    )
+
+
+@pytest.mark.parametrize("run", [document(), mixture()], ids=["example", "mixture"])
+def test_a_document_comes_back_as_it_went_in_and_fits_the_schema(run: RunDocument):
+    data = encode_document(run)
+    assert decode_document(data, "run.json") == run
+    validator = jsonschema.Draft202012Validator(json.loads(shipped_schema()))
+    assert not list(validator.iter_errors(json.loads(data)))
+
+
+def test_the_shipped_schema_is_the_one_of_the_classes():
+    assert shipped_schema() == json_schema(), "write it anew: irbench.store.document.json_schema()"
+    jsonschema.Draft202012Validator.check_schema(json.loads(shipped_schema()))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("schema_version",), "1"),
+        (("groups", 0, "cells", 0, "fps"), "30.3"),
+        (("groups", 0, "cells", 0, "state"), "fine"),
+        (("groups", 0, "cells", 0, "latency_ms", "p50"), None),
+        (("groups", 0, "stopped_by"), "boredom"),
+        (("groups", 0, "winner", "value"), None),
+    ],
+)
+def test_the_schema_refuses_what_is_no_result(where: tuple[str | int, ...], value: object):
+    plain: Any = json.loads(encode_document(document()))
+    inner = plain
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    assert list(jsonschema.Draft202012Validator(json.loads(shipped_schema())).iter_errors(plain))
+
+
+def test_the_names_are_those_that_were_promised():
+    plain = json.loads(encode_document(mixture()))
+    first, broken, tail = plain["groups"][1]["cells"]
+    assert {"schema_version", "run_id", "created", "irbench_version", "environment", "plan", "groups"} <= plain.keys()
+    assert first["phases_ms"].keys() >= {"import", "load", "compile", "first_inference", "ready"}
+    assert first["speedup"].keys() == {
+        "value", "low", "high", "verdict", "excludes_one", "all_blocks_value", "reason"
+    }  # fmt: skip
+    assert broken["failure"].keys() == {"stage", "message", "hint"}
+    assert broken["latency_ms"] is broken["fps"] is broken["speedup"] is None
+    assert first["latency_ms"]["p99"] is None
+    assert tail["latency_ms"]["p99"] == 50.0
+
+
+def test_numbers_that_json_cannot_say_neither_break_the_document_nor_become_words():
+    wrong = cell(state="mismatch", output_error=OutputError(math.inf, math.inf, 0.0, None))
+    run = document(group(wrong), environment={"load": math.nan})
+    plain = json.loads(encode_document(run), parse_constant=lambda word: pytest.fail(word))
+    assert plain["environment"] == {"load": None}
+    assert plain["groups"][0]["cells"][0]["output_error"]["max_rel"] > 1e308
+    assert decode_document(encode_document(run), "run.json").groups[0].cells[0].output_error is not None
+
+
+def test_a_document_of_a_newer_irbench_asks_for_an_update():
+    later = json.dumps({"schema_version": SCHEMA_VERSION + 1, "groups": "of another form"}).encode()
+    with pytest.raises(IrbenchError, match=r"run\.json was written by a newer irbench") as caught:
+        decode_document(later, "run.json")
+    assert "pip install --upgrade" in caught.value.hint
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"schema_version": 1}', b"\xff\xfe", b"null"])
+def test_anything_else_is_one_clear_error_that_names_the_file(data: bytes):
+    with pytest.raises(IrbenchError, match=r"results/run\.json is damaged"):
+        decode_document(data, "results/run.json")
+
+
+def test_fields_that_a_later_version_of_the_same_format_adds_are_passed_over():
+    plain = json.loads(encode_document(document()))
+    plain["groups"][0]["cells"][0]["energy_j"] = 1.5
+    assert decode_document(json.dumps(plain).encode(), "run.json") == document()
