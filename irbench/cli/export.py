@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from irbench.cli.options import Parsed
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
@@ -16,21 +17,24 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-class _Batch(click.ParamType):
-    name = "N|dynamic"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        if value is None or str(value) == "dynamic":
-            return None
-        if not str(value).isdecimal() or int(value) < 1:
-            self.fail(f"{value!r} is neither a number of samples nor dynamic.", param, ctx)
-        return int(value)
+def _batch(text: str) -> int | None:
+    if text == "dynamic":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{text!r} is no number of samples")
+    return int(text)
 
 
 @click.command(name="export")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--opset", type=int, default=18, show_default=True, help="ONNX operator set, 13 to 23.")
-@click.option("--batch", type=_Batch(), default="dynamic", show_default=True, help="A fixed batch, or a free one.")
+@click.option(
+    "--batch",
+    type=Parsed("N|dynamic", _batch),
+    default="dynamic",
+    show_default=True,
+    help="A fixed batch, or a free one.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random weights and of generated inputs.")
 @click.option("--weights", metavar="random|PATH", help="Random weights, or a file; by default the model's own.")
 @click.option(
@@ -69,19 +73,19 @@ def command(
 
 
 def _export_one(model: str, asked: Any) -> None:
-    from rich.console import Console
-
     from irbench.bundles import load_card
+    from irbench.cli.console import err_console, print_data, to_text
     from irbench.export import export, matching
     from irbench.measure.clock import Stopwatch
 
-    progress, watch = Console(stderr=True), Stopwatch()
+    progress, watch = err_console(), Stopwatch()
     known = None if asked.force else matching(model, asked)
     with progress.status(f"{model}: starting", spinner="dots") as status:
         folder = export(model, asked, lambda text: _report(progress, status, model, text))
     card = load_card(folder)
     duration = "already there" if folder == known else f"{watch.elapsed_s:.0f} s"
-    Console(highlight=False, soft_wrap=True).print(_summary(card, duration), folder, sep="\n  ")
+    print_data(to_text(_summary(card, duration)), None)
+    print_data(f"  {folder}", None)  # never wrapped: it is there to be copied
 
 
 def _report(progress: Console, status: Any, model: str, text: str) -> None:
@@ -98,13 +102,13 @@ def _summary(card: Any, duration: str) -> Text:
 
     bundle, facts = card.bundle, card.bundle.details
     onnx = bundle.artifact(("onnx",))
-    shapes = ", ".join("x".join(map(str, spec.shape)) for spec in onnx.inputs)
-    parts = [
+    inputs = ", ".join(f"{spec.name} {'x'.join(map(str, spec.shape))}" for spec in onnx.inputs)
+    parts = (
         f"opset {onnx.opset}",
-        shapes,
+        inputs,
         f"{facts['nodes']} nodes",
         f"{facts['bytes'] / 1e6:.1f} MB",
-        f"off by {facts['max_rel_error']:.0e} of the largest output",
+        f"agrees with the original to {facts['max_rel_error']:.0e}",
         duration,
-    ]
+    )
     return Text.assemble((bundle.name, "bold"), "  ", " · ".join(parts))

@@ -53,7 +53,9 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
         bundle = _make(exporter, source, options, folder, say)
         error = _accept(bundles.with_absolute_paths(bundle, folder), say)
         say("putting it in place")
-        return bundles.install(folder, _card(bundle, folder, identity(source, options), error), options.output)
+        return bundles.install(
+            folder, _card(bundle, folder, identity(source, exporter, options), error), options.output
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -69,8 +71,12 @@ def validate(source: str, options: ExportOptions) -> None:
 
 
 def matching(source: str, options: ExportOptions) -> Path | None:
-    """Return the folder of a bundle made from the same things, where there is one."""
-    key = identity(source, options)
+    """Return the folder of a bundle made from the same things, where there is one.
+
+    Raises:
+        IrbenchError: No exporter takes the source.
+    """
+    key = identity(source, _exporter_of(source), options)
     if options.output is None:
         return bundles.matching(key)
     if not (options.output / bundles.CARD).is_file():

@@ -21,15 +21,17 @@ _FORMAT = 1
 _TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx")
 
 
-def identity(source: str, options: ExportOptions) -> str:
+def identity(source: str, exporter: str, options: ExportOptions) -> str:
     """Return the key of an export, SHA-256 in hexadecimal.
 
-    It covers the content of the model's file, folder or module, but not of modules that this one imports.
+    It covers the content of the model's file, folder or module, of the zoo's package and of the exporter's,
+    but not of other modules that a user's own imports.
     """
     described = {
         "format": _FORMAT,
         "source": source if source in registry.names(registry.MODELS) else _absolute(source),
         "content": [digest(path) for path in _files(source)],
+        "exporter": [digest(path) for path in _package_files(_module_of(registry.EXPORTERS, exporter))],
         "opset": options.opset,
         "batch": options.batch,
         "seed": options.seed,
@@ -53,18 +55,22 @@ def _files(source: str) -> Iterator[Path]:
         yield path
     elif path.is_dir():
         yield from (one for one in sorted(path.rglob("*")) if one.is_file())
+    elif source in registry.names(registry.MODELS):
+        yield from _package_files(_module_of(registry.MODELS, source))
     else:
-        module = _module_of(source)
+        module = source.rpartition(":")[0]
         file = Path(module) if module.endswith(".py") else _module_file(module)
         if file is not None and file.is_file():
             yield file
 
 
-def _module_of(source: str) -> str:
-    for entry in metadata.entry_points(group=registry.MODELS):
-        if entry.name == source:
-            return entry.module
-    return source.rpartition(":")[0]
+def _package_files(module: str) -> list[Path]:
+    file = _module_file(module.partition(".")[0])
+    return [] if file is None else sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]
+
+
+def _module_of(group: str, name: str) -> str:
+    return next(entry.module for entry in metadata.entry_points(group=group) if entry.name == name)
 
 
 def _module_file(module: str) -> Path | None:
