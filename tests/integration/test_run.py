@@ -202,7 +202,7 @@ def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
     out, err = started.communicate(timeout=60)
     assert started.returncode == 130, err
     assert '"interrupted"' in out or '"interrupt"' in out
-    gone, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive
 
 

@@ -1,0 +1,125 @@
+"""What is shipped, and that it starts where nothing else is installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"irbench", "irbench_tf", "irbench_ort", "irbench_openvino", "irbench_zoo"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_the_wheel_holds_our_packages_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == PACKAGES
+
+
+def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
+    shipped = set(zipfile.ZipFile(wheel).namelist())
+    for folder in (ROOT, ROOT / "backends", ROOT / "model_zoo"):
+        for package in PACKAGES:
+            for path in (folder / package).rglob("*.py"):
+                assert str(path.relative_to(folder)) in shipped
+    assert "irbench/py.typed" in shipped
+    assert "irbench/store/run.schema.json" in shipped
+
+
+def test_no_module_of_a_generic_name_is_shipped(wheel: Path) -> None:
+    assert not any(name.startswith(("backends/", "model_zoo/", "tests/")) for name in zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock", "pyproject.toml", "Makefile"])
+def test_no_file_names_a_registry(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert not re.search(r"(index-url|find-links)[ =]+\S*/|https?://\S*(pypi|simple)", text)
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock"])
+def test_every_locked_distribution_has_a_hash(name: str) -> None:
+    text = (ROOT / name).read_text()
+    pins = re.findall(r"^[a-z0-9][\w.-]*==.*\\\n((?:    --hash=sha256:\w{64}.*\n)+)", text, re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[a-z0-9][\w.-]*==", text, re.MULTILINE)) > 20
+
+
+def test_the_two_builds_of_onnxruntime_are_never_locked_together() -> None:
+    cpu, gpu = ((ROOT / name).read_text() for name in ("requirements.lock", "requirements-gpu.lock"))
+    assert "\nonnxruntime==" in cpu
+    assert "onnxruntime-gpu==" not in cpu
+    assert "\nonnxruntime-gpu==" in gpu
+    assert "\nonnxruntime==" not in gpu
+
+
+def base_environment(folder: Path) -> Path:
+    """Make an environment that holds irbench's base dependencies and no runtime, from the files installed here."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    import onnx
+
+    installed = Path(onnx.__file__).parents[1]
+    base = ("click", "msgspec", "numpy", "numpy.libs", "onnx", "platformdirs", "psutil", "rich")
+    needed = ("google", "ml_dtypes", "typing_extensions.py", "pygments", "markdown_it", "mdurl")
+    for name in (*base, *needed):
+        if (installed / name).exists():
+            (site / name).symlink_to(installed / name)
+    for info in installed.glob("*.dist-info"):
+        if info.name.split("-")[0].lower() in {*base, "irbench"}:
+            (site / info.name).symlink_to(info)
+    (site / "irbench.pth").write_text("\n".join(str(ROOT / part) for part in ("", "backends", "model_zoo")))
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return base_environment(tmp_path_factory.mktemp("bare") / "venv")
+
+
+def call(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run([python, "-m", "irbench", *arguments], capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), ("models",), ("backends",), ("results",), ("run", "--help"), ("export", "--help")],
+)
+def test_listings_and_help_work_without_any_runtime(bare: Path, arguments: tuple[str, ...]) -> None:
+    called = call(bare, *arguments)
+    assert called.returncode == 0, called.stderr
+    assert "Traceback" not in called.stderr
+
+
+def test_a_missing_runtime_is_named_with_the_command_that_installs_it(bare: Path) -> None:
+    called = call(bare, "run", "--backends", "ort")
+    assert called.returncode == 5
+    assert "irbench[ort]" in called.stderr
+
+
+def test_without_any_runtime_a_run_says_what_to_install(bare: Path) -> None:
+    called = call(bare, "run")
+    assert called.returncode == 5
+    assert "irbench[all]" in called.stderr
+
+
+def test_backends_that_are_missing_are_listed_with_their_install_command(bare: Path) -> None:
+    listed = call(bare, "backends").stdout
+    for extra in ("irbench[ort]", "irbench[openvino]", "irbench[tensorflow]"):
+        assert extra in listed

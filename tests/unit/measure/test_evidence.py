@@ -1,0 +1,107 @@
+"""What the kernel tells: counters that grow, peaks that belong to a phase, others' processor time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irbench.measure.corelink import CoreLink
+from irbench.measure.evidence import PeakMemory, evidence_between, read_counters, schedstat_ns
+from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
+from irbench.measure.phases import PhaseLog
+
+LARGE = 300_000_000
+
+
+def test_work_shows_as_processor_time() -> None:
+    before = read_counters()
+    sum(range(3_000_000))
+    evidence = evidence_between(before, read_counters())
+    assert evidence.cpu_ns > 0
+    assert evidence.wall_ns > 0
+
+
+def test_a_fault_is_counted_for_every_fresh_page() -> None:
+    before = read_counters()
+    np.ones(LARGE // 8)
+    assert evidence_between(before, read_counters()).minor_faults > 100
+
+
+def test_processor_time_of_all_threads_is_summed() -> None:
+    cpu_ns, wait_ns = schedstat_ns(Path("/proc/self"))
+    assert cpu_ns > 0
+    assert wait_ns >= 0
+
+
+def test_a_process_that_is_gone_is_an_os_error() -> None:
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    with pytest.raises(OSError, match=str(done.pid)):
+        schedstat_ns(Path(f"/proc/{done.pid}"))
+
+
+def test_the_peak_of_one_phase_is_not_that_of_the_phase_before() -> None:
+    memory = PeakMemory()
+    memory.reset()
+    block = np.ones(LARGE // 8)
+    large = memory.read_bytes()
+    del block
+    memory.reset()
+    small = memory.read_bytes()
+    assert large is not None
+    assert small is not None
+    assert large - small > LARGE // 2
+
+
+def test_phases_of_one_name_add_up_and_are_kept_when_they_fail() -> None:
+    phases = PhaseLog()
+    with phases("load"):
+        pass
+    once = phases.durations_ns["load"]
+    with pytest.raises(ValueError, match="broken"), phases("load"):
+        raise ValueError("broken")
+    assert phases.durations_ns["load"] > once
+    assert phases.peaks_bytes["load"] > 0
+
+
+def test_our_own_tree_is_not_foreign() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        foreign = snapshot().foreign
+        assert os.getpid() not in foreign
+        assert child.pid not in foreign
+    finally:
+        child.communicate(b"\n")
+
+
+def test_foreign_time_counts_processes_that_grew_or_appeared() -> None:
+    before = MachineSnapshot(0, {1: 100, 2: 50, 3: 7}, 0, 0)
+    after = MachineSnapshot(1, {1: 130, 2: 50, 4: 9}, 0, 0)
+    assert foreign_cpu_ns(before, after) == 30 + 9
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_the_distance_between_two_processors_is_positive_and_the_affinity_is_restored() -> None:
+    allowed = os.sched_getaffinity(0)
+    with CoreLink(tuple(sorted(allowed))) as link:
+        distances = [link.core_to_core_ns() for _ in range(20)]
+    assert any(distance is not None and distance > 0 for distance in distances)
+    assert os.sched_getaffinity(0) == allowed
+
+
+def test_one_processor_has_no_distance() -> None:
+    with CoreLink((0,)) as link:
+        assert link.core_to_core_ns() is None
+
+
+def test_a_peer_that_died_gives_no_distance() -> None:
+    with CoreLink((0, 1)) as link:
+        assert link._peer is not None
+        link._peer.kill()
+        link._peer.wait()
+        assert link.core_to_core_ns() is None

@@ -1,0 +1,123 @@
+"""From a request to groups: rows, baselines, and parts of groups that are too large."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import models
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.runner.capacity import needs_split
+from irbench.runner.plan import MOST_CELLS, PlannedGroup, plan, split
+from irbench.runner.request import RunRequest
+from irbench.spec import Bundle, Cell, InputSpec, Load
+
+FAKES = (("fake-a", "cpu"), ("fake-b", "cpu"))
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    artifact = models.mlp(tmp_path)
+    return Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
+
+
+def planned(bundle: Bundle, scratch: Path, **changes: object) -> tuple[PlannedGroup, ...]:
+    return plan(replace(RunRequest((bundle,), FAKES), **changes), scratch)  # type: ignore[arg-type]
+
+
+def test_every_backend_at_every_setting_is_a_row(bundle: Bundle, tmp_path: Path) -> None:
+    (one,) = planned(bundle, tmp_path, streams=(1, 2, 4), threads=2)
+    assert [(cell.backend, cell.load.streams, cell.load.threads) for cell in one.group.cells] == [
+        (name, streams, 2) for name, _ in FAKES for streams in (1, 2, 4)
+    ]
+
+
+def test_every_batch_is_a_group_with_its_shapes_bound(bundle: Bundle, tmp_path: Path) -> None:
+    groups = planned(bundle, tmp_path, batches=(1, 4))
+    assert [one.group.batch for one in groups] == [1, 4]
+    for one in groups:
+        artifact = one.group.cells[0].artifact
+        assert artifact is not None
+        assert artifact.inputs[0].shape[0] == one.group.batch
+        assert not artifact.inputs[0].free_dimensions
+
+
+def test_options_reach_only_the_backend_they_name(bundle: Bundle, tmp_path: Path) -> None:
+    (one,) = planned(bundle, tmp_path, options={"fake-b": {"call_us": "7"}})
+    assert [dict(cell.load.options) for cell in one.group.cells] == [{}, {"call_us": "7"}]
+
+
+def test_tf_is_the_baseline_when_it_takes_part_and_the_first_row_otherwise(bundle: Bundle, tmp_path: Path) -> None:
+    graph = replace(bundle.artifacts[0], kind="tf-graph")
+    both = replace(bundle, artifacts=(*bundle.artifacts, graph))
+    (with_tf,) = planned(both, tmp_path, backends=(("fake-a", "cpu"), ("tf", "cpu")))
+    (without,) = planned(bundle, tmp_path)
+    assert with_tf.group.baseline == "tf-cpu-fp32-x1"
+    assert without.group.baseline == "fake-a-cpu-fp32-x1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("fake-b", "fake-b-cpu-fp32-x1"),
+        ("fake-b@streams=2", "fake-b-cpu-fp32-x2"),
+        ("fake-a@streams=2,precision=fp32", "fake-a-cpu-fp32-x2"),
+        ("fake-b x2", "fake-b-cpu-fp32-x2"),
+    ],
+)
+def test_a_baseline_can_be_named_by_row_and_setting(bundle: Bundle, tmp_path: Path, asked: str, found: str) -> None:
+    (one,) = planned(bundle, tmp_path, streams=(1, 2), baseline=asked)
+    assert one.group.baseline == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("tf", "none of the rows"),
+        ("fake-a@streams=3", "none of the rows"),
+        ("fake-a@colour=red", "not understood"),
+        ("fake-a@streams", "not understood"),
+    ],
+)
+def test_a_baseline_that_is_no_row_is_refused(bundle: Bundle, tmp_path: Path, asked: str, said: str) -> None:
+    with pytest.raises(IrbenchError, match=said) as caught:
+        planned(bundle, tmp_path, baseline=asked)
+    assert caught.value.hint
+
+
+def test_a_backend_that_reads_nothing_the_model_has_is_absent_with_a_reason(bundle: Bundle, tmp_path: Path) -> None:
+    (one,) = planned(bundle, tmp_path, backends=(("tf", "cpu"), ("fake-a", "cpu")))
+    assert set(one.absent) == {"tf-cpu-fp32-x1"}
+    assert "tf-graph" in one.absent["tf-cpu-fp32-x1"].message
+    assert one.group.baseline == "fake-a-cpu-fp32-x1"
+
+
+def test_a_model_that_no_backend_can_run_is_refused(bundle: Bundle, tmp_path: Path) -> None:
+    with pytest.raises(IrbenchError, match="None of the backends can run mlp"):
+        planned(bundle, tmp_path, backends=(("tf", "cpu"),))
+
+
+def test_a_group_with_too_many_cells_is_split_with_the_baseline_in_each_part(bundle: Bundle, tmp_path: Path) -> None:
+    parts = planned(bundle, tmp_path, streams=(1, 2, 3, 4, 5), baseline="fake-b@streams=3")
+    assert all(len(part.group.cells) <= MOST_CELLS for part in parts)
+    assert all("fake-b-cpu-fp32-x3" in {cell.id for cell in part.group.cells} for part in parts)
+    assert {cell.id for part in parts for cell in part.group.cells} == {
+        f"{name}-cpu-fp32-x{streams}" for name, _ in FAKES for streams in range(1, 6)
+    }
+
+
+def test_cells_that_cannot_run_do_not_count_towards_a_split(bundle: Bundle, tmp_path: Path) -> None:
+    (one,) = planned(bundle, tmp_path, backends=(*FAKES, ("tf", "cpu")), streams=(1, 2, 3))
+    assert len(one.group.cells) == 9
+    (first, second) = split(one, 4)
+    assert len(first.absent) == 3
+    assert not second.absent
+
+
+def test_a_cell_that_does_not_fit_beside_two_others_asks_for_a_split(bundle: Bundle) -> None:
+    cell = Cell("third", bundle.artifacts[0], "fake-a", "cpu", Load())
+    assert needs_split(cell, [4_000_000_000, 1_000_000_000], 3_000_000_000)
+    assert not needs_split(cell, [4_000_000_000, 1_000_000_000], 5_000_000_000)
+    assert not needs_split(cell, [4_000_000_000], 1)
