@@ -88,7 +88,7 @@ def _rows(document: RunDocument) -> Iterator[dict[str, Any]]:
                 "created": document.created,
                 "group": number,
                 "model": group.model,
-                "shapes": {name: "x".join(str(size) for size in shape) for name, shape in group.shapes.items()},
+                "shapes": group.shapes,
                 "launches": group.launches,
                 "stopped_by": group.stopped_by,
                 "preview": group.preview,
@@ -106,13 +106,15 @@ def _flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (dotted name, value) of a row whose values are scalars, lists, or mappings of scalars."""
     for key, value in row.items():
         if isinstance(value, Mapping):
-            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
+            yield from ((f"{key}.{name}", _leaf(inner, "x")) for name, inner in value.items())
         elif value is None and key in _PARTS:
             yield from ((f"{key}.{name}", None) for name in _names(_PARTS[key]))
-        elif isinstance(value, list | tuple):
-            yield key, "; ".join(str(one) for one in value)
-        elif value is not None or key != "peak_memory_bytes":
-            yield key, value
+        elif value is not None or key != "peak_memory_bytes":  # its parts have their columns already
+            yield key, _leaf(value, "; ")
+
+
+def _leaf(value: Any, separator: str) -> Any:
+    return separator.join(str(one) for one in value) if isinstance(value, list | tuple) else value
 
 
 def _names(part: Any) -> tuple[str, ...]:

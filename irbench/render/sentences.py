@@ -153,7 +153,7 @@ def _mode(result: GroupResult) -> str:
     io = _same({_IO[cell.io] for cell in result.cells}, "copies in some cells")
     if all(cell.mode == "sync" for cell in result.cells):
         return f"sync, back to back, {io}"
-    return f"streams, compared by time per completion, {io}"
+    return f"streams, by time per completion, {io}"
 
 
 def _shape(name: str, shape: Sequence[int], inputs: int) -> str:

@@ -1,0 +1,136 @@
+"""Tables at fixed width, as they were looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from documents import BUSY, ENVIRONMENT, cell, document, example, failed, group, speedup
+from golden_files import check_golden
+
+from irbench.render import GroupView, render_document
+from irbench.result import Failure, GroupResult, OutputError, Warn, Winner
+
+CRASH = Failure("first_inference", "the process was killed by SIGSEGV", "its last words are in logs/ort-00.log")
+NO_GRAPH = Failure("plan", "tf reads tf-graph; this model has onnx", "Export it from TensorFlow: irbench export")
+
+
+def failure_rows() -> GroupResult:
+    rows = (
+        cell("openvino", 32.5, speedup=speedup(1.31, 1.29, 1.33)),
+        cell("ort", 40.0, device="cuda"),
+        failed("ort", failure=CRASH),
+        failed("tf", failure=NO_GRAPH, state="not-applicable"),
+        failed("tf-xla", state="interrupted", failure=None),
+    )
+    return group(
+        *rows, baseline=rows[1].id, stopped_by="interrupt", winner=Winner(rows[0].id, rows[1].id, 1.3, 1.2, 1.4)
+    )
+
+
+def streams() -> GroupResult:
+    marks = ("oversubscribed: 4 streams on 2 threads",)
+    rows = (
+        cell("openvino", 64.0, streams=2, fps=31.3, speedup=speedup(1.18, 1.16, 1.20)),
+        cell("ort", 142.0, streams=4, fps=28.1, speedup=speedup(1.06, 1.03, 1.09), marks=marks),
+        cell("tf", 160.0, streams=4, fps=25.0, speedup=speedup(0.94, 0.90, 0.99, "slower"), marks=marks),
+        cell("ort", 37.7, fps=26.5),
+    )
+    return group(*rows, winner=Winner(rows[0].id, rows[1].id, 1.11, 1.08, 1.15))
+
+
+def preview() -> GroupResult:
+    rows = (
+        cell("openvino", 32.51, launch_spread=0.031, speedup=speedup(1.14, 1.09, 1.21, "preview")),
+        cell("ort", 37.02, launch_spread=0.052),
+    )
+    note = "preview: openvino leads ort by 1.14x [1.09, 1.21], the range over 3 launches"
+    return group(
+        *rows, preview=True, launches=3, blocks_measured=18, blocks_per_launch=6, blocks_set_aside=0, notes=(note,)
+    )
+
+
+def mismatch() -> GroupResult:
+    wrong = cell(
+        "tf-xla",
+        30.0,
+        state="mismatch",
+        failure=Failure("verify", "outputs are off by 0.31 (max_rel); fp32 may be off by 0.001", "0.4 would pass"),
+        output_error=OutputError(0.2, 0.31, 0.97, 0.875),
+    )
+    shape = failed(
+        "ort", failure=Failure("verify", "output 0 has shape (1, 10), the reference (1, 1000)"), state="mismatch"
+    )
+    rows = (cell("openvino", 32.5, speedup=speedup(1.31, 1.29, 1.33)), cell("tf", 42.7), wrong, shape)
+    return group(*rows, baseline=rows[1].id)
+
+
+def mixed() -> GroupResult:
+    reason = "bf16 against fp32"
+    rows = (
+        cell("openvino", 17.4, precision="bf16", speedup=speedup(1.87, 1.83, 1.92, reason=reason), marks=(reason,)),
+        cell("openvino", 32.5),
+    )
+    return group(*rows, winner=Winner(rows[0].id, rows[1].id, 1.87, 1.82, 1.93))
+
+
+def one_cell() -> GroupResult:
+    return group(cell("ort", 37.0), baseline=None, blocks_set_aside=0)
+
+
+def warned() -> GroupResult:
+    variance = Warn(
+        "launch-variance",
+        "Launches of ort differ far more than the blocks within them: 36.5 and 39.5 ms, each in about half of them.",
+        "More blocks will not help; more launches will (--thorough).",
+    )
+    rows = (
+        cell("openvino", 32.5, sustained_fps=26.1, speedup=speedup(1.003, 1.0004, 1.006, "same")),
+        cell("ort", 32.6, launch_spread=0.123),
+    )
+    return group(*rows, warnings=(BUSY, variance), stopped_by="budget", notes=("no winner: they are the same",))
+
+
+def tails() -> GroupResult:
+    quick = cell("ort", 0.0412, fps=24_000.0, launch_spread=0.015)
+    assert quick.latency_ms is not None
+    rows = (
+        replace(quick, latency_ms=replace(quick.latency_ms, p99=0.0612, p99_9=0.1431), speedup=speedup(2.0, 1.9, 2.1)),
+        cell("tf", 0.0824, fps=12_100.0, launch_spread=0.004),
+    )
+    return group(*rows, shapes={"tokens": (1, 128), "mask": (1, 128)}, baseline=rows[1].id)
+
+
+SCENES = {
+    "example": example,
+    "failure": failure_rows,
+    "streams": streams,
+    "preview": preview,
+    "mismatch": mismatch,
+    "mixed": mixed,
+    "one-cell": one_cell,
+    "warnings": warned,
+    "tails": tails,
+}
+
+
+def as_text(result: GroupResult, width: int) -> str:
+    lines = GroupView(result, ENVIRONMENT, document().plan).as_lines(width)
+    return "".join(f"{line.plain}\n" for line in lines)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_table_is_the_one_that_was_looked_at(scene: str, width: int):
+    check_golden(f"table-{scene}-{width}", as_text(SCENES[scene](), width))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("width", [80, 100, 101, 120, 160])
+def test_no_line_is_wider_than_there_is_room(scene: str, width: int):
+    assert max(len(line) for line in as_text(SCENES[scene](), width).splitlines()) <= width
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "md"])
+def test_an_export_is_the_one_that_was_looked_at(form: str):
+    check_golden(f"export-{form}", render_document(document(example(), failure_rows()), form))

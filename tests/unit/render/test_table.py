@@ -1,0 +1,155 @@
+"""Every row that goes in comes out, at every width and in every format, whatever its words are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from documents import cell, document, example, failed, group
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from irbench.render import Column, GroupView, Row, TextTable, render_document
+from irbench.render.wording import plain, wrap
+from irbench.result import Failure, RunDocument
+
+HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
+
+
+def shown(result: Any, width: int = 200) -> str:
+    return "\n".join(line.plain for line in GroupView(result).as_lines(width))
+
+
+def hostile() -> RunDocument:
+    bad = failed("ort", failure=Failure("load", HOSTILE, HOSTILE))
+    return document(group(cell("tf"), bad, model=HOSTILE, notes=(HOSTILE,)))
+
+
+def test_words_of_others_are_neither_markup_nor_orders_to_the_terminal():
+    console = Console(width=200, force_terminal=True, color_system=None, file=io.StringIO())
+    console.print(GroupView(hostile().groups[0]))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert "irbench[openvino]" in text
+    assert "[red]x[/red]" in text
+    assert "\x1b[2J" not in text
+    assert "\r" not in text
+
+
+def test_a_name_cannot_break_a_markdown_table():
+    rows = [line for line in render_document(hostile(), "md").splitlines() if line.startswith("|")]
+    assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
+    assert len(rows) == 4
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_every_row_comes_out_at_every_width(width: int):
+    for one in example().cells:
+        assert any(line.split()[:1] == [one.label] for line in shown(example(), width).splitlines())
+
+
+def test_columns_that_have_no_room_are_named():
+    assert "left out for want of width: max err, ready s, GB" in shown(example(), 80)
+    assert "left out" not in shown(example(), 100)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(20, 140))
+def test_a_reason_loses_no_word_and_no_line_is_too_wide(words: str, width: int):
+    table = TextTable((Column("a", words=True), Column("b", words=True)), (Row(("x",), "begin " + words),))
+    lines = [line.plain for line in table.as_lines(width)]
+    assert "".join(" ".join(lines[1:]).split()) == "x" + "begin" + "".join(plain(words).split())
+    assert max(map(cell_len, lines)) <= max(width, len("x") + 2 + 30)
+
+
+@given(st.text(max_size=200), st.integers(2, 60))
+def test_folding_keeps_every_character_but_blanks(text: str, width: int):
+    lines = wrap(text, width)
+    assert "".join("".join(lines).split()) == "".join(plain(text).split())
+    assert all(cell_len(line) <= width for line in lines)
+
+
+def test_what_was_not_measured_is_a_dash_in_tables_null_in_json_and_empty_in_csv():
+    run = document(group(cell("ort", p50=37.0, launch_spread=None, output_error=None), failed("tf")))
+    row = next(line.split() for line in shown(run.groups[0]).splitlines() if line.split()[:1] == ["ort"])
+    assert row[2:5] == ["37.0", "-", "38.1"]
+    assert "0.0" not in row
+    assert json.loads(render_document(run, "jsonl").splitlines()[1])["latency_ms"] is None
+    lines = list(csv.DictReader(io.StringIO(render_document(run, "csv"))))
+    assert lines[0]["latency_ms.p99"] == lines[1]["latency_ms.p50"] == lines[1]["fps"] == ""
+    assert float(lines[0]["latency_ms.p50"]) == 37.0
+
+
+def test_a_csv_has_the_same_columns_whether_or_not_things_were_measured():
+    measured = render_document(document(group(cell("ort"))), "csv").splitlines()[0].split(",")
+    not_measured = render_document(document(group(failed("ort"))), "csv").splitlines()[0].split(",")
+    open_ended = ("effective.", "peak_memory_bytes.")
+    assert [name for name in measured if not name.startswith(open_ended)] == not_measured
+
+
+def test_json_is_the_stored_document_and_jsonl_a_line_for_each_cell():
+    run = document(example(), group(failed()))
+    whole = json.loads(render_document(run, "json"))
+    assert [len(one["cells"]) for one in whole["groups"]] == [4, 1]
+    lines = [json.loads(line) for line in render_document(run, "jsonl").splitlines()]
+    assert [line["id"] for line in lines] == [one.id for table in run.groups for one in table.cells]
+    assert [line["is_baseline"] for line in lines] == [False, False, True, False, True]
+    assert lines[0]["shapes"] == {"image": [1, 224, 224, 3]}
+    assert lines[0]["latency_ms"]["p50"] == 32.5
+
+
+def test_an_unknown_format_is_refused():
+    with pytest.raises(ValueError, match="xml"):
+        render_document(document(), "xml")
+
+
+def test_columns_fold_before_anything_is_cut():
+    table = TextTable(
+        (Column("name"), Column("what", words=True, folds=True)), (Row(("a", "one two three four five")),)
+    )
+    assert [line.plain for line in table.as_lines(18)] == [
+        "name  what",
+        "   a  one two",
+        "      three four",
+        "      five",
+    ]
+
+
+def test_the_table_is_as_wide_as_it_needs_to_be_where_nothing_limits_it():
+    console = Console(width=1000)
+    assert 90 < console.measure(TextTable((Column("x" * 95),), ())).maximum < 100
+    assert console.measure(GroupView(example())).maximum == 100
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [
+        ((failed("ort"), failed("tf")), "no cell has a valid result"),
+        ((cell("ort"), failed("tf")), "only ort has a valid result"),
+    ],
+)
+def test_where_nobody_can_win_the_headline_says_why(cells: Any, sentence: str):
+    assert shown(group(*cells)).splitlines()[1] == sentence
+
+
+def test_speedups_that_move_with_the_blocks_set_aside_are_said_to():
+    from dataclasses import replace
+
+    table = example()
+    first = table.cells[0]
+    assert first.speedup is not None
+    moved = replace(first, speedup=replace(first.speedup, all_blocks_value=1.5))
+    assert "(same verdicts with them)" in shown(table)
+    assert "(speedups move with them)" in shown(replace(table, cells=(moved, *table.cells[1:])))
+
+
+def test_threads_and_processors_are_those_that_were_used():
+    native = cell("ort", threads=None)
+    table = group(native, cell("tf", threads=None))
+    assert "native threads on 2 cores" in next(GroupView(table, {"physical_cores_allowed": 2}).as_lines(200)).plain
+    assert "on processors 0,1" in next(GroupView(table, {}, {"cpus": [0, 1]}).as_lines(200)).plain
+    assert "threads differ" in shown(group(cell("ort", threads=1), cell("tf", threads=2)))
