@@ -17,7 +17,7 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["LooseModel", "graph_inputs", "loosen", "opset_of", "skeleton", "used_names", "write"]
+__all__ = ["LooseModel", "loosen", "opset_of", "skeleton", "used_names", "write"]
 
 _SMALL_BYTES = 1024
 _RAW_DATA_FIELD = 9
@@ -106,11 +106,6 @@ def write(loose: LooseModel, path: Path) -> str:
 def opset_of(model: onnx.ModelProto) -> int:
     """Return the version of ONNX' own operator set that the model uses."""
     return max((int(one.version) for one in model.opset_import if one.domain in ("", "ai.onnx")), default=1)
-
-
-def graph_inputs(loose: LooseModel) -> tuple[str, ...]:
-    """Return the names of the inputs that are no weights."""
-    return tuple(one.name for one in loose.model.graph.input)
 
 
 def used_names(graph: onnx.GraphProto) -> Iterator[str]:
