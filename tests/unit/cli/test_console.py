@@ -1,0 +1,89 @@
+"""Data goes to stdout or a file, as wide as it needs to be, and with colour only where it is wanted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from documents import document, example
+
+from irbench.cli.console import check_writable, print_data, to_text
+from irbench.cli.formats import write_document
+from irbench.errors import IrbenchError
+from irbench.render import Column, GroupView, Row, TextTable
+
+WIDE = TextTable(tuple(Column(f"column {number}" * 3) for number in range(12)), (Row(("x",) * 12),))
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_outside_a_terminal_no_column_is_cut():
+    lines = to_text(WIDE).splitlines()
+    assert len(lines) == 2
+    assert lines[0].count("column") == 36
+    assert "\x1b" not in to_text(GroupView(example()))
+
+
+def test_columns_decides_the_width_where_it_is_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = to_text(GroupView(example()))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "left out for want of width" in text
+
+
+def test_colour_is_forced_and_refused_by_the_usual_variables(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    forced = to_text(GroupView(example()))
+    assert "\x1b[32m" in forced
+    assert "left out" not in forced
+    assert "\x1b" not in to_text(GroupView(example()), to_file=True)
+    monkeypatch.delenv("FORCE_COLOR")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in to_text(GroupView(example()))
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "md"])
+def test_a_file_holds_what_stdout_would(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run = document(example(), example())
+    write_document(run, form, None)
+    write_document(run, form, tmp_path / "out")
+    printed = capsys.readouterr().out
+    assert printed == (tmp_path / "out").read_text(encoding="utf-8")
+    assert printed.endswith("\n")
+    assert not printed.endswith("\n\n")
+
+
+def test_a_run_without_tables_says_so(capsys: pytest.CaptureFixture[str]):
+    from dataclasses import replace
+
+    write_document(replace(document(), groups=()), "table", None)
+    assert capsys.readouterr().out == "The run holds no table.\n"
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path):
+    with pytest.raises(IrbenchError, match="is no folder") as caught:
+        check_writable(tmp_path / "missing" / "out.json")
+    assert f"mkdir -p {tmp_path / 'missing'}" in caught.value.hint
+    with pytest.raises(IrbenchError, match="is a folder"):
+        check_writable(tmp_path)
+    check_writable(tmp_path / "out.json")
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(IrbenchError, match="may not be written"):
+        check_writable(tmp_path / "out.json")
+
+
+def test_a_disk_that_is_full_at_the_end_is_one_clear_error():
+    full = Path("/dev/full")
+    if not full.exists() or not os.access(full, os.W_OK):
+        pytest.skip("no /dev/full here")
+    with pytest.raises(IrbenchError, match="No space left on device"):
+        print_data("x" * 10, full)

@@ -1,0 +1,179 @@
+"""The front door: quick, and every wrong call ends in one sentence that says what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from golden_files import check_golden
+
+from irbench import cli
+from irbench.errors import ExitCode, IrbenchError
+
+COMMANDS = ("export", "run", "backends", "models", "results", "show")
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+def python(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True, text=True, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_the_help_is_the_one_that_was_looked_at(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert call(*filter(None, [command]), "--help") == 0
+    check_golden(f"help-{command or 'irbench'}", capsys.readouterr().out)
+
+
+def test_help_imports_nothing_heavy_and_no_command():
+    code = (
+        "import sys; from irbench.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print(*sys.modules)"
+    )  # fmt: skip
+    loaded = set(python(code).stdout.splitlines()[-1].split())
+    assert "click" in loaded
+    assert not loaded & {"numpy", "onnx", "rich", "msgspec", "psutil", "sqlite3", "asyncio", "importlib.metadata"}
+    assert not {name for name in loaded if name.startswith("irbench.")} - {"irbench.cli", "irbench.errors"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_imports_no_runtime_and_no_arrays(command: str):
+    code = (
+        "import sys; from irbench.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: print(*sys.modules)"
+    )  # fmt: skip
+    loaded = set(python(code, command, "--help", PYTHONPATH="").stdout.splitlines()[-1].split())
+    assert not loaded & {"numpy", "onnx", "onnxruntime", "openvino", "tensorflow", "keras"}
+
+
+def test_the_short_help_is_that_of_the_command():
+    context = click.Context(cli.cli)
+    for name in cli.cli.list_commands(context):
+        command = cli.cli.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+    assert list(cli.cli.list_commands(context)) == ["export", "run", "backends", "models", "results", "show"]
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]):
+    from importlib import metadata
+
+    assert call("--version") == 0
+    assert capsys.readouterr().out == f"irbench {metadata.version('irbench')}\n"
+
+
+def test_no_command_shows_the_help_as_a_wrong_call(capsys: pytest.CaptureFixture[str]):
+    assert call() == 2
+    assert "Commands:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong", "hint"),
+    [
+        (("shwo",), "There is no command 'shwo'.", "Did you mean show?"),
+        (("xyz",), "There is no command 'xyz'.", "Commands: export, run,"),
+        (("show", "--fromat", "json"), "No such option '--fromat'.", "Did you mean --format?"),
+        (("show", "--format", "xml"), "'xml' is not one of 'table', 'json'", "See irbench show --help."),
+        (("results", "--since", "soon"), "'soon' is not a duration", "See irbench results --help."),
+        (("show", "a", "b"), "unexpected extra argument", "See irbench show --help."),
+        (("show", "01NOPE"), "There is no run '01NOPE'", "irbench results"),
+        (("export",), "Missing argument", "See irbench export --help."),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong_and_what_to_do(
+    arguments: tuple[str, ...], wrong: str, hint: str, capsys: pytest.CaptureFixture[str]
+):
+    assert call(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, second = err.splitlines()
+    assert first.startswith("error: ")
+    assert wrong in first
+    assert second.startswith("hint: ")
+    assert hint in second
+
+
+def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command("show")
+    def command() -> None:
+        raise error
+
+    monkeypatch.setattr("irbench.cli.show.command", command)
+
+
+@pytest.mark.parametrize("code", list(ExitCode)[1:])
+def test_an_error_ends_with_its_own_exit_code(
+    code: ExitCode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    raising(IrbenchError("It broke.", hint="pip install 'irbench[ort]'", exit_code=code), monkeypatch)
+    assert call("show") == code
+    assert capsys.readouterr().err == "error: It broke.\nhint: pip install 'irbench[ort]'\n"
+
+
+def test_an_error_without_a_hint_has_no_empty_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    raising(IrbenchError("It broke."), monkeypatch)
+    call("show")
+    assert capsys.readouterr().err == "error: It broke.\n"
+
+
+def test_an_interrupt_is_130_and_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    raising(KeyboardInterrupt(), monkeypatch)
+    assert call("show") == 130
+    assert capsys.readouterr().err.strip() == "error: interrupted"
+
+
+def test_a_fault_of_irbench_is_one_line_and_a_file_to_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    raising(ZeroDivisionError("division\nby zero"), monkeypatch)
+    assert call("show") == 70
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: Something irbench did not expect: ZeroDivisionError: division"
+    (log,) = tmp_path.iterdir()
+    assert str(log) in hint
+    assert "Traceback" in log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), IrbenchError("It broke.")])
+def test_the_traceback_is_there_for_those_who_ask(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("IRBENCH_DEBUG", "1")
+    raising(error, monkeypatch)
+    assert call("show") in {2, 70}
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["models", "--format", "json"], ["models"]])
+def test_a_reader_that_goes_away_hears_no_complaint(arguments: list[str]):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        left = subprocess.run(
+            [sys.executable, "-m", "irbench", *arguments], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (left.returncode, left.stderr) == (0, "")
+
+
+def test_a_terminal_without_unicode_still_gets_its_answer():
+    listed = python("from irbench.cli import main; main(['models'])", PYTHONIOENCODING="ascii", PYTHONPATH="")
+    assert listed.returncode == 0, listed.stderr
+    assert "resnet50" in listed.stdout

@@ -1,0 +1,124 @@
+"""``irbench show`` and ``irbench results``: what was measured is printed again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from documents import ENVIRONMENT, cell, example, group, launch
+
+from irbench.cli import results, show
+from irbench.store import RunWriter, Store, default_root
+
+
+def measured(model: str = "resnet50", *, complete: bool = True) -> RunWriter:
+    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer.add_launch(launch())
+    table = replace(example(), model=model)
+    writer.commit(replace(writer.document, groups=(table, group(cell("ort", streams=4))), complete=complete))
+    return writer
+
+
+def shown(*arguments: str) -> Result:
+    return CliRunner().invoke(show.command, arguments, catch_exceptions=False)
+
+
+def listed(*arguments: str) -> Result:
+    return CliRunner().invoke(results.command, arguments, catch_exceptions=False)
+
+
+def test_show_prints_the_latest_run_again():
+    measured("alexnet")
+    text = shown().stdout
+    assert text.startswith("alexnet  1x224x224x3 · fp32 · 2 threads on 2 cores")
+    assert "openvino is fastest: 1.14x its nearest rival ort [1.12, 1.16]" in text
+    assert "\n\nresnet50" in text
+
+
+def test_show_takes_a_name_a_folder_and_another_place(own_home: Path, monkeypatch: pytest.MonkeyPatch):
+    writer = measured("alexnet")
+    run_id, root = writer.document.run_id, default_root()
+    monkeypatch.setenv("IRBENCH_RESULTS", str(own_home / "empty"))
+    for arguments in ((str(writer.folder),), (run_id, "--results", str(root)), ("latest", "--results", str(root))):
+        assert shown(*arguments).stdout.startswith("alexnet")
+
+
+def test_show_writes_a_file_and_any_format(tmp_path: Path):
+    writer = measured()
+    assert shown("--format", "json", "-o", str(tmp_path / "run.json")).stdout == ""
+    assert json.loads((tmp_path / "run.json").read_text())["run_id"] == writer.document.run_id
+    printed = json.loads(shown("--format", "json", "-o", "-").stdout)
+    assert printed == json.loads((writer.folder / "run.json").read_text())
+    assert len(shown("--format", "jsonl").stdout.splitlines()) == 5
+    assert len(list(csv.reader(io.StringIO(shown("--format", "csv").stdout)))) == 6
+    assert "| openvino | fp32 |" in shown("--format", "md").stdout
+
+
+def test_results_lists_the_newest_first_with_who_won():
+    first, second = sorted((measured("alexnet"), measured("vgg16")), key=lambda run: run.document.run_id)
+    lines = listed().stdout.splitlines()
+    assert lines[0].split() == ["run", "when", "(UTC)", "models", "launches", "rows", "fastest"]
+    assert [line.split()[0] for line in lines[1:]] == [second.document.run_id, first.document.run_id]
+    assert "ort x4" in lines[1]
+    assert "openvino 1.14x ort" in lines[1]
+    assert "(not complete)" not in lines[1]
+
+
+def test_results_can_be_narrowed():
+    measured("alexnet")
+    measured("vgg16", complete=False)
+    assert len(listed("--model", "alexnet").stdout.splitlines()) == 2
+    assert "(not complete)" in listed("--model", "vgg16").stdout
+    assert len(listed("--backend", "ort").stdout.splitlines()) == 3
+    assert len(listed("--backend", "ort x4").stdout.splitlines()) == 3
+    assert len(listed("--limit", "1").stdout.splitlines()) == 2
+    assert len(listed("--since", "1h").stdout.splitlines()) == 3
+    none = listed("--backend", "tvm")
+    assert none.stdout == ""
+    assert "fits" in none.stderr
+
+
+def test_runs_that_are_too_old_are_left_out(monkeypatch: pytest.MonkeyPatch):
+    from datetime import timedelta
+
+    from irbench.measure.clock import utc_now
+
+    measured()
+    monkeypatch.setattr("irbench.measure.clock.utc_now", lambda: utc_now() + timedelta(days=8))
+    assert listed("--since", "7d").stdout == ""
+    assert len(listed("--since", "9d").stdout.splitlines()) == 2
+
+
+def test_results_speak_to_programs_too(tmp_path: Path):
+    measured("alexnet")
+    (run,) = json.loads(listed("--format", "json").stdout)["runs"]
+    assert run["models"] == ["alexnet", "resnet50"]
+    assert run["launches"] == 1
+    assert run["complete"] is True
+    assert json.loads(listed("--format", "jsonl").stdout) == run
+    (row,) = csv.DictReader(io.StringIO(listed("--format", "csv").stdout))
+    assert row["run"] == run["run_id"]
+    assert f"| {run['run_id']} |" in listed("--format", "md").stdout
+    assert listed("-o", str(tmp_path / "list")).stdout == ""
+    assert run["run_id"] in (tmp_path / "list").read_text()
+
+
+def test_nothing_stored_is_said_on_stderr_and_is_an_empty_list_for_programs():
+    assert "No run is stored" in listed().stderr
+    assert listed().stdout == ""
+    assert json.loads(listed("--format", "json").stdout) == {"runs": []}
+    assert listed("--format", "jsonl").stdout == ""
+
+
+def test_a_damaged_run_is_a_warning_and_the_others_are_listed():
+    damaged, sound = measured(), measured()
+    (damaged.folder / "run.json").write_text("nonsense")
+    result = listed()
+    assert "warning: " in result.stderr
+    assert str(damaged.folder) in result.stderr
+    assert sound.document.run_id in result.stdout
