@@ -17,6 +17,7 @@ from irbench.cli.console import err_console
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
 from irbench.cli.live import LiveDisplay
+from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.errors import IrbenchError
 from irbench.runner.campaign import run
@@ -47,6 +48,7 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
             click.echo(said)
             return 0
         click.echo(said, err=True)
+        request = replace(request, notes=native_notes(request.backends, request.precisions, _say))
         writer = Store(arguments["results"] or default_root()).begin(host.describe(), request.as_plan())
         with _terminate_as_interrupt(), LiveDisplay(err_console()) as display:
             document = run(request, groups, Path(folder), writer, display.show)

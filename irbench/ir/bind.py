@@ -19,12 +19,12 @@ from irbench.ir.wire import (
     Entry,
     Field,
     Graph,
+    Malformed,
     Model,
     Tensor,
     encode_length_delimited,
     fields,
     mapped,
-    not_a_model,
     text,
 )
 from irbench.spec import Artifact, Shape, TensorSpec
@@ -131,7 +131,7 @@ def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> b
     try:
         value = onnx.ValueInfoProto.FromString(bytes(data[field.start : field.end]))
     except DecodeError as error:
-        raise not_a_model() from error
+        raise Malformed from error
     stated = value.type.tensor_type.shape.dim
     if len(stated) == len(shapes.get(value.name, ())):  # a rank the signature does not state is none of ours to invent
         for dimension, size in zip(stated, shapes.get(value.name, ()), strict=True):

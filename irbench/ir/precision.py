@@ -12,6 +12,7 @@ from irbench.ir.wire import (
     Attribute,
     Field,
     Graph,
+    Malformed,
     Model,
     Node,
     Tensor,
@@ -19,7 +20,6 @@ from irbench.ir.wire import (
     fields,
     integers,
     mapped,
-    not_a_model,
     text,
 )
 
@@ -85,7 +85,7 @@ def read_precision(path: Path) -> GraphPrecision:
         try:
             scan.model()
         except RecursionError as error:
-            raise not_a_model() from error
+            raise Malformed from error
         return GraphPrecision(dict(scan.weights), frozenset(scan.others), scan.quantised)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ __all__ = [
     "Entry",
     "Field",
     "Graph",
+    "Malformed",
     "Model",
     "Node",
     "Tensor",
@@ -30,7 +31,6 @@ __all__ = [
     "fields",
     "integers",
     "mapped",
-    "not_a_model",
     "text",
 ]
 
@@ -116,29 +116,39 @@ class Field:
     value: int
 
 
+class Malformed(Exception):
+    """The bytes cannot be an ONNX model; :func:`mapped` turns it into an error that names the file."""
+
+
 @contextmanager
 def mapped(path: Path) -> Iterator[memoryview]:
     """Map a file into memory, read-only.
 
     Raises:
-        IrbenchError: The file is missing, unreadable or empty.
+        IrbenchError: The file is missing, unreadable or empty, or what is done with it finds that it is
+            :class:`Malformed`.
     """
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
-            view = memoryview(mapping)
-            try:
-                yield view
-            finally:
-                view.release()
-    except (OSError, ValueError) as error:
-        raise IrbenchError(f"{path} cannot be read: {error}.", hint="Name an ONNX file that exists.") from error
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(path.open("rb"))
+            mapping = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError) as error:
+            raise IrbenchError(f"{path} cannot be read: {error}.", hint="Name an ONNX file that exists.") from error
+        view = memoryview(mapping)
+        try:
+            yield view
+        except Malformed as error:
+            hint = "Check it with: python -m onnx.checker FILE"
+            raise IrbenchError(f"{path} is not an ONNX model.", hint=hint) from error
+        finally:
+            view.release()
 
 
 def fields(data: memoryview, start: int = 0, end: int | None = None) -> Iterator[Field]:
     """Yield the fields of the message that lies at ``data[start:end]``.
 
     Raises:
-        IrbenchError: The bytes are not a protobuf message.
+        Malformed: The bytes are not a protobuf message.
     """
     position, end = start, len(data) if end is None else end
     while position < end:
@@ -155,9 +165,9 @@ def fields(data: memoryview, start: int = 0, end: int | None = None) -> Iterator
         elif wire_type in (_FIXED64, _FIXED32):
             position += 8 if wire_type == _FIXED64 else 4
         else:
-            raise not_a_model()
+            raise Malformed
         if position > end or number == 0:
-            raise not_a_model()
+            raise Malformed
         yield Field(number, tag, payload, position, value)
 
 
@@ -200,9 +210,4 @@ def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise not_a_model()
-
-
-def not_a_model() -> IrbenchError:
-    """Return the error for bytes that cannot be an ONNX model."""
-    return IrbenchError("The file is not an ONNX model.", hint="Check it with: python -m onnx.checker FILE")
+    raise Malformed

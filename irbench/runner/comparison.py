@@ -143,6 +143,7 @@ class Comparison:
             seconds=self._watch.elapsed_s,
             remarks=self._remarks,
         )
+        result = replace(result, notes=(*result.notes, *self._around.request.notes))
         self._around.writer.commit(replace(self._around.writer.document, groups=(*self._before.groups, result)))
         return result
 

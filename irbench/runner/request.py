@@ -31,6 +31,7 @@ class RunRequest:
         seed: Of inputs and random orders.
         timing: The protocol's numbers.
         budget_s: For the whole run; ``None`` gives each group ``timing.budget``.
+        notes: Lines that belong below every table.
     """
 
     bundles: tuple[Bundle, ...]
@@ -48,6 +49,7 @@ class RunRequest:
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
     budget_s: float | None = None
+    notes: tuple[str, ...] = ()
 
     def with_budget_for(self, groups: int) -> RunRequest:
         """Return the request with the whole run's budget, if it has one, shared among its groups."""
