@@ -66,16 +66,16 @@ class Comparison:
             GroupTooLarge: Its cells do not fit into memory together; nothing was stored.
             IrbenchError: The store cannot be written.
         """
-        stopped_by: StoppedBy | None = None
         try:
             plan = self._launch_plan()
-            while stopped_by is None:
+            while True:
                 stopped_by = self._launch(plan)
                 result = self._commit(stopped_by or "launches")
                 self._say("launch finished", result)
+                if stopped_by is not None:
+                    return result
         except KeyboardInterrupt:
-            result = self._commit("interrupt")
-        return result
+            return self._commit("interrupt")
 
     def _launch_plan(self) -> LaunchPlan:
         around = self._around
