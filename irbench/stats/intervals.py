@@ -8,10 +8,9 @@ Counting launches below and above the median assumes nothing but that they are i
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from irbench.stats.estimators import median
 
 __all__ = ["Interval", "deepest_rank", "launches_for", "median_interval", "one_sided_miss", "ranked_interval"]
 
@@ -82,7 +81,7 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval:
     With too few values for ``confidence`` it is the range, whose ``coverage`` says what it is worth.
 
     Raises:
-        ValueError: There are no values.
+        statistics.StatisticsError: There are no values.
     """
     return ranked_interval(values, max(1, deepest_rank(len(values), (1 - confidence) / 2)))
 
@@ -91,7 +90,7 @@ def ranked_interval(values: Sequence[float], rank: int) -> Interval:
     """Return the median between the ``rank``-th smallest and the ``rank``-th largest value.
 
     Raises:
-        ValueError: There are no values.
+        statistics.StatisticsError: There are no values.
     """
     ordered = sorted(values)
-    return Interval(median(ordered), ordered[rank - 1], ordered[-rank], rank, len(ordered))
+    return Interval(statistics.median(ordered), ordered[rank - 1], ordered[-rank], rank, len(ordered))

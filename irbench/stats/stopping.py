@@ -8,13 +8,13 @@ from statistics import NormalDist
 
 from irbench.result import LaunchRecord, StoppedBy
 from irbench.spec import Group, Timing
-from irbench.stats.compare import log_ratio
+from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, deepest_rank, median_interval
 from irbench.stats.observed import Observed, log_level, observe
 from irbench.stats.phrases import percent
 from irbench.stats.standing import Admission, Standing, stand
 
-__all__ = ["Pace", "Width", "launches_to_reach", "outlook", "should_stop", "widest", "widths"]
+__all__ = ["Pace", "Width", "launches_to_reach", "outlook", "ratio_width", "should_stop", "widest", "widths"]
 
 _FARTHEST_LAUNCHES = 60
 
@@ -90,12 +90,8 @@ def widths(launches: Sequence[Observed], standing: Standing, timing: Timing) -> 
     baseline = standing.baseline
     if len(standing.compared) > 1:
         others = (cell for cell in standing.compared if cell != baseline)
-        ratios = {cell: log_ratio(launches, cell, baseline, timing.confidence) for cell in others}
-        return tuple(
-            Width(cell, ratio, max(timing.target, abs(ratio.value) / 10))
-            for cell, ratio in ratios.items()
-            if ratio is not None
-        )
+        ratios = {cell: launch_ratios(launches, cell, baseline) for cell in others}
+        return tuple(ratio_width(cell, values, timing) for cell, values in ratios.items() if values)
     levels = {cell: [log_level(one, cell) for one in launches] for cell in standing.healthy}
     known = {cell: [one for one in values if one is not None] for cell, values in levels.items()}
     return tuple(
@@ -103,6 +99,15 @@ def widths(launches: Sequence[Observed], standing: Standing, timing: Timing) -> 
         for cell, values in known.items()
         if values
     )
+
+
+def ratio_width(cell: str, ratios: Sequence[float], timing: Timing) -> Width:
+    """Return the width of a cell's interval, given its log ratio in each launch.
+
+    A tenth of the ratio itself is always narrow enough: nobody needs 3.00x to be told from 3.03x.
+    """
+    interval = median_interval(ratios, timing.confidence)
+    return Width(cell, interval, max(timing.target, abs(interval.value) / 10))
 
 
 def widest(found: Sequence[Width]) -> Width | None:

@@ -1,0 +1,60 @@
+from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
+
+from irbench.result import Round
+from irbench.spec import Timing
+from irbench.stats import dirty_blocks
+from irbench.stats.observed import observe
+
+
+def rounds_waiting(*shares: float) -> list[Round]:
+    quiet = synchronous(0, [10 * MS])
+    return [
+        Round(number, quiet.issue_ns, quiet.completion_ns, evidence(10 * MS, round(share * 10 * MS)))
+        for number, share in enumerate(shares)
+    ]
+
+
+def test_a_block_is_dirty_when_other_processes_used_more_than_a_twentieth_of_a_processor():
+    blocks = [block(0, foreign_cpu_ns=BLOCK_NS // 20), block(1, foreign_cpu_ns=BLOCK_NS // 20 + 1), block(2)]
+    assert dirty_blocks(blocks, {}, Timing()) == {1}
+
+
+def test_a_block_is_dirty_when_the_quota_held_us_back():
+    assert dirty_blocks([block(0), block(1, throttled_ns=1)], {}, Timing()) == {1}
+
+
+def test_a_block_is_dirty_when_a_cell_waited_five_points_more_than_it_usually_does():
+    blocks = [block(one) for one in range(5)]
+    rounds = {"a": rounds_waiting(0.30, 0.34, 0.30, 0.36, 0.28), "b": rounds_waiting(0, 0, 0, 0, 0.06)}
+    assert dirty_blocks(blocks, rounds, Timing()) == {3, 4}
+
+
+def test_a_cell_that_always_waits_on_itself_makes_nothing_dirty():
+    assert dirty_blocks([block(one) for one in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing()) == set()
+
+
+def test_slow_calls_alone_make_no_block_dirty():
+    rounds = {"a": [synchronous(0, [MS] * 3), synchronous(1, [90 * MS] * 3)]}
+    assert dirty_blocks([block(0), block(1)], rounds, Timing()) == set()
+
+
+def counted(dirty: int, blocks: int = 8) -> frozenset[int]:
+    seen = [block(one, throttled_ns=int(one < dirty)) for one in range(blocks)]
+    record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(blocks)])], blocks=tuple(seen))
+    return observe(group("a"), [record], Timing())[0].counted
+
+
+def test_clean_blocks_alone_count_while_there_are_four():
+    assert counted(dirty=4) == {4, 5, 6, 7}
+
+
+def test_with_three_clean_blocks_all_count_and_it_is_said():
+    assert counted(dirty=5) == set(range(8))
+    seen = tuple(block(one, throttled_ns=int(one < 5)) for one in range(8))
+    record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(8)])], blocks=seen)
+    assert observe(group("a"), [record], Timing())[0].too_few_clean
+
+
+def test_few_blocks_that_are_all_clean_are_no_cause_for_complaint():
+    record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(2)])])
+    assert not observe(group("a"), [record], Timing())[0].too_few_clean

@@ -1,0 +1,171 @@
+from dataclasses import replace
+
+import pytest
+from launches import BLOCK_NS, MS, block, even, group, launch, measured, synchronous
+
+from irbench.result import Sustained
+from irbench.spec import Timing
+from irbench.stats import Admission, summarise
+from irbench.stats.modes import split_in_two
+
+STEADY = [10.0] * 6
+TIMING = Timing()
+
+
+def warnings(asked, records, stopped_by="target", seconds=60.0, timing=TIMING):
+    result = summarise(asked, records, timing, Admission(), stopped_by=stopped_by, seconds=seconds)
+    return {one.code: one for one in result.warnings}
+
+
+def pair(cell=STEADY, **blocks_changes):
+    records = even({"base": [10.0] * len(cell), "cell": cell}, blocks=8)
+    return [replace(one, blocks=tuple(block(number, **blocks_changes) for number in range(8))) for one in records]
+
+
+def test_a_quiet_run_has_nothing_to_say():
+    assert warnings(group("base", "cell"), pair()) == {}
+
+
+def test_every_warning_carries_a_remedy():
+    records = [replace(one, frozen=False) for one in pair(foreign_cpu_ns=BLOCK_NS, throttled_ns=MS, steal_ns=BLOCK_NS)]
+    found = warnings(group("base", "cell"), records)
+    assert set(found) == {
+        "busy-machine", "stolen-time", "cpu-quota", "many-dirty-blocks", "few-clean-blocks", "not-frozen",
+    }  # fmt: skip
+    assert all(one.message.endswith(".") and one.remedy.endswith(".") for one in found.values())
+
+
+def test_a_quarter_of_the_blocks_may_be_dirty_without_a_word():
+    def with_dirty(count):
+        seen = tuple(block(number, throttled_ns=int(number < count)) for number in range(8))
+        return warnings(group("base", "cell"), [replace(one, blocks=seen) for one in pair()])
+
+    assert "many-dirty-blocks" not in with_dirty(2)
+    assert "many-dirty-blocks" in with_dirty(3)
+
+
+def waiting(share):
+    one = synchronous(0, [10 * MS] * 3, waited_ns=round(share * 30 * MS))
+    rounds = [replace(one, block=number) for number in range(4)]
+    return [launch(number, [measured("only", rounds)]) for number in range(6)]
+
+
+def test_a_cell_that_waits_for_its_own_threads_is_told_so():
+    assert "waits-on-itself" not in warnings(group("only"), waiting(0.05))
+    assert "50 %" in warnings(group("only"), waiting(0.5))["waits-on-itself"].message
+
+
+def test_cells_on_different_numbers_of_threads_are_named():
+    records = [
+        replace(one, cells=(one.cells[0], replace(one.cells[1], effective={"precision": "fp32", "threads": 1})))
+        for one in pair()
+    ]
+    assert "base 2 and cell 1" in warnings(group("base", "cell"), records)["threads-differ"].message
+
+
+def test_a_cell_that_never_settled_is_counted():
+    records = pair()
+    records[0] = replace(records[0], cells=(records[0].cells[0], replace(records[0].cells[1], steady=False)))
+    assert "1 of 6 launches" in warnings(group("base", "cell"), records)["not-steady"].message
+
+
+def test_one_slow_launch_in_six_is_told_with_its_size():
+    found = warnings(group("base", "cell"), pair([10.0, 10.02, 10.01, 10.8, 10.0, 9.99]))
+    assert "1 of 6 launches of cell were 8.0 % slower" in found["slow-launches"].message
+
+
+def test_launches_of_two_speeds_are_called_two_modes():
+    found = warnings(group("base", "cell"), pair([36.5, 39.5, 36.6, 39.4, 36.4, 36.5]))
+    assert "2 of 6 launches" in found["two-modes"].message
+    assert "slow-launches" not in found
+
+
+def test_launches_that_scatter_evenly_have_no_modes():
+    found = warnings(group("base", "cell"), pair([10.0, 10.1, 10.2, 10.3, 10.4, 10.5]))
+    assert not {"slow-launches", "two-modes"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "upper"),
+    [([1.0, 1.01, 2.0, 1.02], (2,)), ([1.0, 2.0, 3.0], None), ([1.0], None), ([], None), ([1.0, 1.0, 1.0], None)],
+)
+def test_values_part_at_a_gap_twice_as_wide_as_any_other(values, upper):
+    split = split_in_two(values, 0.5)
+    assert (split.upper if split else None) == upper
+
+
+def test_processors_that_moved_apart_give_a_result_for_each_regime():
+    def record(number):
+        far = [one >= 4 for one in range(8)]
+        cells = [
+            measured("base", [synchronous(one, [10 * MS] * 3) for one in range(8)]),
+            measured("cell", [synchronous(one, [(20 if far[one] else 8) * MS] * 3) for one in range(8)]),
+        ]
+        probes = [330.0 if far[one] else 53.0 + one for one in range(8)]
+        return launch(number, cells, blocks=tuple(block(n, core_to_core_ns=ns) for n, ns in enumerate(probes)))
+
+    message = warnings(group("base", "cell"), [record(number) for number in range(6)])["regime-change"].message
+    assert "near (54 ns, 24 blocks) cell 1.25x" in message
+    assert "far (330 ns, 24 blocks) cell 0.50x" in message
+
+
+def test_a_steady_distance_between_processors_is_no_regime_change():
+    assert warnings(group("base", "cell"), pair(core_to_core_ns=330.0)) == {}
+
+
+def test_an_interval_above_the_target_says_what_would_reach_it():
+    found = warnings(group("base", "cell"), pair([10.0, 10.3, 9.8, 10.1, 9.9, 10.0]))
+    assert "±2.5 % wide, above the target of ±1.0 %" in found["wide-interval"].message
+    assert "launches would reach it" in found["wide-interval"].remedy
+    assert "more launches will" in found["launch-variance"].remedy
+
+
+def test_blocks_that_scatter_as_much_as_launches_are_not_blamed_on_launches():
+    scatter = [10.0, 13.0, 8.0, 11.5, 9.0, 12.0, 8.5, 10.5]
+    records = []
+    for number in range(6):
+        turned = scatter[number:] + scatter[:number]
+        cells = [
+            measured("base", [synchronous(one, [10 * MS] * 3) for one in range(8)]),
+            measured("cell", [synchronous(one, [(ms + 0.1 * number) * MS] * 3) for one, ms in enumerate(turned)]),
+        ]
+        records.append(launch(number, cells))
+    found = warnings(group("base", "cell"), records)
+    assert "wide-interval" in found
+    assert "launch-variance" not in found
+
+
+def test_the_budget_that_a_full_run_needs_is_named():
+    found = warnings(group("base", "cell"), pair([10.0] * 3), stopped_by="budget", seconds=120.0)
+    assert "3 of the 6 launches" in found["too-few-launches"].message
+    assert "--budget 264s" in found["too-few-launches"].remedy
+
+
+def test_a_quick_run_is_not_scolded_for_being_quick():
+    quick = Timing(min_launches=3, max_launches=3, blocks=6)
+    assert warnings(group("base", "cell"), pair([10.0] * 3), stopped_by="launches", timing=quick) == {}
+
+
+def test_a_ratio_that_the_set_aside_blocks_would_change_is_shown():
+    def record(number):
+        cells = [
+            measured("base", [synchronous(one, [10 * MS] * 3) for one in range(9)]),
+            measured("cell", [synchronous(one, [(5 if one < 4 else 9) * MS] * 3) for one in range(9)]),
+        ]
+        return launch(number, cells, blocks=tuple(block(one, throttled_ns=int(one > 3)) for one in range(9)))
+
+    found = warnings(group("base", "cell"), [record(number) for number in range(6)])
+    assert "outside its interval" in found["set-aside-matters"].message
+
+
+def sustained(cell_fps):
+    records = pair([5.0] * 6)
+    ran = (Sustained("base", 300, 3_000_000_000), Sustained("cell", round(3 * cell_fps), 3_000_000_000))
+    records[-1] = replace(records[-1], sustained=ran)
+    return warnings(group("base", "cell"), records)
+
+
+def test_a_sustained_ratio_may_differ_by_three_percent_beyond_the_interval():
+    assert sustained(205) == {}
+    assert "1.80x the baseline's" in sustained(180)["sustained-differs"].message
+    assert "sustained-differs" in sustained(207)

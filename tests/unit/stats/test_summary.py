@@ -1,0 +1,253 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from launches import MS, block, even, group, launch, measured, streamed, synchronous
+
+from irbench.result import Failure, GroupResult, OutputError, Sustained, Warn
+from irbench.spec import Artifact, Cell, Load, TensorSpec, Timing
+from irbench.stats import Admission, summarise
+
+TIMING = Timing()
+EVERYONE = Admission()
+
+
+def table(asked, records, admission=EVERYONE, timing=TIMING, stopped_by="target", seconds=60.0, remarks=()):
+    return summarise(asked, records, timing, admission, stopped_by=stopped_by, seconds=seconds, remarks=remarks)
+
+
+def rows(result):
+    return {row.id: row for row in result.cells}
+
+
+def alone(rounds, batch=1, streams=1, **changes):
+    asked = group("only", streams={"only": streams}, batch=batch)
+    return rows(table(asked, [launch(0, [measured("only", rounds, streams=streams, **changes)])]))["only"]
+
+
+def test_fps_never_exceeds_batch_over_minimum_latency_in_sync_mode():
+    latencies = np.random.default_rng(0).integers(MS, 3 * MS, 25)
+    row = alone([synchronous(0, latencies)], batch=8)
+    assert row.fps <= 8 / (row.latency_ms.min / 1e3)
+
+
+def test_with_stalls_fps_is_calls_times_batch_over_their_sum():
+    row = alone([synchronous(0, [1 * MS, 1 * MS, 98 * MS])], batch=4)
+    assert row.fps == pytest.approx(3 * 4 / 0.1)
+    assert row.latency_ms.p50 == 1.0
+
+
+def test_with_streams_completed_requests_are_counted_and_not_issued_ones():
+    # two in flight, 10 ms each: four completions within 20 ms, however many were issued by then
+    row = alone([streamed(0, [-5 * MS, 0, 5 * MS, 10 * MS], [5 * MS, 10 * MS, 15 * MS, 20 * MS])], streams=2)
+    assert row.fps == pytest.approx(200)
+    assert row.latency_ms.p50 == 10.0
+    assert row.fps > 1 / (row.latency_ms.min / 1e3)
+    assert row.mode == "streams"
+
+
+def test_short_calls_are_counted_one_by_one_and_have_no_percentiles_beside_the_median():
+    row = alone([synchronous(0, [50_000, 60_000, 70_000])], calls_per_sample=10)
+    assert row.latency_ms.p50 == pytest.approx(0.006)
+    assert row.latency_ms.mean == pytest.approx(0.006)
+    assert (row.latency_ms.p90, row.latency_ms.min) == (None, None)
+    assert row.latency_ms.calls_per_sample == 10
+    assert row.fps == pytest.approx(30 / 180e-6)
+
+
+def test_latencies_come_from_clean_blocks_alone():
+    rounds = [synchronous(one, [10 * MS] * 3) for one in range(4)] + [synchronous(4, [90 * MS] * 3)]
+    blocks = tuple(block(one, throttled_ns=int(one == 4)) for one in range(5))
+    result = table(group("only"), [launch(0, [measured("only", rounds)], blocks=blocks)])
+    row = rows(result)["only"]
+    assert (row.latency_ms.p90, row.latency_ms.count, row.fps) == (10.0, 12, pytest.approx(100))
+    assert (result.blocks_measured, result.blocks_set_aside, result.blocks_per_launch) == (5, 1, 4)
+
+
+def test_tails_are_shown_only_when_every_launch_took_a_thousand_uninterrupted_calls():
+    def with_tails(*sizes):
+        records = even({"only": [10.0] * len(sizes)})
+        tails = [np.arange(1, size + 1) * MS for size in sizes]
+        longer = [
+            replace(one, cells=(replace(one.cells[0], tail_ns=tail),)) for one, tail in zip(records, tails, strict=True)
+        ]
+        return rows(table(group("only"), longer))["only"].latency_ms
+
+    assert with_tails(1000, 1000).p99 == pytest.approx(990.01)
+    assert with_tails(1000, 1000).p99_9 == pytest.approx(999.001)
+    assert with_tails(1000, 999).p99 is None
+    assert rows(table(group("only"), even({"only": [10.0]})))["only"].latency_ms.p99 is None
+
+
+def test_rows_stand_fastest_first_then_wrong_and_failed_ones():
+    asked = group("base", "broken", "wrong", "fast", "slow")
+    records = even({"base": [10.0] * 6, "wrong": [1.0] * 6, "fast": [5.0] * 6, "slow": [20.0] * 6})
+    records[0] = replace(records[0], failures={"broken": Failure("compile", "no such operator")})
+    result = table(asked, records, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
+    assert [row.id for row in result.cells] == ["fast", "base", "slow", "broken", "wrong"]
+    assert {row.id: row.state for row in result.cells} == {
+        "fast": "ok", "base": "ok", "slow": "ok", "broken": "failed", "wrong": "mismatch",
+    }  # fmt: skip
+
+
+def test_wrong_outputs_keep_their_time_and_get_no_speedup():
+    asked = group("base", "wrong")
+    admission = Admission(mismatches={"wrong": Failure("verify", "wrong outputs")})
+    result = table(asked, even({"base": [10.0] * 6, "wrong": [1.0] * 6}), admission)
+    row = rows(result)["wrong"]
+    assert (row.speedup, row.latency_ms.p50, row.failure.message) == (None, 1.0, "wrong outputs")
+    assert result.winner is None
+
+
+def test_outputs_that_cannot_be_compared_are_a_mismatch_too():
+    records = even({"base": [10.0] * 6})
+    records[0] = replace(records[0], failures={"odd": Failure("verify", "output 0 has shape 3, the reference 4")})
+    row = rows(table(group("base", "odd"), records))["odd"]
+    assert (row.state, row.latency_ms) == ("mismatch", None)
+
+
+def test_a_cell_that_failed_in_a_later_launch_has_no_figures():
+    records = even({"base": [10.0] * 6, "cell": [9.0] * 6})
+    records[3:] = [replace(one, cells=one.cells[:1]) for one in records[3:]]
+    records[3] = replace(records[3], failures={"cell": Failure("measure", "killed by SIGSEGV")})
+    row = rows(table(group("base", "cell"), records))["cell"]
+    assert (row.state, row.failure.message, row.latency_ms, row.speedup) == ("failed", "killed by SIGSEGV", None, None)
+
+
+def test_when_the_baseline_failed_the_next_healthy_cell_takes_its_place_and_it_is_said():
+    records = even({"b": [10.0] * 6, "c": [5.0] * 6})
+    records[0] = replace(records[0], failures={"a": Failure("import", "no module")})
+    result = table(group("a", "b", "c"), records)
+    assert result.baseline == "b"
+    assert rows(result)["c"].speedup.value == pytest.approx(2.0)
+    assert "baseline-replaced" in {one.code for one in result.warnings}
+
+
+def test_a_baseline_with_wrong_outputs_is_replaced_too():
+    admission = Admission(mismatches={"a": Failure("verify", "wrong outputs")})
+    assert table(group("a", "b"), even({"a": [10.0] * 6, "b": [9.0] * 6}), admission).baseline == "b"
+
+
+def mixed(allow):
+    records = even({"base": [10.0] * 6, "low": [4.0] * 6})
+    changed = [
+        replace(one, cells=(one.cells[0], replace(one.cells[1], effective={"precision": "bf16", "threads": 2})))
+        for one in records
+    ]
+    return table(group("base", "low"), changed, Admission(allow_mixed=allow))
+
+
+def test_precisions_are_not_compared_and_the_table_says_why():
+    result = mixed(allow=False)
+    row = rows(result)["low"]
+    assert (row.speedup, row.state, row.marks) == (None, "ok", ("not ranked: bf16 against fp32",))
+    assert any("--allow-mixed" in note for note in result.notes)
+    assert result.winner is None
+
+
+def test_precisions_that_may_be_compared_are_marked():
+    result = mixed(allow=True)
+    row = rows(result)["low"]
+    assert row.speedup.value == pytest.approx(2.5)
+    assert row.speedup.reason == "bf16 against fp32"
+    assert result.winner.cell == "low"
+
+
+def test_the_effective_precision_decides_and_not_the_one_asked_for():
+    asked = group("base", "native")
+    native = replace(asked.cells[1], load=replace(asked.cells[1].load, precision="native"))
+    result = table(replace(asked, cells=(asked.cells[0], native)), even({"base": [10.0] * 6, "native": [5.0] * 6}))
+    assert rows(result)["native"].speedup.value == pytest.approx(2.0)
+
+
+def test_a_cell_that_cannot_run_the_model_says_so():
+    admission = Admission(absent={"tf": Failure("plan", "reads tf-graph, the model is onnx")})
+    row = rows(table(group("ort", "tf"), even({"ort": [10.0] * 6}), admission))["tf"]
+    assert (row.state, row.failure.message) == ("not-applicable", "reads tf-graph, the model is onnx")
+
+
+def test_one_cell_alone_has_figures_and_no_ratio():
+    result = table(group("only"), even({"only": [10.0] * 6}))
+    row = rows(result)["only"]
+    assert (row.speedup, row.latency_ms.p50, result.winner, result.preview) == (None, 10.0, None, False)
+
+
+def test_an_interrupt_before_the_first_launch_leaves_rows_without_figures():
+    result = table(group("a", "b"), [], stopped_by="interrupt")
+    assert [row.state for row in result.cells] == ["interrupted", "interrupted"]
+    assert (result.baseline, result.launches, result.preview, result.warnings) == (None, 0, True, ())
+
+
+def test_an_interrupt_after_three_launches_leaves_a_preview():
+    result = table(group("a", "b"), even({"a": [10.0] * 3, "b": [5.0] * 3}), stopped_by="interrupt")
+    assert result.preview
+    assert rows(result)["b"].speedup.verdict == "preview"
+    assert result.winner is None
+    assert result.notes == ("preview: b leads a by 2.00x [2.00, 2.00], the range over 3 launches",)
+
+
+def test_the_spread_is_half_the_range_of_launches_over_their_median():
+    row = rows(table(group("only"), even({"only": [10.0, 10.2, 9.9]})))["only"]
+    assert row.launch_spread == pytest.approx(0.015)
+    assert rows(table(group("only"), even({"only": [10.0]})))["only"].launch_spread is None
+
+
+def test_phases_are_those_of_the_first_launch():
+    records = even({"only": [10.0] * 2})
+    warm = replace(records[1].cells[0], phases_ns={"import": 1, "ready": 1})
+    row = rows(table(group("only"), [records[0], replace(records[1], cells=(warm,))]))["only"]
+    assert (row.phases_ms.import_, row.phases_ms.ready, row.phases_ms.warm_up) == (5.0, 11.0, 0.0)
+
+
+def test_peak_memory_is_the_largest_over_launches():
+    records = even({"only": [10.0] * 2})
+    larger = replace(records[1].cells[0], peak_memory_bytes={"process": 5000, "load": 7})
+    row = rows(table(group("only"), [records[0], replace(records[1], cells=(larger,))]))["only"]
+    assert row.peak_memory_bytes == {"process": 5000, "load": 7}
+
+
+def test_sustained_fps_counts_samples_over_the_wall_time_alone():
+    records = even({"only": [10.0] * 6})
+    records[-1] = replace(records[-1], sustained=(Sustained("only", 300, 3_000_000_000),))
+    assert rows(table(group("only", batch=8), records))["only"].sustained_fps == pytest.approx(800)
+
+
+def test_shapes_are_bound_and_labels_name_the_artifact():
+    artifact = Artifact("onnx", Path("m.onnx"), (TensorSpec("x", "float32", (1,)),), ())
+    asked = group("only", batch=4)
+    asked = replace(asked, cells=(Cell("only", artifact, "ort", "cuda", Load(batch=4)),))
+    result = table(asked, even({"only": [10.0]}))
+    assert result.shapes == {"image": (4, 3, 8, 8)}
+    assert (result.cells[0].artifact, result.cells[0].label) == ("onnx", "ort:cuda")
+
+
+def test_more_streams_than_threads_are_marked():
+    row = alone([streamed(0, [0, 0, 0, 0], [MS, 2 * MS, 3 * MS, 4 * MS])], streams=4)
+    assert row.marks == ("oversubscribed: 4 streams on 2 threads",)
+
+
+def test_the_error_of_outputs_is_shown_where_a_launch_verified():
+    error = OutputError(1e-7, 1e-6, 1.0, 1.0)
+    assert alone([synchronous(0, [MS] * 3)], output_error=error).output_error == error
+
+
+def test_the_winners_honest_coverage_is_noted_for_four_cells_in_six_launches():
+    times = {name: [level] * 6 for name, level in (("a", 8.0), ("b", 10.0), ("c", 11.0), ("d", 12.0))}
+    result = table(group(*times), even(times))
+    assert (result.winner.cell, result.winner.rival) == ("a", "b")
+    assert any("93.8 %" in note and "from 7 on" in note for note in result.notes)
+
+
+def test_the_callers_warnings_come_first():
+    remark = Warn("no-reference", "Outputs were not verified.", "Export the model.")
+    assert table(group("only"), even({"only": [10.0] * 6}), remarks=[remark]).warnings[0] == remark
+
+
+def test_a_table_survives_json_and_holds_no_number_that_json_cannot():
+    result = table(group("a", "b"), even({"a": [10.0, 10.1] * 3, "b": [5.0] * 6}))
+    text = msgspec.json.encode(result)
+    assert msgspec.json.decode(text, type=GroupResult) == result
+    assert all(math.isfinite(row.fps) for row in result.cells)
