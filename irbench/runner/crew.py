@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -115,14 +114,8 @@ class Crew:
             return action()
         except (CallFailed, WorkerDied) as error:
             self.failures[cell] = Failure(stage, error.message, error.hint or None)
-            self._keep_log(cell)
             self._workers.pop(cell).kill()
             return None
-
-    def _keep_log(self, cell: str) -> None:
-        """Set the failed worker's output apart, so that a later launch does not write over it."""
-        with contextlib.suppress(OSError):
-            (self._logs / f"{cell}.log").replace(self._logs / f"{cell}.failed.log")
 
     def __enter__(self) -> Self:
         return self

@@ -30,5 +30,7 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
 def _line(planned: PlannedGroup) -> str:
     group = planned.group
     sizes = ", ".join(f"{name} {size}" for name, size in group.sizes.items())
-    rows = ", ".join(cell.label for cell in group.cells if cell.id not in planned.absent)
+    cells = [cell for cell in group.cells if cell.id not in planned.absent]
+    several = len({cell.load.precision for cell in cells}) > 1
+    rows = ", ".join(f"{cell.label} {cell.load.precision}" if several else cell.label for cell in cells)
     return f"{group.bundle.name} ({sizes}): {rows}"

@@ -95,7 +95,7 @@ def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], scratc
         cells.append(cell)
     if len(absent) == len(cells):
         reason = next(iter(absent.values()))
-        raise IrbenchError(f"None of the backends can run {bundle.name}: {reason.message}", hint=reason.hint or "")
+        raise IrbenchError(f"None of the backends can run {bundle.name}: {reason.message}.", hint=reason.hint or "")
     baseline = _baseline(request.baseline, tuple(cell for cell in cells if cell.id not in absent))
     return PlannedGroup(Group(bundle, sizes["batch"], dict(sizes), tuple(cells), baseline), absent)
 
@@ -104,7 +104,7 @@ def _not_applicable(bundle: Bundle, kinds: tuple[str, ...]) -> Failure:
     held = ", ".join(sorted({artifact.kind for artifact in bundle.artifacts}))
     return Failure(
         "plan",
-        f"not applicable: reads {' or '.join(kinds)}, the model is {held}",
+        f"it reads {' or '.join(kinds)}, the model is {held}",
         "Export the model from its TensorFlow source to run it there.",
     )
 

@@ -182,7 +182,7 @@ class Worker:
         hint = (
             "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
             if code == -signal.SIGKILL
-            else "The end of its output is kept beside the result."
+            else f"What it printed is in {self.log}"
         )
         return WorkerDied(f"It {_how_it_ended(code)}.", hint=hint, log_tail=tail)
 
@@ -219,7 +219,12 @@ def call_in_worker(
         tempfile.TemporaryDirectory(prefix="irbench-") as folder,
         Worker(Path(folder) / "log", environment=environment) as worker,
     ):
-        return worker.ask(target, *args, deadline_s=deadline_s, say=say)
+        try:
+            return worker.ask(target, *args, deadline_s=deadline_s, say=say)
+        except WorkerDied as error:
+            # the log goes with the folder, so its last line must come along
+            last = error.log_tail.splitlines()[-1:]
+            raise WorkerDied(error.message, hint="".join(f"The last it said: {line}" for line in last)) from None
 
 
 def _how_it_ended(code: int) -> str:
