@@ -1,4 +1,12 @@
-"""When a group has been launched often enough, and what more launches would bring."""
+"""When a group has been launched often enough, and what more launches would bring.
+
+Looking at the width before deciding to go on costs coverage: a run ends early where its launches happen to agree.
+In simulated regimes (quiet, drift, steps, bursts, heavy tails, slow launches, two modes; launch scatter 0.1 to 3 %)
+the interval at which a run ends covers the truth in 93 to 98 % of all runs, and a backend differs from itself in 4 to
+6 %; Student's interval under the same rule falls to 72 % with two modes. Of the runs that end at the first chance,
+fewer are right where launches scatter more than the target allows: 85 % of the 14 % that do so in the quiet regime
+(scatter 0.8 %).
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_requests_that_complete_two_at_a_time_count_as_their_rate_and_not_as_the
 
 def test_completions_are_sorted_before_their_spans_are_taken():
     ordered = streamed(0, [0, 0, 0, 0], [4 * MS, 8 * MS, 12 * MS, 16 * MS])
-    shuffled = streamed(0, [0, 0, 0, 0], [8 * MS, 4 * MS, 16 * MS, 12 * MS])
+    shuffled = streamed(0, [0, 0, 0, 0], [16 * MS, 4 * MS, 12 * MS, 8 * MS])
     assert time_per_completion_ns(shuffled, 2) == time_per_completion_ns(ordered, 2) == 4 * MS
 
 

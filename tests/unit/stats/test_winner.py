@@ -53,6 +53,19 @@ def test_fewer_launches_than_planned_name_no_winner():
     assert found.leader == "a"
 
 
+def test_five_launches_of_two_cells_would_do_one_sidedly_and_still_name_no_winner_before_the_sixth():
+    assert finding({"a": 8.0, "b": 10.0}, launches=5).reason == "preview"
+
+
+def test_of_nine_launches_the_adjusted_interval_of_three_cells_leaves_none_out_where_a_rows_leaves_one():
+    times = {"a": [8.0] * 9, "b": [10.0, 10.5, *[10.1] * 7], "c": [20.0] * 9}
+    three = find_winner(observe(group(*times), even(times), TIMING), ["a", "b", "c"], TIMING)
+    two = find_winner(observe(group(*times), even(times), TIMING), ["a", "b"], TIMING)
+    assert (three.ratio.rank, two.ratio.rank) == (1, 2)
+    assert math.exp(three.ratio.high) == pytest.approx(10.5 / 8)
+    assert math.exp(two.ratio.high) == pytest.approx(10.1 / 8)
+
+
 def test_cells_within_the_band_are_the_same_and_have_no_winner():
     found = finding({"a": 9.95, "b": 10.0})
     assert (found.winner, found.reason) == (None, "same")
