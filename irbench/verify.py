@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.result import Failure, OutputError
+from irbench.record import Failure, OutputError
 from irbench.spi import Array
 
 __all__ = ["TOLERANCES", "compare", "judge", "tolerance"]

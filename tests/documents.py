@@ -7,23 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.result import (
     SCHEMA_VERSION,
-    BlockEvidence,
-    CellLaunch,
     CellResult,
-    Evidence,
-    Failure,
     GroupResult,
     LatencyMs,
-    LaunchRecord,
-    OutputError,
     PhasesMs,
     Requested,
-    Round,
     RunDocument,
     Speedup,
-    Sustained,
     Verdict,
     Warn,
     Winner,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irbench.result import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, Round
+from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, Round
 from irbench.spec import Bundle, Cell, Group, InputSpec, Load, TensorSpec
 
 MS = 1_000_000

@@ -10,7 +10,7 @@ from irbench import bundles, feeds, registry
 from irbench.errors import IrbenchError
 from irbench.ir.bind import bind
 from irbench.ir.check import check_file
-from irbench.result import OutputError
+from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spi import Array, ExportRequest
 from irbench.verify import compare, judge

@@ -14,7 +14,7 @@ from irbench.errors import IrbenchError
 from irbench.export.identity import identity
 from irbench.export.options import ExportOptions
 from irbench.measure.clock import utc_now
-from irbench.result import OutputError
+from irbench.record import OutputError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spi import Exporter, ExportRequest
 from irbench.worker import WorkerDied, call_in_worker

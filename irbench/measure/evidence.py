@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.measure.clock import now_ns
-from irbench.result import Evidence
+from irbench.record import Evidence
 
 __all__ = ["Counters", "PeakMemory", "evidence_between", "read_counters", "schedstat_ns"]
 

@@ -10,19 +10,10 @@ from typing import Any
 
 import msgspec
 
+from irbench.record import Failure, OutputError
 from irbench.render.rows import group_table
 from irbench.render.sentences import footer, headline, remarks, title
-from irbench.result import (
-    CellResult,
-    Failure,
-    GroupResult,
-    LatencyMs,
-    OutputError,
-    PhasesMs,
-    Requested,
-    RunDocument,
-    Speedup,
-)
+from irbench.result import CellResult, GroupResult, LatencyMs, PhasesMs, Requested, RunDocument, Speedup
 from irbench.store import encode_document
 
 __all__ = ["FORMATS", "render_document"]

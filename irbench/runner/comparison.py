@@ -8,7 +8,8 @@ from pathlib import Path
 
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
-from irbench.result import GroupResult, LaunchRecord, StoppedBy, Warn
+from irbench.record import LaunchRecord
+from irbench.result import GroupResult, StoppedBy, Warn
 from irbench.runner.launch import Launch, LaunchPlan, Tempo
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from irbench.measure.clock import now_ns
-from irbench.result import Failure
+from irbench.record import Failure
 from irbench.spec import Cell
 from irbench.worker.cell import CellTask
 from irbench.worker.process import CallFailed, Worker, WorkerDied

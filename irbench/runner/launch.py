@@ -17,7 +17,7 @@ from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
-from irbench.result import BlockEvidence, CellLaunch, Failure, LaunchRecord, OutputError, Round, Sustained
+from irbench.record import BlockEvidence, CellLaunch, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.crew import Crew
 from irbench.spec import Cell, Group, Timing

@@ -10,7 +10,7 @@ from pathlib import Path
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.ir.bind import bind
-from irbench.result import Failure
+from irbench.record import Failure
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import bind_sizes
 from irbench.spec import Artifact, Bundle, Cell, Group, Load

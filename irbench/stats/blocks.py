@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from irbench.result import BlockEvidence, Round
+from irbench.record import BlockEvidence, Round
 from irbench.spec import Timing
 
 __all__ = ["dirty_blocks", "run_queue_share"]

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.result import CellLaunch, LatencyMs, LaunchRecord, PhasesMs, Round
+from irbench.record import CellLaunch, LaunchRecord, Round
+from irbench.result import LatencyMs, PhasesMs
 from irbench.spec import Timing
 from irbench.stats.estimators import median, percentile
 from irbench.stats.observed import Observed, log_level

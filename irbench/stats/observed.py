@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irbench.result import CellLaunch, LaunchRecord
+from irbench.record import CellLaunch, LaunchRecord
 from irbench.spec import Group, Timing
 from irbench.stats.blocks import dirty_blocks
 from irbench.stats.estimators import hodges_lehmann

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.result import Round
+from irbench.record import Round
 
 __all__ = ["call_latency_ns", "round_statistic_ns", "time_per_completion_ns"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irbench.result import BlockEvidence, CellLaunch, CellResult, LaunchRecord, StoppedBy
+from irbench.record import BlockEvidence, CellLaunch, LaunchRecord
+from irbench.result import CellResult, StoppedBy
 from irbench.spec import Group, Timing
 from irbench.stats.observed import Observed
 from irbench.stats.standing import Standing

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irbench.result import CellLaunch, Failure, LaunchRecord, State
+from irbench.record import CellLaunch, Failure, LaunchRecord
+from irbench.result import State
 from irbench.spec import Cell, Group
 
 __all__ = ["Admission", "Standing", "first_launch", "stand"]

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from irbench.result import LaunchRecord, StoppedBy
+from irbench.record import LaunchRecord
+from irbench.result import StoppedBy
 from irbench.spec import Group, Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, deepest_rank, median_interval

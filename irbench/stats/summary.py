@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.result import CellResult, GroupResult, LaunchRecord, Requested, StoppedBy, Warn
+from irbench.record import LaunchRecord
+from irbench.result import CellResult, GroupResult, Requested, StoppedBy, Warn
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.cautions import find_warnings
 from irbench.stats.compare import speedup

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.errors import IrbenchError
-from irbench.result import LaunchRecord
+from irbench.record import LaunchRecord
 
 __all__ = ["decode_launch", "encode_launch"]
 

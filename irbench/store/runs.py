@@ -14,7 +14,8 @@ import platformdirs
 from irbench import __version__
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.result import SCHEMA_VERSION, LaunchRecord, RunDocument
+from irbench.record import LaunchRecord
+from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store.document import decode_document
 from irbench.store.entries import RunEntry, entry_of
 from irbench.store.files import make_folder, prove_writable, read_bytes

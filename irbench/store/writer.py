@@ -6,7 +6,8 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.result import LaunchRecord, RunDocument
+from irbench.record import LaunchRecord
+from irbench.result import RunDocument
 from irbench.store.document import encode_document
 from irbench.store.files import write_atomically, write_synced
 from irbench.store.launches import encode_launch

@@ -17,7 +17,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.drive import Driver, Window, make_driver
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
-from irbench.result import Round, Sustained
+from irbench.record import Round, Sustained
 from irbench.spec import Bundle, Cell, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample

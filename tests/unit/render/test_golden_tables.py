@@ -8,8 +8,9 @@ import pytest
 from documents import BUSY, ENVIRONMENT, cell, document, example, failed, group, speedup
 from golden_files import check_golden
 
+from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
-from irbench.result import Failure, GroupResult, OutputError, Warn, Winner
+from irbench.result import GroupResult, Warn, Winner
 
 CRASH = Failure("first_inference", "the process was killed by SIGSEGV", "its last words are in logs/ort-00.log")
 NO_GRAPH = Failure("plan", "tf reads tf-graph; this model has onnx", "Export it from TensorFlow: irbench export")

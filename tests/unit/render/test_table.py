@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
 from irbench.render.wording import plain, wrap
-from irbench.result import Failure, RunDocument
+from irbench.result import RunDocument
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 

@@ -1,6 +1,6 @@
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
 
-from irbench.result import Round
+from irbench.record import Round
 from irbench.spec import Timing
 from irbench.stats import dirty_blocks
 from irbench.stats.observed import observe

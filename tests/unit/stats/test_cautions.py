@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from launches import BLOCK_NS, MS, block, even, group, launch, measured, synchronous
 
-from irbench.result import Sustained
+from irbench.record import Sustained
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.modes import split_in_two

@@ -1,7 +1,7 @@
 import pytest
 from launches import even, group, launch
 
-from irbench.result import Failure
+from irbench.record import Failure
 from irbench.spec import Timing
 from irbench.stats import Admission, Pace, outlook, should_stop
 from irbench.stats.stopping import launches_to_reach, ratio_width, widest

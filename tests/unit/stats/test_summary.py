@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 
-from irbench.result import Failure, GroupResult, OutputError, Sustained, Warn
+from irbench.record import Failure, OutputError, Sustained
+from irbench.result import GroupResult, Warn
 from irbench.spec import Artifact, Cell, Load, TensorSpec, Timing
 from irbench.stats import Admission, summarise
 

@@ -13,7 +13,8 @@ import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 
 from irbench.errors import IrbenchError
-from irbench.result import SCHEMA_VERSION, OutputError, RunDocument
+from irbench.record import OutputError
+from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store import decode_document, encode_document
 from irbench.store.document import json_schema
 

@@ -16,16 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from irbench.errors import IrbenchError
-from irbench.result import (
-    BlockEvidence,
-    CellLaunch,
-    Evidence,
-    Failure,
-    LaunchRecord,
-    OutputError,
-    Round,
-    Sustained,
-)
+from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.store import decode_launch, encode_launch
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

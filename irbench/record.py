@@ -1,0 +1,181 @@
+"""What one launch saw: raw rounds as integer nanoseconds, and the evidence of the kernel beside them.
+
+These values are stored once and never changed; every figure is derived from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.spec import Scalar
+
+__all__ = [
+    "BlockEvidence",
+    "CellLaunch",
+    "Evidence",
+    "Failure",
+    "LaunchRecord",
+    "OutputError",
+    "Round",
+    "Sustained",
+]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the kernel saw during a round, for the worker's own process unless named foreign.
+
+    Attributes:
+        wall_ns: Duration of the timed window.
+        cpu_ns: CPU time of all the worker's threads.
+        run_queue_wait_ns: Time its threads were ready to run but did not.
+        voluntary_switches: Times a thread gave the processor up.
+        involuntary_switches: Times a thread lost it.
+        minor_faults: Page faults served from memory.
+        major_faults: Page faults served from disk.
+    """
+
+    wall_ns: int
+    cpu_ns: int
+    run_queue_wait_ns: int
+    voluntary_switches: int
+    involuntary_switches: int
+    minor_faults: int
+    major_faults: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """One cell's turn in a block.
+
+    Attributes:
+        block: The block it belongs to, counted from 0 in its launch.
+        issue_ns: When each call (or sample of ``calls_per_sample`` calls) was issued, int64, from the opening of
+            the timed window. Negative for a streamed request that was already in flight then.
+        completion_ns: When each completed, int64, ascending. The timed window lasts from 0 to the last of them,
+            and load is kept up throughout, so FPS is batch x samples x calls_per_sample / ``completion_ns[-1]``.
+        evidence: What the kernel saw, over the settle calls, the timed window and the draining.
+    """
+
+    block: int
+    issue_ns: NDArray[np.int64]
+    completion_ns: NDArray[np.int64]
+    evidence: Evidence
+
+    @property
+    def latency_ns(self) -> NDArray[np.int64]:
+        """Issue to completion of each sample, int64."""
+        return self.completion_ns - self.issue_ns
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell has no number."""
+
+    stage: str
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How far outputs are from the reference, worst over all outputs.
+
+    ``max_rel`` is max abs(a - b) / max abs(b). ``top1_agreement`` is null unless the model is a classifier.
+    """
+
+    max_abs: float
+    max_rel: float
+    cosine: float
+    top1_agreement: float | None
+
+
+@dataclass(frozen=True)
+class CellLaunch:
+    """Everything one cell measured in one launch.
+
+    Attributes:
+        cell: The cell's id.
+        streams: Inferences in flight.
+        calls_per_sample: Calls that one latency sample lasts; 1 unless calls are very short.
+        rounds: One for each block, in order of blocks.
+        steady: Whether the warm-up ended because its chunks agreed.
+        phases_ns: Duration of ``import``, ``load``, ``compile``, ``first_inference`` and ``warm_up``, and
+            ``ready``: process start to first answer, less the time it waited for its turn.
+        peak_memory_bytes: Resident peak of each phase, by the phase's name, and ``process`` over all of them.
+        effective: What the runtime read back.
+        output_error: How far its outputs are from the reference; ``None`` where this launch did not verify.
+        tail_ns: Latencies of the uninterrupted calls of ``--tail``, int64; empty without it.
+    """
+
+    cell: str
+    streams: int
+    calls_per_sample: int
+    rounds: tuple[Round, ...]
+    steady: bool
+    phases_ns: Mapping[str, int]
+    peak_memory_bytes: Mapping[str, int]
+    effective: Mapping[str, Scalar]
+    output_error: OutputError | None = None
+    tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
+class BlockEvidence:
+    """What happened on the machine during one block.
+
+    Attributes:
+        block: Counted from 0 in its launch.
+        order: Cell ids in the order in which they were run.
+        wall_ns: Duration of the whole block.
+        foreign_cpu_ns: CPU time that processes outside irbench's own tree used.
+        throttled_ns: Time the cgroup's quota held our processes back.
+        steal_ns: Time the hypervisor ran something else.
+        core_to_core_ns: Half a round trip between two pinned processes; ``None`` with one processor.
+    """
+
+    block: int
+    order: tuple[str, ...]
+    wall_ns: int
+    foreign_cpu_ns: int
+    throttled_ns: int
+    steal_ns: int
+    core_to_core_ns: float | None
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """One cell alone and uninterrupted: completions and the wall time they took."""
+
+    cell: str
+    completions: int
+    wall_ns: int
+
+
+@dataclass(frozen=True)
+class LaunchRecord:
+    """One launch of a group: the unit of replication, and what the store keeps in one file.
+
+    Attributes:
+        group: Which group of the run, counted from 0.
+        launch: Counted from 0.
+        cells: The cells that measured.
+        failures: Why the others did not, by cell id.
+        blocks: What happened on the machine, one for each block.
+        sustained: Filled in the last launch only.
+        load_average: Of one minute, at the launch's end.
+        frozen: Whether idle workers were really frozen.
+    """
+
+    group: int
+    launch: int
+    cells: tuple[CellLaunch, ...]
+    failures: Mapping[str, Failure]
+    blocks: tuple[BlockEvidence, ...]
+    sustained: tuple[Sustained, ...] = ()
+    load_average: float = 0.0
+    frozen: bool = True
