@@ -45,6 +45,9 @@ Examples:
 @click.option("--baseline", metavar="ROW", help="What speedups are relative to: tf, or tf@streams=1.")
 @click.option("--within", type=PERCENT, help="Closer than this counts as the same. [default: 2%]")
 @click.option("--budget", type=DURATION, help="For the whole run. [default: 150s for each table]")
+@click.option(
+    "--deadline", type=DURATION, help="When a backend that gives no answer is ended, for each step. [default: 300s]"
+)
 @click.option("--quick", is_flag=True, help="A preview: 3 launches, ranges instead of intervals.")
 @click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%.")
 @click.option("--tail", is_flag=True, help="Also p99 and p99.9, from at least 1,000 uninterrupted calls per launch.")

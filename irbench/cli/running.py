@@ -90,7 +90,8 @@ def _timing(arguments: Mapping[str, Any]) -> Timing:
         raise IrbenchError("--quick and --thorough contradict each other.", hint="Leave one of them out.")
     timing = _QUICK if arguments["quick"] else _THOROUGH if arguments["thorough"] else Timing()
     within = timing.within if arguments["within"] is None else arguments["within"]
-    return replace(timing, tail=bool(arguments["tail"]), within=within)
+    deadline = timing.deadline if arguments["deadline"] is None else arguments["deadline"]
+    return replace(timing, tail=bool(arguments["tail"]), within=within, deadline=deadline)
 
 
 def _threads(asked: int | str | None, cpus: tuple[int, ...] | None) -> int | None:

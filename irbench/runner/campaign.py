@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench import host
+from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge
@@ -37,11 +38,13 @@ def run(
         IrbenchError: The store cannot be written.
     """
     waiting = list(groups)
+    watch = Stopwatch()
     with CoreLink(host.allowance(request.cpus).cpus) as link:
         while waiting:
+            share = request.with_budget_for(len(waiting), watch.elapsed_s)
             planned = waiting.pop(0)
             number = len(writer.document.groups)
-            around = Surroundings(request, writer, listen, link, scratch / f"group-{number}", number)
+            around = Surroundings(share, writer, listen, link, scratch / f"group-{number}", number)
             try:
                 result = Comparison(planned, around).run()
             except GroupTooLarge as reason:

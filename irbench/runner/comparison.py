@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,6 +57,7 @@ class Comparison:
         self._tempo: Tempo | None = None
         self._longest_launch_s = 0.0
         self._remarks: tuple[Warn, ...] = ()
+        self._verified_against: str | None = None
         self._outlook = ""
 
     def run(self) -> GroupResult:
@@ -71,18 +71,17 @@ class Comparison:
             plan = self._launch_plan()
             while True:
                 stopped_by = self._launch(plan)
-                result = self._commit(stopped_by or "launches")
-                self._say("launch finished", result)
                 if stopped_by is not None:
-                    return result
+                    return self._commit(stopped_by)
         except KeyboardInterrupt:
             return self._commit("interrupt")
 
     def _launch_plan(self) -> LaunchPlan:
         around = self._around
         self._say("expected outputs")
-        expected = expected_outputs(self._group, around.request.seed, self._timing.deadline)
-        self._remarks = expected.warnings
+        around.scratch.mkdir(parents=True, exist_ok=True)
+        expected = expected_outputs(self._group, around.scratch, around.request.seed, self._timing.deadline)
+        self._remarks, self._verified_against = expected.warnings, expected.source
         cache = around.scratch / "cache"
         cache.mkdir(parents=True, exist_ok=True)
         return LaunchPlan(
@@ -101,12 +100,14 @@ class Comparison:
         with Launch(plan, len(self._records), self._healthy(), self._around.link, self._say) as launch:
             record, self._tempo = launch.measure(self._tempo)
             self._longest_launch_s = max(self._longest_launch_s, watch.elapsed_s)
-            records = [*self._records, record]
-            stopped_by = should_stop(self._group, records, self._timing, self._admission(records), self._pace())
+            self._records.append(record)
+            self._around.writer.add_launch(record)
+            self._say("launch finished", self._commit("unfinished"))
+            stopped_by = should_stop(self._group, self._records, self._timing, self._admission(), self._pace())
             if stopped_by is not None and self._timing.sustain:
-                record = replace(record, sustained=launch.sustain())
-        self._around.writer.add_launch(record)
-        self._records.append(record)
+                sustained = launch.sustain()
+                self._records[-1] = replace(record, sustained=sustained, failures=launch.failures)
+                self._around.writer.add_launch(self._records[-1])
         return stopped_by
 
     def _pace(self) -> Pace:
@@ -117,11 +118,11 @@ class Comparison:
         gone = {cell for record in self._records for cell in record.failures} | set(self._planned.absent)
         return tuple(cell for cell in self._group.cells if cell.id not in gone)
 
-    def _admission(self, records: Sequence[LaunchRecord]) -> Admission:
+    def _admission(self) -> Admission:
         """Return who may be compared, judging outputs by the precision that each cell read back."""
         judged = {
             cell.cell: judge(cell.output_error, str(cell.effective["precision"]))
-            for record in records[:1]
+            for record in self._records[:1]
             for cell in record.cells
             if cell.output_error is not None
         }
@@ -133,7 +134,7 @@ class Comparison:
 
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:
         """Derive the table anew from the records and put it into the store's document."""
-        admission = self._admission(self._records)
+        admission = self._admission()
         self._outlook = outlook(self._group, self._records, self._timing, admission)
         result = summarise(
             self._group,
@@ -143,6 +144,7 @@ class Comparison:
             stopped_by=stopped_by,
             seconds=self._watch.elapsed_s,
             remarks=self._remarks,
+            verified_against=self._verified_against,
         )
         result = replace(result, notes=(*result.notes, *self._around.request.notes))
         self._around.writer.commit(replace(self._around.writer.document, groups=(*self._before.groups, result)))

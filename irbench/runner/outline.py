@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Timing
+from irbench.stats import expected_seconds
 
 __all__ = ["outline"]
 
 
+_GUESSED_START_S = 1.5
+"""What importing, compiling and starting one cell costs before anything is known of it."""
+
+
 def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
-    """Return a line for each table: the model, its sizes, its rows, and how long it may take.
+    """Return a line for each table: the model, its sizes and its rows; then how long all may take.
 
     Args:
         groups: What will be measured.
@@ -21,10 +26,16 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
     launches = f"{timing.min_launches} to {timing.max_launches}"
     if timing.min_launches == timing.max_launches:
         launches = str(timing.min_launches)
-    lines.append(
-        f"{launches} launches x {timing.blocks} blocks each, at most {timing.budget * len(groups):.0f} s in all"
-    )
+    spans = [expected_seconds(_measured(one), timing, _GUESSED_START_S) for one in groups]
+    least_s, most_s = (sum(span) for span in zip(*spans, strict=True))
+    span = f"{least_s:.0f} to {most_s:.0f} s" if most_s - least_s >= 1 else f"{most_s:.0f} s"
+    budget = f"no launch begins that would end after {timing.budget * len(groups):.0f} s"
+    lines.append(f"{launches} launches x {timing.blocks} blocks each, about {span} in all; {budget}")
     return "\n".join(lines)
+
+
+def _measured(planned: PlannedGroup) -> int:
+    return len(planned.group.cells) - len(planned.absent)
 
 
 def _line(planned: PlannedGroup) -> str:

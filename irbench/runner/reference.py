@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.feeds import repeat_pool
+from irbench.ir.bind import bind
 from irbench.result import Warn
-from irbench.spec import BATCH, Artifact, Group
+from irbench.spec import BATCH, Group
 from irbench.spi import Outputs
 from irbench.worker.process import call_in_worker
 
@@ -24,30 +26,37 @@ class Expected:
 
     Attributes:
         outputs: In the order of the model's outputs; ``None`` where no reference could answer.
-        source: Where they come from, for the table's footer.
+        source: Where they come from, for the table's footer; ``None`` without outputs.
         warnings: What a reader must know about them.
     """
 
     outputs: Outputs | None
-    source: str
+    source: str | None
     warnings: tuple[Warn, ...] = ()
 
 
-def expected_outputs(group: Group, seed: int, deadline_s: float) -> Expected:
-    """Return the stored outputs of the original framework where they fit the sizes, else a reference backend's."""
+def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) -> Expected:
+    """Return the stored outputs of the original framework where they fit the sizes, else a reference backend's.
+
+    Args:
+        group: What will be measured.
+        scratch: Where a copy of the model with bound shapes may be written.
+        seed: Of the inputs.
+        deadline_s: For each reference backend.
+    """
     stored = _stored(group, seed)
     if stored is not None:
         return Expected(stored, "TensorFlow at export")
-    artifact = next((cell.artifact for cell in group.cells if cell.artifact and cell.artifact.kind == "onnx"), None)
     reasons: list[str] = []
-    for name in _references() if artifact is not None else ():
+    for name in _references():
         try:
-            return Expected(_computed(name, artifact, group, seed, deadline_s), f"the reference backend {name}")
+            answer = _computed(name, group, scratch, seed, deadline_s)
+            return Expected(answer, f"{name} with optimisations off" if name == "ort" else f"the reference {name}")
         except IrbenchError as error:
             reasons.append(f"{name}: {error.message}")
     return Expected(
         None,
-        "nothing",
+        None,
         (
             Warn(
                 "unverified",
@@ -68,9 +77,13 @@ def _stored(group: Group, seed: int) -> Outputs | None:
     return None if outputs is None else repeat_pool(outputs, group.batch)
 
 
-def _computed(name: str, artifact: Artifact | None, group: Group, seed: int, deadline_s: float) -> Outputs:
+def _computed(name: str, group: Group, scratch: Path, seed: int, deadline_s: float) -> Outputs:
+    artifact = group.bundle.artifact(registry.reference(name).consumes)
+    if artifact is None:
+        raise IrbenchError("cannot read the model")
+    bound = bind(artifact, group.sizes, scratch)
     answer: Outputs = call_in_worker(
-        "irbench.worker.reference:answer", name, artifact, group.bundle, dict(group.sizes), seed, deadline_s=deadline_s
+        "irbench.worker.reference:answer", name, bound, group.bundle, dict(group.sizes), seed, deadline_s=deadline_s
     )
     return answer
 

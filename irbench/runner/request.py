@@ -51,11 +51,17 @@ class RunRequest:
     budget_s: float | None = None
     notes: tuple[str, ...] = ()
 
-    def with_budget_for(self, groups: int) -> RunRequest:
-        """Return the request with the whole run's budget, if it has one, shared among its groups."""
+    def with_budget_for(self, groups: int, elapsed_s: float = 0.0) -> RunRequest:
+        """Return the request with what is left of the whole run's budget, if it has one, shared among its groups.
+
+        Args:
+            groups: How many are still to be measured.
+            elapsed_s: Since the run began.
+        """
         if self.budget_s is None:
             return self
-        return replace(self, timing=replace(self.timing, budget=self.budget_s / groups))
+        left_s = max(0.0, self.budget_s - elapsed_s)
+        return replace(self, timing=replace(self.timing, budget=left_s / groups))
 
     def as_plan(self) -> dict[str, Any]:
         """Return what was asked for as the run document records it."""

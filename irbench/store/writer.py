@@ -29,6 +29,7 @@ class RunWriter:
         self.folder = folder
         self.document = document
         self._launches: dict[str, str] = {}
+        self._replaced: list[Path] = []
 
     @property
     def logs(self) -> Path:
@@ -40,10 +41,17 @@ class RunWriter:
     def add_launch(self, record: LaunchRecord) -> None:
         """Write a launch's samples; :meth:`commit` makes them part of the run.
 
+        A launch that is written again, because sustained runs followed it, gets a file of its own; the former one
+        is what a crash leaves behind until the next commit.
+
         Raises:
             IrbenchError: The disk is full, or the folder may not be written.
         """
         name = f"launch-{record.group:02d}-{record.launch:02d}.bin"
+        if name in self._launches:
+            del self._launches[name]
+            self._replaced.append(self.folder / name)
+            name = name.replace(".bin", "-sustained.bin")
         data = encode_launch(record)
         write_synced(self.folder / name, data)
         self._launches[name] = hashlib.sha256(data).hexdigest()
@@ -57,4 +65,6 @@ class RunWriter:
         document = replace(document, launches=dict(self._launches))
         write_atomically(self.folder / RUN_FILE, encode_document(document))
         self.document = document
+        while self._replaced:
+            self._replaced.pop().unlink(missing_ok=True)
         return document

@@ -1,0 +1,60 @@
+"""What a run says before it begins, and how it shares its budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import models
+import pytest
+
+from irbench.runner.outline import outline
+from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.request import RunRequest
+from irbench.spec import Bundle, InputSpec, Timing
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    artifact = models.mlp(tmp_path)
+    return Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
+
+
+def groups(bundle: Bundle, scratch: Path, batches: tuple[int, ...]) -> tuple[PlannedGroup, ...]:
+    return plan(RunRequest((bundle,), (("fake-a", "cpu"), ("tf", "cpu")), batches, (1, 2)), scratch)
+
+
+def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle, tmp_path: Path) -> None:
+    said = outline(groups(bundle, tmp_path, (1, 8)), Timing()).splitlines()
+    assert said[:2] == ["mlp (batch 1): fake-a, fake-a x2", "mlp (batch 8): fake-a, fake-a x2"]
+    assert "6 to 12 launches x 8 blocks" in said[2]
+
+
+def test_the_outline_foretells_more_time_for_more_work(bundle: Bundle, tmp_path: Path) -> None:
+    def least_s(batches: tuple[int, ...], timing: Timing) -> int:
+        words = outline(groups(bundle, tmp_path, batches), timing).split("about ")[1].split()
+        return int(words[0])
+
+    assert 0 < least_s((1,), Timing()) < least_s((1, 8), Timing())
+    assert least_s((1,), Timing(min_launches=3, max_launches=3)) < least_s((1,), Timing())
+
+
+def test_without_a_budget_every_group_has_the_protocols(bundle: Bundle) -> None:
+    request = RunRequest((bundle,), ())
+    assert request.with_budget_for(5, 1000.0) is request
+
+
+@pytest.mark.parametrize(("left", "elapsed_s", "share_s"), [(4, 0.0, 75.0), (2, 100.0, 100.0), (1, 400.0, 0.0)])
+def test_what_is_left_of_the_budget_is_shared_among_the_groups_that_are_left(
+    bundle: Bundle, left: int, elapsed_s: float, share_s: float
+) -> None:
+    request = RunRequest((bundle,), (), budget_s=300.0)
+    assert request.with_budget_for(left, elapsed_s).timing.budget == share_s
+
+
+def test_the_stored_plan_holds_everything_that_was_asked_for(bundle: Bundle) -> None:
+    stored = RunRequest((bundle,), (("ort", "cuda"),), (1, 8), (4,), threads=None, shapes={"x": (1, 2)}).as_plan()
+    assert stored["backends"] == ["ort:cuda"]
+    assert stored["batches"] == [1, 8]
+    assert stored["threads"] is None
+    assert stored["shapes"] == {"x": [1, 2]}
+    assert stored["timing"]["min_launches"] == 6
