@@ -17,7 +17,7 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 	$(BIN)/irbench run resnet50 --backends tf,tf-xla,ort,openvino
 
 test: $(STAMP) lint types ## Lint, check types, run the fast tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: $(STAMP) lint types ## The same with the slow tests
 	$(BIN)/python -m pytest
