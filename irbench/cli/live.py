@@ -32,7 +32,7 @@ class LiveDisplay:
         if self._live is not None:
             self._live.update(_picture(progress), refresh=True)
         elif progress.interim is not None:
-            self._console.print(_line(progress), highlight=False)
+            self._console.print(_line(progress), highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         if self._live is not None:
