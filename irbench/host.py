@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -16,9 +16,21 @@ from typing import Any
 import msgspec
 import psutil
 
-__all__ = ["CpuAllowance", "allowance", "available_memory_bytes", "describe", "parse_cpu_list", "throttled_ns"]
+from irbench.errors import IrbenchError
+
+__all__ = [
+    "CpuAllowance",
+    "allowance",
+    "available_memory_bytes",
+    "describe",
+    "parse_cpu_list",
+    "require_linux",
+    "throttled_ns",
+    "with_siblings",
+]
 
 _CGROUP = Path("/sys/fs/cgroup")
+_OWN_CGROUP = Path("/proc/self/cgroup")
 _DISTRIBUTIONS = ("tensorflow", "keras", "tf2onnx", "onnx", "onnxruntime", "onnxruntime-gpu", "openvino", "numpy")
 
 
@@ -29,7 +41,7 @@ class CpuAllowance:
     Attributes:
         cpus: Logical processors in the affinity mask, ascending.
         physical_cores: Distinct physical cores among them.
-        quota: Processors' worth of time the cgroup grants; ``None`` without a limit.
+        quota: Processors' worth of time that the tightest cgroup grants; ``None`` without a limit.
     """
 
     cpus: tuple[int, ...]
@@ -48,6 +60,17 @@ def allowance(cpus: tuple[int, ...] | None = None) -> CpuAllowance:
         cpus = tuple(sorted(os.sched_getaffinity(0)))
     cores = {_core_of(cpu) for cpu in cpus}
     return CpuAllowance(cpus, len(cores), _cpu_quota())
+
+
+def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
+    """Return ``cpus`` and the hardware threads that share a core with one of them."""
+    found: set[int] = set()
+    for cpu in cpus:
+        try:
+            found.update((cpu, *parse_cpu_list(_read(_topology(cpu) / "thread_siblings_list"))))
+        except ValueError:
+            found.add(cpu)  # the kernel does not tell
+    return frozenset(found)
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
@@ -69,26 +92,37 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
 
 
 def available_memory_bytes() -> int:
-    """Return what can still be allocated: the machine's available memory, or what the cgroup leaves of its limit."""
+    """Return what can still be allocated: the machine's available memory, or what the tightest cgroup leaves of it."""
     available = int(psutil.virtual_memory().available)
     for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
         for folder in _cgroup_folders("memory"):
             limit_text, usage_text = _read(folder / limit), _read(folder / usage)
             if limit_text.isdigit() and usage_text.isdigit():
-                available = min(available, max(0, int(limit_text) - int(usage_text)))
+                left = int(limit_text) - int(usage_text) + _reclaimable_bytes(folder)
+                available = min(available, max(0, left))
     return available
 
 
 def throttled_ns() -> int:
-    """Return how long the cgroup's CPU quota has held us back in all; 0 where there is none."""
-    for folder in _cgroup_folders("cpu"):
-        for line in _read(folder / "cpu.stat").splitlines():
-            name, _, value = line.partition(" ")
-            if name == "throttled_usec":
-                return int(value) * 1000
-            if name == "throttled_time":
-                return int(value)
-    return 0
+    """Return how long CPU quotas have held us back in all, summed over our cgroup and those around it; 0 without any.
+
+    Each of them counts its own quota alone, so only the sum grows whichever of them held us back.
+    """
+    return sum(_throttled_ns(folder) for folder in _cgroup_folders("cpu"))
+
+
+def require_linux() -> None:
+    """Refuse to measure where the kernel does not tell what the protocol needs.
+
+    Raises:
+        IrbenchError: This is not Linux.
+    """
+    system = platform.system()
+    if system != "Linux":
+        raise IrbenchError(
+            f"Measuring needs Linux, and this is {system or 'an unknown system'}.",
+            hint="Run it on Linux, in a virtual machine or a container; results can be read anywhere.",
+        )
 
 
 def describe() -> Mapping[str, Any]:
@@ -147,33 +181,67 @@ def _versions() -> Mapping[str, str]:
 
 
 def _core_of(cpu: int) -> str:
-    topology = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
-    siblings = _read(topology / "thread_siblings_list")
+    siblings = _read(_topology(cpu) / "thread_siblings_list")
     return siblings or f"cpu{cpu}"
 
 
+def _topology(cpu: int) -> Path:
+    return Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
+
+
 def _cpu_quota() -> float | None:
+    """Return the smallest quota of our cgroup and those around it, in processors."""
+    quotas: list[float] = []
     for folder in _cgroup_folders("cpu"):
-        quota, _, period = _read(folder / "cpu.max").partition(" ")
-        if quota.isdigit() and period.isdigit():
-            return int(quota) / int(period)
-        quota, period = _read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")
-        if quota.isdigit() and period.isdigit():
-            return int(quota) / int(period)
-    return None
+        unified, _, unified_period = _read(folder / "cpu.max").partition(" ")
+        older, older_period = _read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")
+        for quota, period in ((unified, unified_period), (older, older_period)):
+            if quota.isdigit() and period.isdigit():
+                quotas.append(int(quota) / int(period))
+    return min(quotas, default=None)
+
+
+def _throttled_ns(folder: Path) -> int:
+    for line in _read(folder / "cpu.stat").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "throttled_usec":
+            return int(value) * 1000
+        if name == "throttled_time":
+            return int(value)
+    return 0
+
+
+def _reclaimable_bytes(folder: Path) -> int:
+    """Return the file cache that counts as used and is given back before an allocation fails."""
+    lines = (line.partition(" ") for line in _read(folder / "memory.stat").splitlines())
+    facts = {name: value for name, _, value in lines}
+    text = facts.get("total_inactive_file", facts.get("inactive_file", ""))  # v1 keeps the sum over children apart
+    return int(text) if text.isdigit() else 0
 
 
 def _cgroup_folders(controller: str) -> tuple[Path, ...]:
-    """Return where our cgroup's files may lie: unified (v2), then the controller's own hierarchy (v1)."""
-    folders: list[Path] = []
-    for line in _read(Path("/proc/self/cgroup")).splitlines():
+    """Return the folders of our cgroup and of all around it, unified (v2) and the controller's own hierarchy (v1).
+
+    A container that sees its own cgroup as the root is named by a path that does not exist there: the root remains.
+    """
+    folders: dict[Path, Path] = {}  # by where links lead, so that none is counted twice
+    for line in _read(_OWN_CGROUP).splitlines():
         _, controllers, path = line.split(":", 2)
-        relative = path.lstrip("/")
         if controllers == "":
-            folders += [_CGROUP / relative, _CGROUP / "unified" / relative]
+            hierarchies = (_CGROUP, _CGROUP / "unified")
         elif controller in controllers.split(","):
-            folders += [_CGROUP / controllers / relative, _CGROUP / controller / relative]
-    return (*folders, _CGROUP, _CGROUP / controller)
+            hierarchies = (_CGROUP / controllers, _CGROUP / controller)
+        else:
+            continue
+        parts = [part for part in path.split("/") if part]
+        if ".." in parts:
+            parts = []  # it lies outside what this namespace shows
+        for hierarchy in hierarchies:
+            for depth in range(len(parts), -1, -1):
+                folder = hierarchy.joinpath(*parts[:depth])
+                if folder.is_dir():
+                    folders.setdefault(folder.resolve(), folder)
+    return tuple(folders.values())
 
 
 def _read(path: Path) -> str:
