@@ -111,6 +111,11 @@ class _Ledger:
         self._lock = threading.Lock()
         self._done: list[tuple[int, int]] = []
         self._opening: int | None = None
+        self._abandoned = False
+
+    def abandon(self) -> None:
+        """Want no further request: one has failed."""
+        self._abandoned = True
 
     def complete(self, issued_at: int, completed_at: int) -> bool:
         """Enter one completion; return whether another request is wanted."""
@@ -119,6 +124,8 @@ class _Ledger:
             count = len(self._done)
             if self._opening is None and count >= self._streams and completed_at >= self._settled_at:
                 self._opening = count - 1
+            if self._abandoned:
+                return False
             return self._opening is None or count - 1 - self._opening < self._samples
 
     def window(self) -> Window:
@@ -131,34 +138,44 @@ class _Ledger:
 
 
 class _Threaded:
-    """A thread for each slot, for runtimes that answer on the caller's thread."""
+    """A thread for each slot, for runtimes that answer on the caller's thread.
+
+    The threads stay from round to round and end with the process: what the kernel knows of a thread,
+    its wait in the run queue included, is gone when the thread ends.
+    """
 
     def __init__(self, calls: Sequence[Callable[[], object]]) -> None:
-        self._calls = calls
+        self._rounds: list[SimpleQueue[_Ledger]] = [SimpleQueue() for _ in calls]
+        self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
+        for call, rounds in zip(calls, self._rounds, strict=True):
+            threading.Thread(target=self._serve, args=(call, rounds, self._ended), daemon=True).start()
 
     def drive(self, samples: int, settle_ns: int) -> Window:
-        ledger = _Ledger(samples, settle_ns, len(self._calls))
-        errors: list[BaseException] = []
-        threads = [threading.Thread(target=self._work, args=(call, ledger, errors)) for call in self._calls]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if errors:
-            raise errors[0]
+        ledger = _Ledger(samples, settle_ns, len(self._rounds))
+        for rounds in self._rounds:
+            rounds.put(ledger)
+        errors = [self._ended.get() for _ in self._rounds]
+        for error in errors:
+            if error is not None:
+                raise error
         return ledger.window()
 
     @staticmethod
-    def _work(call: Callable[[], object], ledger: _Ledger, errors: list[BaseException]) -> None:
-        wanted = True
-        while wanted and not errors:
-            issued_at = now_ns()
+    def _serve(
+        call: Callable[[], object], rounds: SimpleQueue[_Ledger], ended: SimpleQueue[BaseException | None]
+    ) -> None:
+        while True:
+            ledger, wanted = rounds.get(), True
             try:
-                call()
+                while wanted:
+                    issued_at = now_ns()
+                    call()
+                    wanted = ledger.complete(issued_at, now_ns())
             except BaseException as error:  # noqa: BLE001 - handed to the coordinating thread, which raises it
-                errors.append(error)
-                return
-            wanted = ledger.complete(issued_at, now_ns())
+                ledger.abandon()
+                ended.put(error)
+            else:
+                ended.put(None)
 
 
 class _Queued:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.host import throttled_ns
+from irbench.host import throttled_ns, with_siblings
 from irbench.measure.clock import now_ns
 from irbench.measure.evidence import schedstat_ns
 
 __all__ = ["MachineSnapshot", "foreign_cpu_ns", "snapshot"]
 
 _PROC = Path("/proc")
+_PARENT, _LAST_PROCESSOR = 1, 36  # fields 4 and 39 of proc(5), counted from the one after the name
+_STEAL = 8  # of a processor's line in /proc/stat
 
 
 @dataclass(frozen=True)
@@ -22,35 +24,75 @@ class MachineSnapshot:
 
     Attributes:
         at_ns: When it was taken.
-        foreign: CPU time of each process outside our own tree, by process id.
+        foreign: CPU time of each process outside our own tree, by process id; or of each of its threads, by thread
+            id, where only some processors are measured.
         throttled_ns: Time our cgroup was held back.
-        steal_ns: Time the hypervisor ran something else, over all processors.
+        steal_ns: Time the hypervisor ran something else, over the measured processors.
+        near: Ids in ``foreign`` that last ran on a measured processor; ``None`` where all are measured.
     """
 
     at_ns: int
     foreign: Mapping[int, int]
     throttled_ns: int
     steal_ns: int
+    near: frozenset[int] | None = None
 
 
-def snapshot() -> MachineSnapshot:
-    """Look at every process that is neither this one nor descended from it."""
+def snapshot(cpus: Iterable[int] | None = None) -> MachineSnapshot:
+    """Look at every process that is neither this one nor descended from it.
+
+    Args:
+        cpus: The processors that are measured; ``None`` for all of the machine. What others do on the rest is left
+            out, but for hardware threads that share a core with a measured one: those slow it down as well.
+    """
     parents = _parents()
     own = os.getpid()
+    others = [process for process in parents if not _descends(process, own, parents)]
+    measured = None if cpus is None else with_siblings(cpus)
+    if measured is None or measured.issuperset(range(os.cpu_count() or 1)):
+        return MachineSnapshot(now_ns(), _by_process(others), throttled_ns(), _steal_ns(None))
+    foreign, near = _by_thread(others, measured)
+    return MachineSnapshot(now_ns(), foreign, throttled_ns(), _steal_ns(measured), near)
+
+
+def foreign_cpu_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
+    """Return the CPU time that others used between two snapshots; what is new counts whole.
+
+    Where only some processors are measured, a thread's time counts if either snapshot found it on one of them: a
+    thread that visited one in between and left goes unseen, and one that moved counts in full.
+    """
+    near = None if before.near is None or after.near is None else before.near | after.near
+    return sum(
+        max(0, cpu_ns - before.foreign.get(one, 0))
+        for one, cpu_ns in after.foreign.items()
+        if near is None or one in near
+    )
+
+
+def _by_process(processes: Iterable[int]) -> dict[int, int]:
     foreign: dict[int, int] = {}
-    for process in parents:
-        if _descends(process, own, parents):
-            continue
+    for process in processes:
         try:
             foreign[process] = schedstat_ns(_PROC / str(process))[0]
         except (OSError, IndexError, ValueError):
             continue  # it ended, or the kernel does not tell
-    return MachineSnapshot(now_ns(), foreign, throttled_ns(), _steal_ns())
+    return foreign
 
 
-def foreign_cpu_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
-    """Return the CPU time that foreign processes used between two snapshots; one that is new counts whole."""
-    return sum(max(0, cpu_ns - before.foreign.get(process, 0)) for process, cpu_ns in after.foreign.items())
+def _by_thread(processes: Iterable[int], measured: frozenset[int]) -> tuple[dict[int, int], frozenset[int]]:
+    """Return the CPU time of each thread, and which of them last ran on a measured processor."""
+    foreign: dict[int, int] = {}
+    near: set[int] = set()
+    for process in processes:
+        try:
+            for thread in (_PROC / str(process) / "task").iterdir():
+                number = int(thread.name)
+                foreign[number] = int((thread / "schedstat").read_bytes().split()[0])
+                if int(_stat_fields(thread)[_LAST_PROCESSOR]) in measured:
+                    near.add(number)
+        except (OSError, IndexError, ValueError):
+            continue  # it ended, or the kernel does not tell
+    return foreign, frozenset(near)
 
 
 def _parents() -> dict[int, int]:
@@ -61,12 +103,18 @@ def _parents() -> dict[int, int]:
         return {}
     for name in names:
         try:
-            text = (_PROC / name / "stat").read_text()
+            parents[int(name)] = int(_stat_fields(_PROC / name)[_PARENT])
         except OSError:
             continue
-        # the command name stands in parentheses and may hold anything, parentheses included
-        parents[int(name)] = int(text.rpartition(")")[2].split()[1])
     return parents
+
+
+def _stat_fields(folder: Path) -> list[str]:
+    """Return the fields of a process's or thread's ``stat`` that follow its name, the third of proc(5) first.
+
+    The name stands in parentheses and may hold anything, parentheses included.
+    """
+    return (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
 
 
 def _descends(process: int, ancestor: int, parents: Mapping[int, int]) -> bool:
@@ -77,9 +125,12 @@ def _descends(process: int, ancestor: int, parents: Mapping[int, int]) -> bool:
     return False
 
 
-def _steal_ns() -> int:
+def _steal_ns(measured: frozenset[int] | None) -> int:
+    """Return the stolen time of the measured processors, or of all together for ``None``."""
     try:
-        fields = (_PROC / "stat").read_text().partition("\n")[0].split()
+        lines = [line.split() for line in (_PROC / "stat").read_text().splitlines() if line.startswith("cpu")]
     except OSError:
         return 0
-    return int(fields[8]) * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) if len(fields) > 8 else 0
+    wanted = {"cpu"} if measured is None else {f"cpu{number}" for number in measured}
+    ticks = sum(int(fields[_STEAL]) for fields in lines if fields[0] in wanted and len(fields) > _STEAL)
+    return ticks * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))

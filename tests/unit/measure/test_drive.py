@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from irbench.measure import drive
+from irbench.measure.evidence import schedstat_ns
 
 MS = 1_000_000
 
@@ -142,6 +145,54 @@ def test_an_error_in_flight_is_raised_after_the_others_came_home() -> None:
     with pytest.raises(RuntimeError, match="device lost"):
         drive.make_driver(slots, [FEED, FEED], "copy").drive(50, 0)
     assert all(slot.in_flight == 0 for slot in slots)
+
+
+class DiligentSlot:
+    """A slot whose work releases the interpreter and is booked to the thread that calls it."""
+
+    def __init__(self) -> None:
+        self.callers: set[int] = set()
+        self.cpu_ns: dict[int, int] = {}
+
+    def stage(self, feed: object) -> None: ...
+
+    def run(self) -> None:
+        hashlib.sha256(bytes(300_000)).digest()
+        thread = threading.get_native_id()
+        self.callers.add(thread)
+        self.cpu_ns[thread] = int(Path("/proc/thread-self/schedstat").read_bytes().split()[0])
+
+    def fetch(self) -> tuple[np.ndarray, ...]:
+        return (np.zeros(1),)
+
+
+def test_what_the_callers_threads_used_can_still_be_read_after_the_round() -> None:
+    before_ns, _ = schedstat_ns(Path("/proc/self"))
+    slots = [DiligentSlot(), DiligentSlot()]
+    drive.make_driver(slots, [FEED, FEED], "copy").drive(40, 0)
+    grown_ns = schedstat_ns(Path("/proc/self"))[0] - before_ns
+    used_ns = sum(cpu_ns for slot in slots for cpu_ns in slot.cpu_ns.values())
+    assert grown_ns >= used_ns > 0
+
+
+def test_each_slot_keeps_its_thread_from_round_to_round() -> None:
+    slots = [DiligentSlot(), DiligentSlot()]
+    driver = drive.make_driver(slots, [FEED, FEED], "copy")
+    assert driver.drive(8, 0).completion_ns.size == 8
+    first = [set(slot.callers) for slot in slots]
+    assert driver.drive(9, 0).completion_ns.size == 9
+    assert [slot.callers for slot in slots] == first
+    assert all(len(callers) == 1 for callers in first)
+    assert first[0] != first[1]
+
+
+def test_a_round_after_one_that_failed_is_whole_again() -> None:
+    slots = [BlockingSlot(), BlockingSlot(fail=True)]
+    driver = drive.make_driver(slots, [FEED, FEED], "copy")
+    with pytest.raises(ValueError, match="broken slot"):
+        driver.drive(20, 0)
+    slots[1].fail = False
+    assert driver.drive(20, 0).completion_ns.size == 20
 
 
 class BlockingSlot:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from irbench.measure import machine
 from irbench.measure.corelink import CoreLink
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters, schedstat_ns
 from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
@@ -33,9 +36,29 @@ def test_a_fault_is_counted_for_every_fresh_page() -> None:
 
 
 def test_processor_time_of_all_threads_is_summed() -> None:
+    worked, finish = threading.Event(), threading.Event()
+    own_ns: list[int] = []
+
+    def work() -> None:
+        hashlib.sha256(bytes(5_000_000)).digest()
+        own_ns.append(_own_cpu_ns())
+        worked.set()
+        finish.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    worked.wait()
+    main_ns = _own_cpu_ns()
     cpu_ns, wait_ns = schedstat_ns(Path("/proc/self"))
-    assert cpu_ns > 0
+    finish.set()
+    thread.join()
+    assert own_ns[0] > 0
+    assert cpu_ns >= main_ns + own_ns[0]
     assert wait_ns >= 0
+
+
+def _own_cpu_ns() -> int:
+    return int(Path("/proc/thread-self/schedstat").read_bytes().split()[0])
 
 
 def test_a_process_that_is_gone_is_an_os_error() -> None:
@@ -83,6 +106,49 @@ def test_foreign_time_counts_processes_that_grew_or_appeared() -> None:
     before = MachineSnapshot(0, {1: 100, 2: 50, 3: 7}, 0, 0)
     after = MachineSnapshot(1, {1: 130, 2: 50, 4: 9}, 0, 0)
     assert foreign_cpu_ns(before, after) == 30 + 9
+
+
+def test_foreign_time_on_processors_that_are_not_measured_does_not_count() -> None:
+    before = MachineSnapshot(0, {1: 100, 2: 50, 3: 7, 4: 1}, 0, 0, frozenset({2}))
+    after = MachineSnapshot(1, {1: 130, 2: 60, 3: 12, 4: 9, 5: 2}, 0, 0, frozenset({3, 5}))
+    assert foreign_cpu_ns(before, after) == 10 + 5 + 2
+
+
+@pytest.fixture
+def machine_of_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four processors; process 70 has a thread on processor 1 and one on processor 3."""
+    for thread, name, processor, cpu_ns in ((70, "a) b (c", 1, 500), (71, "d", 3, 900)):
+        folder = tmp_path / "70" / "task" / str(thread)
+        folder.mkdir(parents=True)
+        text = f"{thread} ({name}) S 1 {' '.join(['0'] * 34)} {processor} 0 0"
+        (folder / "stat").write_text(text)
+        (folder / "schedstat").write_text(f"{cpu_ns} 0 1\n")
+        if thread == 70:
+            (tmp_path / "70" / "stat").write_text(text)
+    ticks = "\n".join(f"cpu{number} 0 0 0 0 0 0 0 {number + 1} 0 0" for number in range(4))
+    (tmp_path / "stat").write_text(f"cpu  0 0 0 0 0 0 0 10 0 0\n{ticks}\nintr 5\n")
+    monkeypatch.setattr(machine, "_PROC", tmp_path)
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(machine, "with_siblings", frozenset)
+    return tmp_path
+
+
+def test_a_snapshot_of_some_processors_knows_who_ran_there(machine_of_four: Path) -> None:
+    seen = snapshot((0, 1))
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    assert seen.foreign == {70: 500, 71: 900}
+    assert seen.near == {70}
+    assert seen.steal_ns == (1 + 2) * tick_ns
+
+
+@pytest.mark.parametrize("cpus", [None, (0, 1, 2, 3)])
+def test_a_snapshot_of_every_processor_counts_whole_processes(
+    machine_of_four: Path, cpus: tuple[int, ...] | None
+) -> None:
+    seen = snapshot(cpus)
+    assert seen.foreign == {70: 1400}
+    assert seen.near is None
+    assert seen.steal_ns == 10 * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
