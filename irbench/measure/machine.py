@@ -84,15 +84,22 @@ def _by_thread(processes: Iterable[int], measured: frozenset[int]) -> tuple[dict
     foreign: dict[int, int] = {}
     near: set[int] = set()
     for process in processes:
-        try:
-            for thread in (_PROC / str(process) / "task").iterdir():
-                number = int(thread.name)
+        for thread in _threads(process):
+            number = int(thread.name)
+            try:
                 foreign[number] = int((thread / "schedstat").read_bytes().split()[0])
                 if int(_stat_fields(thread)[_LAST_PROCESSOR]) in measured:
                     near.add(number)
-        except (OSError, IndexError, ValueError):
-            continue  # it ended, or the kernel does not tell
+            except (OSError, IndexError, ValueError):
+                continue  # it ended, or the kernel does not tell; the others still count
     return foreign, frozenset(near)
+
+
+def _threads(process: int) -> list[Path]:
+    try:
+        return list((_PROC / str(process) / "task").iterdir())
+    except OSError:
+        return []  # it ended
 
 
 def _parents() -> dict[int, int]:
