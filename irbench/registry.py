@@ -31,6 +31,7 @@ __all__ = [
     "parse_backend",
     "probe",
     "reference",
+    "references_in_order",
     "require_installed",
 ]
 
@@ -39,6 +40,7 @@ REFERENCES = "irbench.references"
 MODELS = "irbench.models"
 EXPORTERS = "irbench.exporters"
 
+_QUICKEST_REFERENCES = ("ort", "onnx")
 _NOUNS = {BACKENDS: "backend", REFERENCES: "reference", MODELS: "model", EXPORTERS: "exporter"}
 
 
@@ -125,6 +127,17 @@ def installed_backends() -> tuple[str, ...]:
     """Return the names of the backends whose runtime is installed, sorted."""
     found: dict[str, Backend] = load_all(BACKENDS)
     return tuple(name for name, one in found.items() if one.describe().version is not None)
+
+
+def references_in_order() -> tuple[str, ...]:
+    """Return the references whose runtime is installed, those known to be quick first, then the others by name.
+
+    irbench brings one of its own, so there is always one. A broken plugin becomes a :class:`PluginWarning`.
+    """
+    found: dict[str, Backend] = load_all(REFERENCES)
+    installed = [name for name, one in found.items() if one.describe().version is not None]
+    quick = [name for name in _QUICKEST_REFERENCES if name in installed]
+    return (*quick, *(name for name in installed if name not in quick))
 
 
 def probe(name: str) -> Availability:

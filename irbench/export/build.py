@@ -24,8 +24,6 @@ __all__ = ["export", "from_onnx_file", "matching", "validate"]
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
 _ENVIRONMENT = {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-_REFERENCES = ("ort", "onnx")
-"""Backends whose answers may be trusted, the quickest first; the last one is always installed."""
 
 Say = Callable[[str], None]
 
@@ -112,9 +110,9 @@ def _foreign_high(spec: TensorSpec) -> float:
 
 
 def _require_memory(path: Path) -> None:
-    import psutil
+    from irbench import host  # takes psutil along, which only a foreign file needs
 
-    size, free = path.stat().st_size, psutil.virtual_memory().available
+    size, free = path.stat().st_size, host.available_memory_bytes()
     if size > free:
         raise IrbenchError(
             f"{path} has {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB of memory are free.",
@@ -171,9 +169,7 @@ def _make(exporter: str, source: str, options: ExportOptions, folder: Path, say:
 
 
 def _accept(bundle: Bundle, say: Say) -> OutputError:
-    reference = next(
-        (name for name in _REFERENCES[:-1] if registry.reference(name).describe().version is not None), _REFERENCES[-1]
-    )
+    reference = next(iter(registry.references_in_order()))
     accepted: OutputError = _call(
         "irbench.export.acceptance:accept",
         bundle,

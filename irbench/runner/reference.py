@@ -16,9 +16,6 @@ from irbench.worker.process import call_in_worker
 
 __all__ = ["Expected", "expected_outputs"]
 
-_PREFERRED = ("ort", "onnx")
-"""Reference backends, quickest first; others that are installed follow by name."""
-
 
 @dataclass(frozen=True)
 class Expected:
@@ -48,7 +45,7 @@ def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) 
     if stored is not None:
         return Expected(stored, "TensorFlow at export")
     reasons: list[str] = []
-    for name in _references():
+    for name in registry.references_in_order():
         try:
             answer = _computed(name, group, scratch, seed, deadline_s)
             return Expected(answer, f"{name} with optimisations off" if name == "ort" else f"the reference {name}")
@@ -86,10 +83,3 @@ def _computed(name: str, group: Group, scratch: Path, seed: int, deadline_s: flo
         "irbench.worker.reference:answer", name, bound, group.bundle, dict(group.sizes), seed, deadline_s=deadline_s
     )
     return answer
-
-
-def _references() -> tuple[str, ...]:
-    found = registry.names(registry.REFERENCES)
-    return tuple(
-        sorted(found, key=lambda name: (_PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED), name))
-    )

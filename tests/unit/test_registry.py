@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.spi import Description
 
 Plant = Callable[[str, str, str], None]
 
@@ -120,6 +122,17 @@ def test_a_runtime_that_is_missing_is_told_with_the_command_that_installs_it(pla
         registry.require_installed("abacus")
     assert caught.value.exit_code is ExitCode.NOT_INSTALLED
     assert caught.value.hint == "Install it with: pip install abacus-runtime"
+
+
+def test_references_that_are_installed_come_quickest_first(monkeypatch: pytest.MonkeyPatch):
+    versions = {"abacus": "1", "onnx": "1.19", "absent": None, "ort": "1.22"}
+    found = {
+        name: SimpleNamespace(describe=lambda v=version: Description("", "", v)) for name, version in versions.items()
+    }
+    monkeypatch.setattr(registry, "load_all", lambda group: found if group == registry.REFERENCES else {})
+    assert registry.references_in_order() == ("ort", "onnx", "abacus")
+    found["ort"] = SimpleNamespace(describe=lambda: Description("", "", None))
+    assert registry.references_in_order() == ("onnx", "abacus")
 
 
 def test_listing_names_loads_nothing():
