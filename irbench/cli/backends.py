@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from irbench import registry
-from irbench.cli import probes
+from irbench.cli import plugins, probes
 from irbench.errors import IrbenchError
 from irbench.spi import Availability, Description
 
@@ -47,23 +46,13 @@ def command(look: bool, form: Literal["table", "json"]) -> None:
     """
     from irbench.cli import console
 
-    rows = [_row(description, look=look) for description in _descriptions()]
+    rows = [_row(backend.describe(), look=look) for backend in plugins.load_all(registry.BACKENDS).values()]
     if form == "json":
         click.echo(json.dumps({"backends": [_as_json(row) for row in rows]}, indent=2))
         return
     console.print_data(console.to_text(_table(rows)), None)
     if any(row.description.version is not None and row.found is None and not row.problem for row in rows):
         click.echo("Devices and precisions on this machine: irbench backends --probe", err=True)
-
-
-def _descriptions() -> list[Description]:
-    """Return every backend's description; a broken plugin becomes a line on stderr."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", registry.PluginWarning)
-        found = registry.load_all(registry.BACKENDS)
-    for one in caught:
-        click.echo(f"warning: {one.message}", err=True)
-    return [backend.describe() for backend in found.values()]
 
 
 def _row(description: Description, *, look: bool) -> _Row:

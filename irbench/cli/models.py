@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from irbench import registry
+from irbench.cli import plugins
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 
@@ -24,23 +24,13 @@ def command(form: Literal["table", "json"]) -> None:
     """List the models that can be exported by name, with their inputs. Imports no framework."""
     from irbench.cli import console
 
-    sources = _sources()
+    sources: list[ModelSource] = list(plugins.load_all(registry.MODELS).values())
     if form == "json":
         click.echo(json.dumps({"models": [_as_json(source) for source in sources]}, indent=2))
     elif sources:
         console.print_data(console.to_text(_table(sources)), None)
     else:
         click.echo("No installed package brings models.", err=True)
-
-
-def _sources() -> list[ModelSource]:
-    """Return every model by name; a broken plugin becomes a line on stderr."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", registry.PluginWarning)
-        found = registry.load_all(registry.MODELS)
-    for one in caught:
-        click.echo(f"warning: {one.message}", err=True)
-    return [found[name] for name in sorted(found)]
 
 
 def _as_json(source: ModelSource) -> dict[str, Any]:
