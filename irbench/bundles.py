@@ -5,12 +5,16 @@ Layout, under :func:`home`::
     bundles/<name>/<version>/card.json, model.onnx, ...      a version is written once and never changed
     bundles/<name>/.current                                  one line: the version that the name means
     bundles/.latest                                          one line: name/version of the last export
+    intact/<digest of a folder's path>.json                  what its files were when they were last compared
 
 Everything is put in place by a rename, so a reader sees the old state or the new one, never half of one.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -23,12 +27,12 @@ from irbench.card import (
     load,
     load_card,
     reference_outputs,
-    verify_checksums,
     with_absolute_paths,
     write_card,
     write_durably,
 )
 from irbench.errors import IrbenchError
+from irbench.spec import Bundle
 
 __all__ = [
     "CARD",
@@ -41,11 +45,11 @@ __all__ = [
     "latest",
     "load",
     "load_card",
+    "load_intact",
     "matching",
     "point_to",
     "reference_outputs",
     "staging",
-    "verify_checksums",
     "with_absolute_paths",
 ]
 
@@ -138,6 +142,44 @@ def point_to(place: Path) -> None:
         return
     write_durably(place.parent / _CURRENT, place.name.encode())
     write_durably(_root() / _LATEST, f"{place.parent.name}/{place.name}".encode())
+
+
+def load_intact(directory: Path) -> Bundle:
+    """Return the bundle in ``directory`` after comparing its files with its card.
+
+    Files of the size and time of change that they had when they were last compared are not read again.
+
+    Raises:
+        IrbenchError: It holds no bundle, or a file is missing or not what was written.
+    """
+    directory = directory.absolute()
+    card = load_card(directory)
+    remembered = home() / "intact" / f"{hashlib.sha256(os.fsencode(directory)).hexdigest()[:32]}.json"
+    state = json.dumps({name: [expected, *_stamp(directory / name)] for name, expected in card.checksums.items()})
+    if state != _read_pointer(remembered):
+        for name, expected in card.checksums.items():
+            if not (directory / name).is_file() or digest(directory / name) != expected:
+                raise _damaged(directory / name, card.bundle)
+        with contextlib.suppress(OSError):  # without a memory the next run compares again
+            remembered.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(remembered, state.encode())
+    return card.bundle
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _damaged(path: Path, bundle: Bundle) -> IrbenchError:
+    kept = "" if path.is_relative_to(_root()) else f" -o {path.parent}"
+    return IrbenchError(
+        f"{path} is missing or is not what was exported.",
+        hint=f"Make it again: irbench export {bundle.source or bundle.name} --force{kept}",
+    )
 
 
 def _root() -> Path:

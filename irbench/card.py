@@ -24,7 +24,6 @@ __all__ = [
     "load",
     "load_card",
     "reference_outputs",
-    "verify_checksums",
     "with_absolute_paths",
     "write_card",
     "write_durably",
@@ -105,18 +104,6 @@ def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
             f"The reference outputs {bundle.reference} cannot be read: {error}",
             hint="Export the model again with --force.",
         ) from error
-
-
-def verify_checksums(directory: Path) -> None:
-    """Compare every file of a bundle with its card.
-
-    Raises:
-        IrbenchError: A file is missing or not what was written.
-    """
-    for name, expected in load_card(directory).checksums.items():
-        path = directory / name
-        if not path.is_file() or digest(path) != expected:
-            raise IrbenchError(f"{path} is missing or was changed.", hint="Export the model again with --force.")
 
 
 def digest(path: Path) -> str:

@@ -33,10 +33,10 @@ def resolve_bundles(names: Sequence[str], everything: bool, say: Callable[[str],
         folders = bundles.all()
         if not folders:
             raise IrbenchError("Nothing was exported yet.", hint=f"Export something: irbench export {FIRST_MODEL}")
-        return tuple(bundles.load(folder) for folder in folders)
+        return tuple(bundles.load_intact(folder) for folder in folders)
     if not names:
         latest = bundles.latest()
-        return (bundles.load(latest),) if latest is not None else (_bundle(FIRST_MODEL, say),)
+        return (bundles.load_intact(latest),) if latest is not None else (_bundle(FIRST_MODEL, say),)
     return tuple(_bundle(name, say) for name in dict.fromkeys(names))
 
 
@@ -64,6 +64,6 @@ def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
     if path.suffix == ".onnx":
         return from_onnx_file(path)
     if (path / "card.json").is_file():
-        return bundles.load(path)
+        return bundles.load_intact(path)
     found = bundles.find(name)
-    return bundles.load(found if found is not None else export(name, ExportOptions(), say))
+    return bundles.load_intact(found if found is not None else export(name, ExportOptions(), say))

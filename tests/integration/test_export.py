@@ -94,7 +94,7 @@ def test_a_function_in_a_file_becomes_a_bundle_that_is_not_built_twice(models_fi
     assert "image_net" in result.output
 
     bundle = bundles.load(place)
-    bundles.verify_checksums(place)
+    assert bundles.load_intact(place) == bundle
     graph, frozen = bundle.artifact(("onnx",)), bundle.artifact(("tf-graph",))
     assert graph is not None
     assert frozen is not None

@@ -135,12 +135,45 @@ def test_reference_outputs_come_back_in_order():
     assert outputs[1].dtype == np.int32
 
 
-def test_a_changed_file_is_named():
+def test_a_changed_file_is_named_with_what_makes_it_again():
     place = put()
-    bundles.verify_checksums(place)
+    assert bundles.load_intact(place) == bundles.load(place)
     (place / "model.onnx").write_bytes(b"evil")
-    with pytest.raises(IrbenchError, match=r"model\.onnx is missing or was changed"):
-        bundles.verify_checksums(place)
+    with pytest.raises(IrbenchError, match=r"model\.onnx is missing or is not what was exported") as caught:
+        bundles.load_intact(place)
+    assert caught.value.hint == "Make it again: irbench export net.keras --force"
+
+
+def test_a_missing_file_of_a_bundle_elsewhere_is_made_again_there(tmp_path):
+    place = put(target=tmp_path / "mine")
+    (place / "model.onnx").unlink()
+    with pytest.raises(IrbenchError, match=r"model\.onnx is missing") as caught:
+        bundles.load_intact(place)
+    assert caught.value.hint.endswith(f"--force -o {place}")
+
+
+def test_files_that_did_not_change_are_not_read_again(monkeypatch):
+    place = put()
+    bundles.load_intact(place)
+    read: list[Path] = []
+    monkeypatch.setattr(bundles, "digest", lambda path: read.append(path) or "")
+    bundles.load_intact(place)
+    assert read == []
+    os.utime(place / "model.onnx", ns=(1, 1))
+    with pytest.raises(IrbenchError):
+        bundles.load_intact(place)
+    assert read == [place / "model.onnx"]
+
+
+def test_a_bundle_is_compared_where_nothing_can_be_remembered(monkeypatch):
+    place = put()
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(bundles, "write_durably", full)
+    assert bundles.load_intact(place).name == "net"
+    assert bundles.load_intact(place).name == "net"
 
 
 def test_a_folder_without_a_card_says_how_to_get_one(tmp_path):
