@@ -166,7 +166,6 @@ class Load:
         options: Backend properties by name, as the user gave them (``--set``).
         cache_dir: A folder that lives as long as the run, for compiled code that a later
             launch may reuse; ``None`` in a run's first launch and where nothing may be reused.
-        seed: For runtimes that draw random numbers.
     """
 
     batch: int = 1
@@ -176,7 +175,6 @@ class Load:
     cpus: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     cache_dir: Path | None = None
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -230,12 +228,26 @@ class Timing:
         max_launches: Launches after which the run stops whatever the interval.
         blocks: Clean blocks wanted in each launch.
         max_blocks: Blocks after which a launch ends however many are clean.
+        min_blocks: Clean blocks below which a launch counts all of its blocks; also the fewest that a slow model has.
         target: Half-width at which a cell's interval is narrow enough, as a fraction of 1.
         within: Half-width of the band around 1 that is called the same.
         confidence: Least coverage of every interval.
         budget: Wall time one group may take.
         sustain: How long each cell runs alone after the last launch; 0 leaves it out.
         tail: Whether each cell also runs alone in each launch for its tail percentiles.
+        tail_calls: Calls of each cell in such a run; with fewer no tail percentile is given.
+        warmup_min: How long a cell at least runs before its first round.
+        warmup_max: How long it at most does, settled or not.
+        warmup_chunk: How long one piece of the warm-up lasts, whose median time is compared with those before.
+        warmup_agreement: Difference between the medians of the last pieces, as a fraction, that counts as settled.
+        min_calls: Timed samples that a round has at least.
+        round_seconds: How long a round at least lasts, in groups without streams.
+        stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
+        settle: How long a cell runs untimed at the start of each round, after it was thawed.
+        dirty_foreign_cpu: CPU time of other processes, as a fraction of a block's wall time, above which it is dirty.
+        dirty_run_queue: How far a round's share of time in the run queue may lie above what is usual for its cell in
+            this launch, in fractions of the round's wall time, before the block is dirty; more where it scatters.
+        deadline: How long a worker may take for one command, beyond what the command itself asks for.
     """
 
     min_launches: int = 6

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray  # listing backends and models takes a third less time without it
 
 __all__ = [
+    "Array",
     "AsyncSlot",
     "Availability",
     "Backend",
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 Array: TypeAlias = "NDArray[Any]"
+"""One host array, of any dtype and shape."""
 Feed: TypeAlias = tuple[Array, ...]
 """One host array per input, in the order and layout of ``artifact.inputs``, C-contiguous."""
 Outputs: TypeAlias = Sequence[Array]

@@ -87,7 +87,6 @@ def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], scratc
             precision=precision,
             cpus=request.cpus,
             options=request.options.get(name, {}),
-            seed=request.seed,
         )
         cell = Cell(f"{name}-{device}-{precision}-x{streams}", artifact, name, device, load, request.io)
         if artifact is None:

@@ -148,3 +148,8 @@ def test_a_failure_names_the_least_tolerance_that_would_pass():
     assert failure.stage == "verify"
     assert failure.message == "wrong outputs: max_rel 0.0012 is above 0.001, the tolerance of fp32"
     assert "A tolerance of 0.0013 would pass" in failure.hint
+
+
+def test_eight_bit_floats_get_no_less_room_than_eight_bit_integers():
+    assert tolerance("fp8") >= tolerance("int8") > tolerance("bf16")
+    assert tolerance("fp8") < 1.0

@@ -119,8 +119,15 @@ def test_another_precision_than_asked_for_is_refused_with_a_way_out(computed: st
     assert "--precision" in caught.value.hint
 
 
-def test_the_vendors_default_is_never_refused():
-    require("int8", "bf16", "native")
+def test_the_vendors_default_is_never_refused_where_the_same_is_when_pinned():
+    def refused(asked: Any) -> bool:
+        try:
+            require("int8", "bf16", asked)
+        except Refusal:
+            return True
+        return False
+
+    assert [refused(asked) for asked in ("bf16", "native")] == [True, False]
 
 
 def test_a_quantised_graph_is_int8_whatever_the_hint_says(tmp_path: Path):
