@@ -30,9 +30,9 @@ class Evidence:
     """What the kernel saw during a round, for the worker's own process unless named foreign.
 
     Attributes:
-        wall_ns: Duration of the timed window.
+        wall_ns: Duration of the whole round: the settle calls, the timed window and the draining.
         cpu_ns: CPU time of all the worker's threads.
-        run_queue_wait_ns: Time its threads were ready to run but did not.
+        run_queue_wait_ns: Time its threads were ready to run but did not; ``None`` where the kernel does not tell.
         voluntary_switches: Times a thread gave the processor up.
         involuntary_switches: Times a thread lost it.
         minor_faults: Page faults served from memory.
@@ -41,7 +41,7 @@ class Evidence:
 
     wall_ns: int
     cpu_ns: int
-    run_queue_wait_ns: int
+    run_queue_wait_ns: int | None
     voluntary_switches: int
     involuntary_switches: int
     minor_faults: int
@@ -169,6 +169,8 @@ class LaunchRecord:
         sustained: Filled in the last launch only.
         load_average: Of one minute, at the launch's end.
         frozen: Whether idle workers were really frozen.
+        pressure: Share of the last 10 s in which some task of the machine waited for a processor, at the launch's end
+            (0 to 1; ``some avg10`` of ``/proc/pressure/cpu``); ``None`` where the kernel does not tell.
     """
 
     group: int
@@ -179,3 +181,4 @@ class LaunchRecord:
     sustained: tuple[Sustained, ...] = ()
     load_average: float = 0.0
     frozen: bool = True
+    pressure: float | None = None

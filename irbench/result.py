@@ -7,7 +7,8 @@ is what was not measured. Format history: 1 is the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from irbench.spec import Io, Scalar
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Basis",
     "CellResult",
     "GroupResult",
     "LatencyMs",
@@ -30,13 +32,16 @@ __all__ = [
     "Verdict",
     "Warn",
     "Winner",
+    "row_names",
+    "tell_apart",
 ]
 
 SCHEMA_VERSION = 1
 
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted"]
 Verdict = Literal["faster", "slower", "same", "undecided", "preview"]
-StoppedBy = Literal["target", "launches", "budget", "interrupt"]
+StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished"]
+"""``failures``: no healthy cell was left; ``unfinished``: the group was still being measured when this was written."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ class Speedup:
         excludes_one: Whether the interval leaves 1 out.
         all_blocks_value: The same value over every block, those set aside included.
         reason: Why the value is marked, for example that precisions differ.
+        all_blocks_verdict: What the interval over every block says; null where it was not derived.
     """
 
     value: float
@@ -97,10 +103,14 @@ class Speedup:
     excludes_one: bool
     all_blocks_value: float
     reason: str | None = None
+    all_blocks_verdict: Verdict | None = None
 
 
 class PhasesMs(msgspec.Struct, frozen=True, kw_only=True):
-    """Medians over launches. A struct, because ``import`` is a Python keyword and must be renamed."""
+    """How long the first launch's phases took, in milliseconds: later ones may start from what it left in caches.
+
+    A struct, because ``import`` is a Python keyword and must be renamed.
+    """
 
     import_: float = msgspec.field(name="import")
     load: float
@@ -137,6 +147,22 @@ class CellResult:
     marks: tuple[str, ...] = ()
 
 
+def row_names(cells: Iterable[CellResult]) -> dict[str, str]:
+    """Return what sentences call each row of a table, by cell id: no two are called the same."""
+    return tell_apart({cell.id: (cell.label, cell.requested.precision) for cell in cells})
+
+
+def tell_apart(cells: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Return each cell's label by its id, with its precision where another cell has the same label.
+
+    Args:
+        cells: Label and requested precision by cell id. The one asked for tells them apart where the effective
+            one does not: ``native`` may turn out to be ``fp32``.
+    """
+    often = Counter(label for label, _ in cells.values())
+    return {cell: label if often[label] == 1 else f"{label} {precision}" for cell, (label, precision) in cells.items()}
+
+
 @dataclass(frozen=True)
 class Winner:
     """The fastest cell against its nearest rival, adjusted for having been chosen as the best."""
@@ -149,8 +175,32 @@ class Winner:
 
 
 @dataclass(frozen=True)
+class Basis:
+    """What a table was derived from besides raw samples, its rows and the plan.
+
+    Attributes:
+        cells: Cell ids in the order in which they were asked for.
+        baseline: The id of the cell that was asked to be the baseline.
+        budget_s: Wall time that the group was given.
+        derived_warnings: How many of the table's warnings, the last ones, follow from the samples.
+        derived_notes: How many of its notes, the first ones, do.
+    """
+
+    cells: tuple[str, ...]
+    baseline: str
+    budget_s: float
+    derived_warnings: int
+    derived_notes: int
+
+
+@dataclass(frozen=True)
 class GroupResult:
-    """One table."""
+    """One table.
+
+    Attributes:
+        verified_against: Where the expected outputs came from; null where outputs were not verified.
+        basis: What the table can be derived from again, together with the raw samples.
+    """
 
     model: str
     batch: int
@@ -167,6 +217,8 @@ class GroupResult:
     cells: tuple[CellResult, ...]
     warnings: tuple[Warn, ...] = ()
     notes: tuple[str, ...] = ()
+    verified_against: str | None = None
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True)

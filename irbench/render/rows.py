@@ -15,7 +15,7 @@ from irbench.render.figures import (
 )
 from irbench.render.sentences import reason, row_marks
 from irbench.render.table import Column, Row, TextTable
-from irbench.result import CellResult, GroupResult
+from irbench.result import CellResult, GroupResult, row_names
 
 __all__ = ["group_table"]
 
@@ -62,7 +62,7 @@ def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:
 def _row(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> Row:
     marker = " *" if row_marks(cell) else ""
     cells = (
-        cell.label + marker,
+        _name(cell, result) + marker,
         str(cell.effective.get("precision") or NOT_MEASURED),
         *_figures(cell, result, columns),
     )
@@ -70,6 +70,16 @@ def _row(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> Ro
     if cell.latency_ms is None and cell.state != "ok":
         return Row(cells[:verdict], reason(cell), _STATE_STYLES[cell.state])
     return Row(cells, style=_style(cell))
+
+
+def _name(cell: CellResult, result: GroupResult) -> str:
+    """Return the row's label; with the precision asked for where the column of precisions tells two rows no apart."""
+    alike = [one for one in result.cells if _shown_as(one) == _shown_as(cell)]
+    return cell.label if len(alike) == 1 else row_names(result.cells)[cell.id]
+
+
+def _shown_as(cell: CellResult) -> tuple[str, object]:
+    return cell.label, cell.effective.get("precision")
 
 
 def _figures(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> tuple[str, ...]:

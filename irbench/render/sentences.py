@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irbench.render.figures import ratio
-from irbench.result import CellResult, GroupResult
+from irbench.result import CellResult, GroupResult, row_names
 
 __all__ = ["footer", "headline", "reason", "remarks", "row_marks", "title"]
 
@@ -16,6 +15,8 @@ _STOPPED = {
     "launches": "stopped after the last launch allowed",
     "budget": "stopped by budget",
     "interrupt": "interrupted",
+    "failures": "no healthy cell was left",
+    "unfinished": "unfinished: the run was ended from outside",
 }
 _SEPARATOR = " · "
 _IO = {"copy": "copies included", "bound": "copies left out"}
@@ -39,7 +40,7 @@ def title(
 
 def headline(result: GroupResult) -> str:
     """Return who is fastest, against whom, by how much; or what can be said instead."""
-    names = _names(result.cells)
+    names = row_names(result.cells)
     ranked = [cell for cell in result.cells if cell.state == "ok" and cell.latency_ms is not None]
     if result.winner is not None:
         value, low, high = ratio(result.winner.value, result.winner.low, result.winner.high)
@@ -58,7 +59,7 @@ def footer(result: GroupResult) -> Iterator[str]:
     """Yield how it was measured, what the columns mean, what marks the rows, and further notes."""
     yield _SEPARATOR.join(_protocol(result))
     yield _SEPARATOR.join(_legend(result))
-    names = _names(result.cells)
+    names = row_names(result.cells)
     marks = dict.fromkeys(mark for cell in result.cells for mark in row_marks(cell))
     for mark in marks:
         yield f"* {mark}: {', '.join(names[cell.id] for cell in result.cells if mark in row_marks(cell))}"
@@ -68,7 +69,7 @@ def footer(result: GroupResult) -> Iterator[str]:
 
 def remarks(result: GroupResult) -> Iterator[str]:
     """Yield wrong outputs and warnings, each with what to do about it."""
-    names = _names(result.cells)
+    names = row_names(result.cells)
     for cell in result.cells:
         if cell.state == "mismatch" and cell.latency_ms is not None:
             yield f"mismatch: {names[cell.id]}: {reason(cell)}"
@@ -109,8 +110,12 @@ def _set_aside(result: GroupResult) -> str:
     speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
     if not speedups:
         return share
-    moved = any(not one.low <= one.all_blocks_value <= one.high for one in speedups)
-    return f"{share} ({'speedups move with them' if moved else 'same verdicts with them'})"
+    if any(one.all_blocks_verdict not in (one.verdict, None) for one in speedups):
+        return f"{share} (verdicts change with them)"
+    if any(not one.low <= one.all_blocks_value <= one.high for one in speedups):
+        return f"{share} (speedups move with them)"
+    known = all(one.all_blocks_verdict is not None for one in speedups)
+    return f"{share} (same verdicts with them)" if known else share
 
 
 def _legend(result: GroupResult) -> Iterator[str]:
@@ -122,12 +127,8 @@ def _legend(result: GroupResult) -> Iterator[str]:
         yield "p99: use --tail"
     if any(one.calls_per_sample > 1 for one in latencies):
         yield "p90: not measured, a sample is several calls"
-
-
-def _names(cells: Sequence[CellResult]) -> dict[str, str]:
-    """Return what to call each cell: its label, with its precision where another cell has the same label."""
-    often = Counter(cell.label for cell in cells)
-    return {cell.id: cell.label if often[cell.label] == 1 else f"{cell.label} {_precision(cell)}" for cell in cells}
+    if result.verified_against is not None:
+        yield f"max err: against {result.verified_against}"
 
 
 def _precision(cell: CellResult) -> str:

@@ -9,6 +9,7 @@ from irbench.stats.planning import (
     fit_to_budget,
     samples_per_round,
 )
+from irbench.stats.rederive import rederive
 from irbench.stats.standing import Admission
 from irbench.stats.stopping import Pace, outlook, should_stop
 from irbench.stats.summary import summarise
@@ -23,6 +24,7 @@ __all__ = [
     "expected_seconds",
     "fit_to_budget",
     "outlook",
+    "rederive",
     "samples_per_round",
     "should_stop",
     "summarise",

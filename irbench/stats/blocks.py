@@ -10,6 +10,9 @@ from irbench.spec import Timing
 
 __all__ = ["dirty_blocks", "run_queue_share"]
 
+_FAR_OUT = 4.0
+"""How many median absolute deviations above its median a wait share must be to be unusual."""
+
 
 def dirty_blocks(
     blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing
@@ -17,9 +20,11 @@ def dirty_blocks(
     """Return the numbers of the blocks of one launch that something outside disturbed.
 
     A block is dirty when processes outside irbench's tree used more than ``timing.dirty_foreign_cpu`` of a
-    processor during it, when the cgroup's quota held us back, or when a cell waited in the run queue for
-    ``timing.dirty_run_queue`` of its round's time more than in its own median round of this launch: a cell
-    with more threads than processors always waits, and that is its own doing.
+    processor during it, when the cgroup's quota held us back, or when a cell waited in the run queue for more than
+    is usual for it in this launch. A cell whose own threads contend for the processors always waits, and how long
+    scatters from round to round; neither comes from outside. So the limit is its median share of this launch plus
+    ``timing.dirty_run_queue``, or plus four times the median absolute deviation of its shares where that is more
+    (2.7 standard deviations of shares that scatter normally).
 
     Args:
         blocks: The launch's blocks so far.
@@ -32,12 +37,25 @@ def dirty_blocks(
         if one.throttled_ns > 0 or one.foreign_cpu_ns > timing.dirty_foreign_cpu * one.wall_ns
     }
     for own in rounds.values():
-        shares = {one.block: run_queue_share(one) for one in own}
-        usual = statistics.median(shares.values()) if shares else 0.0
-        dirty |= {block for block, share in shares.items() if share > usual + timing.dirty_run_queue}
+        dirty |= _waited_unusually(own, timing.dirty_run_queue)
     return frozenset(dirty)
 
 
-def run_queue_share(one: Round) -> float:
-    """Return how long the cell's threads were ready but did not run, as a fraction of the round's wall time."""
-    return one.evidence.run_queue_wait_ns / max(1, one.evidence.wall_ns)
+def run_queue_share(one: Round) -> float | None:
+    """Return how long the cell's threads were ready but did not run, as a fraction of the round's wall time.
+
+    ``None`` where the kernel does not tell.
+    """
+    waited_ns = one.evidence.run_queue_wait_ns
+    return None if waited_ns is None else waited_ns / max(1, one.evidence.wall_ns)
+
+
+def _waited_unusually(rounds: Sequence[Round], least_excess: float) -> set[int]:
+    found = {one.block: run_queue_share(one) for one in rounds}
+    shares = {block: share for block, share in found.items() if share is not None}
+    if not shares:
+        return set()
+    usual = statistics.median(shares.values())
+    scatter = statistics.median(abs(share - usual) for share in shares.values())
+    limit = usual + max(least_excess, _FAR_OUT * scatter)
+    return {block for block, share in shares.items() if share > limit}

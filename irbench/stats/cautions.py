@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from irbench.result import Warn
 from irbench.stats.modes import mode_warnings
-from irbench.stats.phrases import percent, plural
+from irbench.stats.phrases import listing, percent, plural
 from irbench.stats.scene import Scene
 from irbench.stats.stopping import Width, launches_to_reach, widest, widths
 from irbench.stats.surroundings import machine_warnings
@@ -63,18 +63,14 @@ def _wide_interval(scene: Scene) -> Iterator[Warn]:
         if wanted is not None
         else "No reasonable number of launches would reach it: look for what makes them differ."
     )
+    dominate = _launches_dominate(scene, width)
     yield Warn(
         "wide-interval",
         f"The interval of {scene.label(width.cell)} is ±{percent(width.interval.half_width)} wide,"
-        f" above the target of ±{percent(width.target)}.",
-        remedy,
+        f" above the target of ±{percent(width.target)}"
+        f"{': its launches differ far more than the blocks within them' if dominate else ''}.",
+        f"{remedy}{' More blocks will not help.' if dominate else ''}",
     )
-    if _launches_dominate(scene, width):
-        yield Warn(
-            "launch-variance",
-            f"Launches of {scene.label(width.cell)} differ far more than the blocks within them.",
-            "More blocks will not help; more launches will.",
-        )
 
 
 def _launches_dominate(scene: Scene, width: Width) -> bool:
@@ -98,11 +94,17 @@ def _launches_dominate(scene: Scene, width: Width) -> bool:
 def _set_aside_matters(scene: Scene) -> Iterator[Warn]:
     for cell in scene.rivals:
         one = scene.rows[cell].speedup
-        if one is not None and not one.low <= one.all_blocks_value <= one.high:
+        if one is None:
+            continue
+        found = [f"outside its interval, {one.all_blocks_value:.3f}x"] * (
+            not one.low <= one.all_blocks_value <= one.high
+        )
+        if one.all_blocks_verdict != one.verdict:
+            found.append(f"{one.all_blocks_verdict} and not {one.verdict}")
+        if found:
             yield Warn(
                 "set-aside-matters",
-                f"Over all blocks, disturbed ones included, the speedup of {scene.label(cell)} is"
-                f" {one.all_blocks_value:.3f}x, outside its interval.",
+                f"Over all blocks, disturbed ones included, the speedup of {scene.label(cell)} is {listing(found)}.",
                 "Repeat the run on a quiet machine before quoting it.",
             )
 
@@ -112,6 +114,7 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
     alone = scene.rows[baseline].sustained_fps if baseline is not None else None
     if not alone:
         return
+    moved: list[str] = []
     for cell in scene.rivals:
         row = scene.rows[cell]
         if row.speedup is None or row.sustained_fps is None:
@@ -119,9 +122,11 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
         ratio = row.sustained_fps / alone
         low, high = row.speedup.low / (1 + _SUSTAINED_MOVES), row.speedup.high * (1 + _SUSTAINED_MOVES)
         if not low <= ratio <= high:
-            yield Warn(
-                "sustained-differs",
-                f"Alone and uninterrupted for {scene.timing.sustain:g} s, {row.label} is {ratio:.2f}x the baseline's"
-                f" throughput, not {row.speedup.value:.2f}x.",
-                "A long run heats the machine and keeps caches to itself: quote the sustained FPS for a server.",
-            )
+            moved.append(f"{scene.label(cell)} {ratio:.2f}x (in turns {row.speedup.value:.2f}x)")
+    if moved:
+        yield Warn(
+            "sustained-differs",
+            f"Throughput alone and uninterrupted for {scene.timing.sustain:g} s, relative to the baseline's:"
+            f" {listing(moved)}.",
+            "A long run heats the machine and keeps caches to itself: quote the sustained FPS for a server.",
+        )

@@ -46,15 +46,16 @@ def speedup(
     if ratio is None:
         return None
     faster = -ratio
-    everything = median_interval(launch_ratios(launches, cell, baseline, all_blocks=True), timing.confidence)
+    everything = -median_interval(launch_ratios(launches, cell, baseline, all_blocks=True), timing.confidence)
     return Speedup(
         value=math.exp(faster.value),
         low=math.exp(faster.low),
         high=math.exp(faster.high),
         verdict=verdict(faster, timing),
         excludes_one=faster.low > 0 or faster.high < 0,
-        all_blocks_value=math.exp(-everything.value),
+        all_blocks_value=math.exp(everything.value),
         reason=reason,
+        all_blocks_verdict=verdict(everything, timing),
     )
 
 

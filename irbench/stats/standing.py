@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.result import State
-from irbench.spec import Cell, Group
+from irbench.spec import Cell, Group, Scalar
+from irbench.stats.effective import changing
 
 __all__ = ["Admission", "Standing", "first_launch", "stand"]
 
@@ -95,9 +96,20 @@ def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) ->
         return ("mismatch" if failure.stage == "verify" else "failed"), failure
     if first_launch(records, cell.id) is None:
         return "interrupted", None
+    precisions = changing(records, cell.id).get("precision")
+    if precisions is not None:
+        return "failed", _changed_precision(precisions)
     if cell.id in admission.mismatches:
         return "mismatch", admission.mismatches[cell.id]
     return "ok", None
+
+
+def _changed_precision(precisions: Sequence[Scalar]) -> Failure:
+    return Failure(
+        "precision",
+        f"it computed in {' and in '.join(str(one) for one in precisions)} in different launches",
+        "Its launches cannot be compared with each other: pin one with --precision.",
+    )
 
 
 def _precision(cell: Cell, records: Sequence[LaunchRecord]) -> str:

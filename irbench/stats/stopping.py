@@ -10,12 +10,12 @@ fewer are right where launches scatter more than the target allows: 85 % of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 from irbench.record import LaunchRecord
-from irbench.result import StoppedBy
+from irbench.result import StoppedBy, tell_apart
 from irbench.spec import Group, Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, deepest_rank, median_interval
@@ -67,8 +67,9 @@ def should_stop(
     """Return why the group ends after these launches, or ``None`` where another one is wanted.
 
     It ends at ``target`` from ``timing.min_launches`` on, when every half-width is at most ``timing.target`` or a
-    tenth of its log ratio; at ``launches`` after ``timing.max_launches``, or when no cell is left; at ``budget`` when
-    one more launch and the sustained runs would end after ``timing.budget``.
+    tenth of its log ratio; at ``failures`` when no cell with right answers is left; at ``launches`` after
+    ``timing.max_launches``; at ``budget`` when one more launch and the sustained runs would end after
+    ``timing.budget``.
 
     Args:
         group: What is compared.
@@ -82,7 +83,9 @@ def should_stop(
     if len(records) >= timing.min_launches and found and all(one.excess <= 1 for one in found):
         return "target"
     measured = records[-1].cells if records else ()
-    if len(records) >= timing.max_launches or (records and not measured):
+    if records and not (measured and standing.healthy):
+        return "failures"
+    if len(records) >= timing.max_launches:
         return "launches"
     closing_s = timing.sustain * len(measured)
     return "budget" if pace.elapsed_s + pace.next_launch_s + closing_s > timing.budget else None
@@ -148,7 +151,7 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     width = widest(widths(observe(group, records, timing), standing, timing))
     if width is None or width.interval.count < 2:
         return ""
-    labels: Mapping[str, str] = {cell.id: cell.label for cell in group.cells}
+    labels = tell_apart({cell.id: (cell.label, cell.load.precision) for cell in group.cells})
     state = f"{labels[width.cell]} ±{percent(width.interval.half_width)}, target ±{percent(width.target)}"
     wanted = launches_to_reach(width, timing.confidence)
     if wanted is None or wanted > timing.max_launches:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import LaunchRecord
-from irbench.result import CellResult, GroupResult, Requested, StoppedBy, Warn
+from irbench.result import Basis, CellResult, GroupResult, Requested, StoppedBy, Warn
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.cautions import find_warnings
 from irbench.stats.compare import speedup
@@ -27,6 +27,7 @@ from irbench.stats.figures import (
     sustained_fps,
 )
 from irbench.stats.intervals import deepest_rank
+from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, observe
 from irbench.stats.scene import Scene
@@ -45,6 +46,7 @@ def summarise(
     stopped_by: StoppedBy,
     seconds: float,
     remarks: Sequence[Warn] = (),
+    verified_against: str | None = None,
 ) -> GroupResult:
     """Return a group's table: every figure derived anew from the raw records.
 
@@ -56,30 +58,48 @@ def summarise(
         stopped_by: Why it ended, or would end now.
         seconds: Wall time so far.
         remarks: Warnings of the caller's own, put first.
+        verified_against: Where the expected outputs came from.
     """
     launches = observe(group, records, timing)
     standing = stand(group, records, admission)
     rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
     rows = {cell: _filled(row, records, launches, standing, timing) for cell, row in rows.items()}
     ranking = _ranking(rows, launches, standing)
-    finding = find_winner(launches, [cell for cell in ranking if cell in standing.compared], timing)
+    rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
     scene = Scene(group, records, launches, standing, rows, timing, stopped_by, seconds)
+    table = _table(scene, [cell for cell in ranking if cell in standing.compared])
+    return replace(table, warnings=(*remarks, *table.warnings), verified_against=verified_against)
+
+
+def _table(scene: Scene, ranked: Sequence[str]) -> GroupResult:
+    """Return all that follows from the samples."""
+    group, launches, timing = scene.group, scene.launches, scene.timing
+    finding = find_winner(launches, ranked, timing)
+    warnings, notes = find_warnings(scene), find_notes(scene, finding)
+    count = len(scene.records)
     return GroupResult(
         model=group.bundle.name,
         batch=group.batch,
         shapes=_shapes(group),
-        baseline=standing.baseline,
-        launches=len(records),
+        baseline=scene.standing.baseline,
+        launches=count,
         blocks_per_launch=statistics.median_low([len(one.counted) for one in launches]) if launches else 0,
         blocks_set_aside=sum(len(one.blocks - one.counted) for one in launches),
         blocks_measured=sum(len(one.blocks) for one in launches),
-        stopped_by=stopped_by,
-        preview=len(records) < timing.min_launches or not deepest_rank(len(records), (1 - timing.confidence) / 2),
-        seconds=seconds,
+        stopped_by=scene.stopped_by,
+        preview=count < timing.min_launches or not deepest_rank(count, (1 - timing.confidence) / 2),
+        seconds=scene.seconds,
         winner=finding.winner,
-        cells=tuple(rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))),
-        warnings=(*remarks, *find_warnings(scene)),
-        notes=find_notes(scene, finding),
+        cells=tuple(scene.rows.values()),
+        warnings=warnings,
+        notes=notes,
+        basis=Basis(
+            cells=tuple(cell.id for cell in group.cells),
+            baseline=group.baseline,
+            budget_s=timing.budget,
+            derived_warnings=len(warnings),
+            derived_notes=len(notes),
+        ),
     )
 
 
@@ -100,7 +120,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         state=standing.states[cell.id],
         failure=standing.failures.get(cell.id),
         output_error=first.output_error if first is not None else None,
-        marks=_marks(cell, records, standing),
+        marks=marks_of(cell, records, standing),
     )
 
 
@@ -130,21 +150,6 @@ def _filled(
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
     )
-
-
-def _marks(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> tuple[str, ...]:
-    """Return what the row itself must say beside its figures."""
-    marks: list[str] = []
-    own = [one for record in records for one in record.cells if one.cell == cell.id]
-    threads = own[0].effective.get("threads", cell.load.threads) if own else cell.load.threads
-    if isinstance(threads, int) and cell.load.streams > threads:
-        marks.append(f"oversubscribed: {cell.load.streams} streams on {threads} threads")
-    if any(not one.steady for one in own):
-        marks.append("not steady")
-    mixed = standing.mixed(cell.id)
-    if mixed is not None and standing.states[cell.id] == "ok":
-        marks.append(mixed if cell.id in standing.compared else f"not ranked: {mixed}")
-    return tuple(marks)
 
 
 def _ranking(rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from irbench.record import BlockEvidence
 from irbench.result import Warn
 from irbench.stats.blocks import run_queue_share
 from irbench.stats.phrases import listing, percent, plural
@@ -19,37 +20,52 @@ _STOLEN = 0.02
 
 def machine_warnings(scene: Scene) -> Iterator[Warn]:
     """Yield what the kernel's counters say against trusting the figures."""
-    yield from _busy(scene)
+    yield from _disturbed(scene)
     yield from _stolen(scene)
     yield from _throttled(scene)
-    yield from _dirty(scene)
-    yield from _too_few_clean(scene)
     yield from _not_frozen(scene)
     yield from _waits_on_itself(scene)
     yield from _threads_differ(scene)
     yield from _not_steady(scene)
 
 
-def _busy(scene: Scene) -> Iterator[Warn]:
-    wall_ns = sum(one.wall_ns for one in scene.blocks)
-    share = sum(one.foreign_cpu_ns for one in scene.blocks) / max(1, wall_ns)
+def _disturbed(scene: Scene) -> Iterator[Warn]:
+    """Yield one warning, named after the worst of what one cause brings about, which says all of it."""
+    found: dict[str, str] = {}
+    share = _of_a_processor(scene, lambda one: one.foreign_cpu_ns)
     if share > scene.timing.dirty_foreign_cpu:
+        found["busy-machine"] = f"Other programs used {percent(share, 0)} of a processor while this was measured."
+    dirty = sum(len(one.dirty) for one in scene.launches)
+    if dirty > _MANY_DIRTY * len(scene.blocks):
+        found["many-dirty-blocks"] = f"{dirty} of {plural(len(scene.blocks), 'block')} were disturbed from outside."
+    launches = sum(one.too_few_clean for one in scene.launches)
+    if launches:
+        found["few-clean-blocks"] = (
+            f"{plural(launches, 'launch')} had fewer than {scene.timing.min_blocks} undisturbed blocks;"
+            " all of their blocks were used."
+        )
+    if found:
+        processors = ", keep to processors that it leaves alone with --cpus," if "busy-machine" in found else ""
         yield Warn(
-            "busy-machine",
-            f"Other programs used {percent(share, 0)} of a processor while this was measured.",
-            "Close them, or keep to processors that they leave alone with --cpus.",
+            tuple(found)[-1],
+            " ".join(found.values()),
+            f"Close what else runs (top shows it){processors} or repeat the run on a quiet machine.",
         )
 
 
 def _stolen(scene: Scene) -> Iterator[Warn]:
-    wall_ns = sum(one.wall_ns for one in scene.blocks)
-    share = sum(one.steal_ns for one in scene.blocks) / max(1, wall_ns)
+    share = _of_a_processor(scene, lambda one: one.steal_ns)
     if share > _STOLEN:
         yield Warn(
             "stolen-time",
             f"The hypervisor took {percent(share, 0)} of a processor away while this was measured.",
             "Repeat the run at another time, or on a machine with dedicated processors.",
         )
+
+
+def _of_a_processor(scene: Scene, time_ns: Callable[[BlockEvidence], int]) -> float:
+    """Return a time of all blocks as a fraction of their wall time."""
+    return sum(time_ns(one) for one in scene.blocks) / max(1, sum(one.wall_ns for one in scene.blocks))
 
 
 def _throttled(scene: Scene) -> Iterator[Warn]:
@@ -64,27 +80,6 @@ def _throttled(scene: Scene) -> Iterator[Warn]:
         )
 
 
-def _dirty(scene: Scene) -> Iterator[Warn]:
-    dirty = sum(len(one.dirty) for one in scene.launches)
-    if dirty > _MANY_DIRTY * len(scene.blocks):
-        yield Warn(
-            "many-dirty-blocks",
-            f"{dirty} of {plural(len(scene.blocks), 'block')} were disturbed from outside.",
-            "Repeat the run on a quiet machine; irbench doctor shows what else runs.",
-        )
-
-
-def _too_few_clean(scene: Scene) -> Iterator[Warn]:
-    launches = sum(one.too_few_clean for one in scene.launches)
-    if launches:
-        yield Warn(
-            "few-clean-blocks",
-            f"{plural(launches, 'launch')} had fewer than {scene.timing.min_blocks} undisturbed blocks;"
-            " all of their blocks were used.",
-            "Repeat the run on a quiet machine.",
-        )
-
-
 def _not_frozen(scene: Scene) -> Iterator[Warn]:
     if not all(record.frozen for record in scene.records):
         yield Warn(
@@ -95,15 +90,29 @@ def _not_frozen(scene: Scene) -> Iterator[Warn]:
 
 
 def _waits_on_itself(scene: Scene) -> Iterator[Warn]:
-    for cell in scene.standing.healthy:
-        shares = [run_queue_share(one) for launch in scene.launches_of(cell) for one in launch.rounds]
-        if shares and statistics.median(shares) > _SELF_WAIT:
-            yield Warn(
-                "waits-on-itself",
-                f"{scene.label(cell)} waits for a processor {percent(statistics.median(shares), 0)} of its time,"
-                " in quiet blocks too: it has more threads than processors.",
-                "Lower --threads or --streams, or give it more processors with --cpus.",
-            )
+    waits = {cell: _wait_in_quiet_blocks(scene, cell) for cell in scene.standing.healthy}
+    waiting = {cell: share for cell, share in waits.items() if share > _SELF_WAIT}
+    if waiting:
+        yield Warn(
+            "waits-on-itself",
+            "In quiet blocks too, threads of a cell wait for a processor while others of its own run:"
+            f" {listing(f'{scene.label(cell)} {percent(share, 0)} of its time' for cell, share in waiting.items())}.",
+            "Lower --threads or --streams, or give it more processors with --cpus.",
+        )
+
+
+def _wait_in_quiet_blocks(scene: Scene, cell: str) -> float:
+    """Return a cell's median wait share over undisturbed blocks; 0 where there is none or the kernel does not tell."""
+    shares = [
+        run_queue_share(round_)
+        for record, observed in zip(scene.records, scene.launches, strict=True)
+        for one in record.cells
+        if one.cell == cell
+        for round_ in one.rounds
+        if round_.block not in observed.dirty
+    ]
+    known = [share for share in shares if share is not None]
+    return statistics.median(known) if known else 0.0
 
 
 def _threads_differ(scene: Scene) -> Iterator[Warn]:
@@ -119,12 +128,13 @@ def _threads_differ(scene: Scene) -> Iterator[Warn]:
 
 
 def _not_steady(scene: Scene) -> Iterator[Warn]:
-    for cell in scene.standing.healthy:
-        unsteady = sum(not one.steady for one in scene.launches_of(cell))
-        if unsteady:
-            yield Warn(
-                "not-steady",
-                f"{scene.label(cell)} had not settled after {scene.timing.warmup_max:g} s of warm-up"
-                f" in {unsteady} of {plural(len(scene.records), 'launch')}.",
-                "Its figures hold part of its warm-up: look for a runtime that still compiles, or clocks that change.",
-            )
+    counts = {cell: sum(not one.steady for one in scene.launches_of(cell)) for cell in scene.standing.healthy}
+    unsteady = {cell: count for cell, count in counts.items() if count}
+    if unsteady:
+        yield Warn(
+            "not-steady",
+            f"Not settled after {scene.timing.warmup_max:g} s of warm-up:"
+            f" {listing(f'{scene.label(cell)} in {count}' for cell, count in unsteady.items())}"
+            f" of {plural(len(scene.records), 'launch')}.",
+            "The figures hold part of the warm-up: look for a runtime that still compiles, or clocks that change.",
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from rich.console import Console
 from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
 from irbench.render.wording import plain, wrap
-from irbench.result import RunDocument
+from irbench.result import Requested, RunDocument
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 
@@ -138,14 +139,38 @@ def test_where_nobody_can_win_the_headline_says_why(cells: Any, sentence: str):
 
 
 def test_speedups_that_move_with_the_blocks_set_aside_are_said_to():
-    from dataclasses import replace
-
     table = example()
     first = table.cells[0]
     assert first.speedup is not None
     moved = replace(first, speedup=replace(first.speedup, all_blocks_value=1.5))
+    turned = replace(first, speedup=replace(first.speedup, all_blocks_verdict="undecided"))
+    unknown = replace(first, speedup=replace(first.speedup, all_blocks_verdict=None))
     assert "(same verdicts with them)" in shown(table)
+    assert "(verdicts change with them)" in shown(replace(table, cells=(turned, *table.cells[1:])))
+    assert "with them" not in shown(replace(table, cells=(unknown, *table.cells[1:])))
     assert "(speedups move with them)" in shown(replace(table, cells=(moved, *table.cells[1:])))
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "said"),
+    [("unfinished", "unfinished: the run was ended from outside"), ("failures", "no healthy cell was left")],
+)
+def test_a_run_that_did_not_end_by_rule_says_so(stopped_by: Any, said: str):
+    assert said in shown(group(cell("ort"), stopped_by=stopped_by))
+
+
+def test_the_legend_names_what_outputs_were_verified_against():
+    assert "max err: against ort" in shown(group(cell("tf"), verified_against="ort"))
+    assert "max err: " not in shown(group(cell("tf")))
+
+
+def test_rows_of_one_backend_are_told_apart_where_the_precisions_they_read_back_do_not():
+    native = replace(cell("ort"), id="native", requested=Requested(2, 1, "native"))
+    lines = shown(group(native, cell("ort"))).splitlines()
+    assert [line.split()[:2] for line in lines[2:4]] == [["ort", "native"], ["ort", "fp32"]]
+    other = shown(group(cell("ort", precision="bf16"), cell("ort"))).splitlines()
+    assert [line.split()[:2] for line in other[2:4]] == [["ort", "bf16"], ["ort", "fp32"]]
+    assert "ort bf16  bf16" not in other[2]
 
 
 def test_threads_and_processors_are_those_that_were_used():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
 
 from irbench.record import Round
@@ -25,12 +27,24 @@ def test_a_block_is_dirty_when_the_quota_held_us_back():
 
 def test_a_block_is_dirty_when_a_cell_waited_five_points_more_than_it_usually_does():
     blocks = [block(one) for one in range(5)]
-    rounds = {"a": rounds_waiting(0.30, 0.34, 0.30, 0.36, 0.28), "b": rounds_waiting(0, 0, 0, 0, 0.06)}
+    rounds = {"a": rounds_waiting(0.30, 0.31, 0.30, 0.36, 0.30), "b": rounds_waiting(0, 0, 0, 0, 0.06)}
     assert dirty_blocks(blocks, rounds, Timing()) == {3, 4}
 
 
 def test_a_cell_that_always_waits_on_itself_makes_nothing_dirty():
     assert dirty_blocks([block(one) for one in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing()) == set()
+
+
+def test_waits_that_scatter_widely_from_round_to_round_make_no_block_dirty_but_one_far_out_does():
+    scatters = (0.25, 0.18, 0.33, 0.22, 0.31, 0.27, 0.20, 0.29)
+    blocks = [block(one) for one in range(9)]
+    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters)}, Timing()) == set()
+    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters, 0.80)}, Timing()) == {8}
+
+
+def test_where_the_kernel_tells_no_waiting_the_other_signs_still_count():
+    silent = Round(1, *(synchronous(1, [MS]).issue_ns,) * 2, replace(evidence(MS), run_queue_wait_ns=None))
+    assert dirty_blocks([block(0, throttled_ns=1), block(1)], {"a": [silent]}, Timing()) == {0}
 
 
 def test_slow_calls_alone_make_no_block_dirty():

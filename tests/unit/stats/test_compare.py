@@ -105,6 +105,7 @@ def test_dirty_blocks_count_only_in_the_ratio_over_all_blocks():
     found = speedup(observe(group("cell", "base"), records, SIX), "cell", "base", SIX)
     assert found.value == pytest.approx(2.0)
     assert found.all_blocks_value < 1.0
+    assert (found.verdict, found.all_blocks_verdict) == ("faster", "slower")
 
 
 def test_cells_that_never_met_have_no_ratio():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from launches import even, group, launch
 
@@ -58,7 +60,13 @@ def test_the_target_is_named_even_where_the_budget_would_have_ended_it_too():
 
 def test_a_group_without_a_measured_cell_ends():
     records = [launch(0, [], failures={"base": Failure("import", "gone"), "cell": Failure("import", "gone")})]
-    assert should_stop(group("base", "cell"), records, TIMING, Admission(), EARLY) == "launches"
+    assert should_stop(group("base", "cell"), records, TIMING, Admission(), EARLY) == "failures"
+
+
+def test_a_group_in_which_every_answer_is_wrong_ends_and_does_not_say_that_its_launches_are_used_up():
+    admission = Admission(mismatches={cell: Failure("verify", "wrong outputs") for cell in ("base", "cell")})
+    assert stops(STEADY, STEADY, 1, admission=admission) == "failures"
+    assert stops(STEADY, STEADY, 12, admission=admission) == "failures"
 
 
 def test_one_cell_alone_stops_when_its_own_time_is_known():
@@ -92,6 +100,16 @@ def test_the_outlook_says_how_wide_the_widest_interval_is_and_what_is_left():
     assert outlook(both, even({"base": STEADY[:6], "cell": STEADY[:6]}), TIMING, Admission()).endswith("reached")
     wild = even({"base": STEADY[:6], "cell": WILD[:6]})
     assert outlook(both, wild, TIMING, Admission()).endswith("more launches than 12")
+
+
+def test_the_outlook_tells_two_precisions_of_one_backend_apart():
+    both = group("base", "cell")
+    cells = tuple(
+        replace(one, backend="same", load=replace(one.load, precision=precision))
+        for one, precision in zip(both.cells, ("fp32", "bf16"), strict=True)
+    )
+    two = even({"base": STEADY[:2], "cell": [10.0, 10.06]})
+    assert outlook(replace(both, cells=cells), two, TIMING, Admission()).startswith("same bf16 ")
 
 
 def test_there_is_no_outlook_before_two_launches():

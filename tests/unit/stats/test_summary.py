@@ -164,6 +164,49 @@ def test_the_effective_precision_decides_and_not_the_one_asked_for():
     assert rows(result)["native"].speedup.value == pytest.approx(2.0)
 
 
+def over_launches(*read_back):
+    records = even({"only": [10.0] * len(read_back)})
+    changed = [
+        replace(one, cells=(replace(one.cells[0], effective=effective),))
+        for one, effective in zip(records, read_back, strict=True)
+    ]
+    return rows(table(group("only"), changed))["only"]
+
+
+def test_a_property_that_changes_over_launches_marks_its_row_with_every_value():
+    caches = [{"precision": "fp32", "xla_cache": one} for one in ("off", "written", "read", "read")]
+    row = over_launches(*caches)
+    assert (row.state, row.marks) == ("ok", ("xla_cache off, written, read over launches",))
+    threads = over_launches({"precision": "fp32", "threads": 2}, {"precision": "fp32", "threads": 1})
+    assert threads.marks == ("threads 2, 1 over launches",)
+
+
+def test_a_cell_that_changed_its_precision_between_launches_has_no_figure():
+    row = over_launches({"precision": "fp32"}, {"precision": "bf16"})
+    assert (row.state, row.latency_ms, row.failure.stage) == ("failed", None, "precision")
+    assert row.failure.message == "it computed in fp32 and in bf16 in different launches"
+
+
+def test_warnings_tell_two_precisions_of_one_backend_apart():
+    asked = group("base", "low")
+    cells = tuple(
+        replace(one, backend="same", load=replace(one.load, precision=precision))
+        for one, precision in zip(asked.cells, ("fp32", "native"), strict=True)
+    )
+    result = table(replace(asked, cells=cells), even({"base": [10.0] * 6, "low": [10.05] * 6}))
+    assert result.notes[0].startswith("no winner: same fp32 and same native are the same")
+
+
+def test_the_table_says_what_outputs_were_verified_against():
+    records = even({"only": [10.0]})
+    source = "TensorFlow at export"
+    verified = summarise(
+        group("only"), records, TIMING, EVERYONE, stopped_by="target", seconds=1.0, verified_against=source
+    )
+    assert verified.verified_against == source
+    assert table(group("only"), records).verified_against is None
+
+
 def test_a_cell_that_cannot_run_the_model_says_so():
     admission = Admission(absent={"tf": Failure("plan", "reads tf-graph, the model is onnx")})
     row = rows(table(group("ort", "tf"), even({"ort": [10.0] * 6}), admission))["tf"]

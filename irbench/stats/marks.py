@@ -1,0 +1,43 @@
+"""What a row itself must say beside its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irbench.record import LaunchRecord
+from irbench.spec import Cell
+from irbench.stats.effective import changing
+from irbench.stats.standing import Standing, first_launch
+
+__all__ = ["marks_of"]
+
+
+def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> tuple[str, ...]:
+    """Return a row's marks.
+
+    Args:
+        cell: Whose row.
+        records: The group's launches.
+        standing: Every cell's part.
+    """
+    return (*_oversubscribed(cell, records), *_over_launches(cell, records), *_mixed(cell, standing))
+
+
+def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str]:
+    first = first_launch(records, cell.id)
+    threads = first.effective.get("threads", cell.load.threads) if first is not None else cell.load.threads
+    if isinstance(threads, int) and cell.load.streams > threads:
+        yield f"oversubscribed: {cell.load.streams} streams on {threads} threads"
+
+
+def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str]:
+    if any(not one.steady for record in records for one in record.cells if one.cell == cell.id):
+        yield "not steady"
+    for name, values in changing(records, cell.id).items():
+        yield f"{name} {', '.join(str(value) for value in values)} over launches"
+
+
+def _mixed(cell: Cell, standing: Standing) -> Iterator[str]:
+    mixed = standing.mixed(cell.id)
+    if mixed is not None and standing.states[cell.id] == "ok":
+        yield mixed if cell.id in standing.compared else f"not ranked: {mixed}"

@@ -1,0 +1,100 @@
+"""A run's tables made anew from its raw samples, for a reader who doubts a figure or knows a better estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from irbench.errors import IrbenchError
+from irbench.record import Failure, LaunchRecord
+from irbench.result import Basis, CellResult, GroupResult, RunDocument
+from irbench.spec import Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing
+from irbench.stats.standing import Admission
+from irbench.stats.summary import summarise
+
+__all__ = ["rederive"]
+
+
+def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocument:
+    """Return the document with every table derived again from the samples.
+
+    What was asked for, who could take part, whether outputs were right, and how long it took are the document's.
+
+    Args:
+        document: As stored.
+        launches: All of its launches, in the order in which they were taken.
+
+    Raises:
+        IrbenchError: The document does not say what its tables were made from.
+    """
+    groups = enumerate(document.groups)
+    return replace(
+        document,
+        groups=tuple(
+            _derive(table, document, [one for one in launches if one.group == number]) for number, table in groups
+        ),
+    )
+
+
+def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchRecord]) -> GroupResult:
+    basis = table.basis
+    if basis is None:
+        raise IrbenchError(
+            f"The table of {table.model} does not say what it was derived from.",
+            hint="It was stored before irbench recorded that: measure it again.",
+        )
+    timing = msgspec.convert(document.plan["timing"], Timing)
+    again = summarise(
+        _group(table, basis),
+        records,
+        replace(timing, budget=basis.budget_s),
+        _admission(table, records, allow_mixed=bool(document.plan.get("allow_mixed"))),
+        stopped_by=table.stopped_by,
+        seconds=table.seconds,
+        remarks=table.warnings[: len(table.warnings) - basis.derived_warnings],
+        verified_against=table.verified_against,
+    )
+    return replace(again, notes=(*again.notes, *table.notes[basis.derived_notes :]))
+
+
+def _group(table: GroupResult, basis: Basis) -> Group:
+    rows = {row.id: row for row in table.cells}
+    inputs = tuple(InputSpec(TensorSpec(name, "float32", tuple(shape))) for name, shape in table.shapes.items())
+    return Group(
+        bundle=Bundle(table.model, inputs, ()),  # of the inputs, a table shows names and shapes alone
+        batch=table.batch,
+        sizes={},
+        cells=tuple(_cell(rows[cell]) for cell in basis.cells),
+        baseline=basis.baseline,
+    )
+
+
+def _cell(row: CellResult) -> Cell:
+    asked = row.requested
+    kind, *passes = row.artifact.split("+")
+    return Cell(
+        id=row.id,
+        artifact=Artifact(kind, Path(), (), (), tuple(passes)) if row.artifact else None,
+        backend=row.backend,
+        device=row.device,
+        load=msgspec.convert(
+            {"batch": row.batch, "threads": asked.threads, "streams": asked.streams, "precision": asked.precision}, Load
+        ),
+        io=row.io,
+    )
+
+
+def _admission(table: GroupResult, records: Sequence[LaunchRecord], *, allow_mixed: bool) -> Admission:
+    failed = {cell for record in records for cell in record.failures}
+    return Admission(
+        absent=_reasons(row for row in table.cells if row.state == "not-applicable"),
+        mismatches=_reasons(row for row in table.cells if row.state == "mismatch" and row.id not in failed),
+        allow_mixed=allow_mixed,
+    )
+
+
+def _reasons(rows: Iterable[CellResult]) -> dict[str, Failure]:
+    return {row.id: row.failure for row in rows if row.failure is not None}

@@ -1,0 +1,75 @@
+"""Every figure of a stored table follows from its raw samples and what the document says of the plan."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import pytest
+from documents import document
+from launches import block, even, group
+
+from irbench.errors import IrbenchError
+from irbench.record import Failure, LaunchRecord
+from irbench.result import RunDocument, Warn
+from irbench.spec import Timing
+from irbench.stats import Admission, rederive, summarise
+from irbench.store import decode_document, encode_document
+
+TIMING = Timing()
+REMARK = Warn("unverified", "Outputs were not verified.", "Export the model.")
+
+
+def launches() -> list[LaunchRecord]:
+    records = even({"base": [10.0, 10.3, 9.9, 10.1, 10.0, 10.2], "fast": [5.0] * 6, "wrong": [1.0] * 6}, blocks=8)
+    records[0] = replace(records[0], failures={"broken": Failure("compile", "no such operator")})
+    return [replace(one, blocks=tuple(block(n, throttled_ns=int(n < 3)) for n in range(8))) for one in records]
+
+
+def stored(records: list[LaunchRecord]) -> RunDocument:
+    asked = group("absent", "base", "broken", "fast", "wrong", streams={"fast": 4}, baseline="broken")
+    admission = Admission(
+        absent={"absent": Failure("plan", "reads tf-graph")}, mismatches={"wrong": Failure("verify", "wrong outputs")}
+    )
+    table = summarise(
+        asked,
+        records,
+        replace(TIMING, budget=70.0),
+        admission,
+        stopped_by="budget",
+        seconds=60.0,
+        remarks=[REMARK],
+        verified_against="TensorFlow at export",
+    )
+    table = replace(table, notes=(*table.notes, "a note of the caller's"))
+    plan = {"timing": asdict(TIMING), "allow_mixed": False}
+    return decode_document(encode_document(document(table, plan=plan)), "run.json")
+
+
+def test_a_stored_table_follows_from_its_samples_again():
+    records = launches()
+    run = stored(records)
+    assert {row.state for row in run.groups[0].cells} == {"ok", "failed", "mismatch", "not-applicable"}
+    assert run.groups[0].warnings[0] == REMARK
+    assert len(run.groups[0].warnings) > 1
+    assert rederive(run, records) == run
+
+
+def test_other_samples_give_another_table():
+    records = launches()
+    fewer = rederive(stored(records), records[:5]).groups[0]
+    assert (fewer.launches, fewer.preview) == (5, True)
+    assert fewer.notes[-1] == "a note of the caller's"
+
+
+def test_the_samples_of_each_table_are_its_own():
+    records = launches()
+    run = stored(records)
+    twice = replace(run, groups=run.groups * 2)
+    others = [replace(one, group=1) for one in records]
+    assert rederive(twice, [*records, *others]) == twice
+    assert rederive(twice, records).groups[1].launches == 0
+
+
+def test_a_table_that_does_not_say_what_it_was_made_from_is_refused():
+    with pytest.raises(IrbenchError, match="does not say what it was derived from"):
+        rederive(document(), [])
