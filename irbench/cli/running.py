@@ -39,6 +39,7 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
     Raises:
         IrbenchError: The call or the plan is impossible; nothing was measured.
     """
+    host.require_linux()
     request = _request(arguments)
     with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
         groups = plan(request, Path(folder))
