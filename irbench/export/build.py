@@ -185,10 +185,7 @@ def _call(target: str, *args: Any, deadline_s: float, what: str, say: Say | None
     try:
         return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=_ENVIRONMENT)
     except WorkerDied as death:
-        tail = death.log_tail.splitlines()
-        raise IrbenchError(
-            f"{what} failed. {death.message}" + (f" Its last words: {tail[-1]}" if tail else ""), hint=death.hint
-        ) from death
+        raise IrbenchError(f"{what} failed. {death.message}", hint=death.hint) from death
 
 
 def _card(bundle: Bundle, folder: Path, key: str, error: OutputError) -> bundles.Card:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from irbench.measure.clock import now_ns
 from irbench.record import Failure
 from irbench.spec import Cell
 from irbench.worker.cell import CellTask
-from irbench.worker.process import CallFailed, Worker, WorkerDied
+from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
 __all__ = ["Crew"]
 
 _START_DEADLINE_S = 60.0
+"""A worker may take this long to start even where the protocol's deadline is shorter."""
 
 
 class Crew:
@@ -89,13 +89,14 @@ class Crew:
 
     def _start_one(self, cell: str, task: CellTask) -> None:
         load = task.cell.load
+        deadline_s = max(_START_DEADLINE_S, self._deadline_s)
         start_ns = now_ns()
         worker = Worker(self._logs / f"{cell}.log", cpus=load.cpus, environment=_environment(load.threads))
         self._workers[cell] = worker
         self._try(
             cell,
             "start",
-            lambda: worker.ask("irbench.worker.cell:CellHost", task, hold=True, deadline_s=_START_DEADLINE_S),
+            lambda: worker.ask("irbench.worker.cell:CellHost", task, hold=True, deadline_s=deadline_s),
         )
         self.started_ns[cell] = now_ns() - start_ns
         if cell in self._workers:
@@ -113,17 +114,17 @@ class Crew:
         try:
             return action()
         except (CallFailed, WorkerDied) as error:
-            self.failures[cell] = Failure(stage, error.message, error.hint or None)
-            self._workers.pop(cell).kill()
+            worker = self._workers.pop(cell)
+            worker.kill()
+            self.failures[cell] = Failure(stage, error.message, self._remedy(error, worker.log))
             return None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def _remedy(self, error: CallFailed | WorkerDied, log: Path) -> str | None:
+        if isinstance(error, WorkerTimedOut):
+            return f"If the model is really that slow: irbench run --deadline {2 * self._deadline_s:.0f}s"
+        if isinstance(error, WorkerDied) and not error.hint:
+            return f"What it printed is in {log}"
+        return error.hint or None
 
 
 def _environment(threads: int | None) -> Mapping[str, str]:

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from irbench.errors import ExitCode, IrbenchError
@@ -20,9 +19,10 @@ from irbench.measure.clock import Stopwatch
 from irbench.worker.watchdog import watchdog
 from irbench.worker.wire import Problem, Reply, Request, Say
 
-__all__ = ["CallFailed", "Worker", "WorkerDied", "call_in_worker"]
+__all__ = ["CallFailed", "Worker", "WorkerDied", "WorkerTimedOut", "call_in_worker"]
 
 _LOG_TAIL_BYTES = 4000
+_OUT_OF_MEMORY = "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
 
 
 class WorkerDied(IrbenchError):
@@ -35,6 +35,10 @@ class WorkerDied(IrbenchError):
     def __init__(self, message: str, *, hint: str = "", log_tail: str = "") -> None:
         super().__init__(message, hint=hint, exit_code=ExitCode.FAILED_CELL)
         self.log_tail = log_tail
+
+
+class WorkerTimedOut(WorkerDied):
+    """It was ended at its deadline."""
 
 
 class CallFailed(IrbenchError):
@@ -72,11 +76,6 @@ class Worker:
         """The worker's process id, which is its process group's too."""
         return self._process.pid
 
-    @property
-    def alive(self) -> bool:
-        """Whether it has not ended."""
-        return self._process.poll() is None
-
     def ask(
         self,
         target: str,
@@ -96,7 +95,8 @@ class Worker:
 
         Raises:
             CallFailed: The call raised.
-            WorkerDied: The process ended, or the deadline passed.
+            WorkerDied: The process ended.
+            WorkerTimedOut: The deadline passed.
         """
         self.send(target, *args, hold=hold, talks=say is not None)
         return self.receive(deadline_s=deadline_s, say=say)
@@ -119,10 +119,8 @@ class Worker:
             ready = wait([self._connection, self._exit], max(0.0, deadline_s - watch.elapsed_s))
             if not ready:
                 self.kill()
-                raise WorkerDied(
-                    f"It gave no answer within {deadline_s:.0f} s and was ended.",
-                    hint="Raise the deadline if the model is really that slow.",
-                    log_tail=self.log_tail(),
+                raise WorkerTimedOut(
+                    f"It gave no answer within {deadline_s:.0f} s and was ended.", log_tail=self.log_tail()
                 )
             if self._connection not in ready and not self._connection.poll():
                 raise self._death()
@@ -142,7 +140,10 @@ class Worker:
                 return message.value
 
     def freeze(self) -> None:
-        """Stop the worker and everything it started; returns once it stands still."""
+        """Stop the worker and everything it started; returns once it stands still.
+
+        Where processes cannot be stopped, it is given a second to come to rest by itself.
+        """
         if not freeze.SUPPORTED:
             freeze.wait_until_idle(self.process_id)
             return
@@ -179,19 +180,13 @@ class Worker:
         code = self._process.wait()
         tail = self.log_tail()
         self.kill()
-        hint = (
-            "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
-            if code == -signal.SIGKILL
-            else f"What it printed is in {self.log}"
-        )
+        hint = _OUT_OF_MEMORY if code == -signal.SIGKILL else ""
         return WorkerDied(f"It {_how_it_ended(code)}.", hint=hint, log_tail=tail)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
 
@@ -213,7 +208,7 @@ def call_in_worker(
 
     Raises:
         IrbenchError: What the function raised, with its message, hint and exit code.
-        WorkerDied: The process crashed or passed its deadline.
+        WorkerDied: The process crashed or passed its deadline; the last line of its log is in the hint.
     """
     with (
         tempfile.TemporaryDirectory(prefix="irbench-") as folder,
@@ -223,8 +218,9 @@ def call_in_worker(
             return worker.ask(target, *args, deadline_s=deadline_s, say=say)
         except WorkerDied as error:
             # the log goes with the folder, so its last line must come along
-            last = error.log_tail.splitlines()[-1:]
-            raise WorkerDied(error.message, hint="".join(f"The last it said: {line}" for line in last)) from None
+            last = [f"The last it said: {line}" for line in error.log_tail.splitlines()[-1:]]
+            hint = " ".join(filter(None, [error.hint, *last]))
+            raise type(error)(error.message, hint=hint, log_tail=error.log_tail) from None
 
 
 def _how_it_ended(code: int) -> str:

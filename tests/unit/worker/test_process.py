@@ -13,7 +13,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.worker import Worker, WorkerDied, call_in_worker
-from irbench.worker.process import CallFailed
+from irbench.worker.process import CallFailed, WorkerTimedOut
 
 PATIENCE_S = 60
 
@@ -49,8 +49,22 @@ def test_a_crash_is_named(target: str, arguments: tuple[int, ...], said: str) ->
 
 
 def test_a_hang_ends_at_the_deadline() -> None:
-    with pytest.raises(WorkerDied, match="no answer within 1 s"):
+    with pytest.raises(WorkerTimedOut, match="no answer within 1 s"):
         call_in_worker("time:sleep", 3600, deadline_s=1)
+
+
+def test_a_function_that_was_killed_is_told_with_the_likely_cause_and_its_last_words() -> None:
+    with pytest.raises(WorkerDied, match="SIGKILL") as caught:
+        call_in_worker("tests_support:say_and_die", "allocating", signal.SIGKILL, deadline_s=PATIENCE_S)
+    assert "smaller batch" in caught.value.hint
+    assert caught.value.hint.endswith("The last it said: allocating")
+    assert caught.value.log_tail == "allocating"
+
+
+def test_a_function_that_crashed_is_told_with_its_last_words() -> None:
+    with pytest.raises(WorkerDied, match="SIGSEGV") as caught:
+        call_in_worker("tests_support:say_and_die", "bad pointer", signal.SIGSEGV, deadline_s=PATIENCE_S)
+    assert caught.value.hint == "The last it said: bad pointer"
 
 
 def test_noise_on_stdout_goes_to_the_log_and_never_into_the_answer(tmp_path: Path) -> None:
@@ -82,7 +96,7 @@ def test_a_worker_can_be_frozen_many_times(tmp_path: Path) -> None:
             worker.freeze()
             assert psutil.Process(worker.process_id).status() == psutil.STATUS_STOPPED
             worker.thaw()
-        assert worker.alive
+        assert worker.ask("os:getpid", deadline_s=PATIENCE_S) == worker.process_id
 
 
 def test_a_frozen_worker_can_be_ended(tmp_path: Path) -> None:
