@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from irbench.measure.clock import now_ns
@@ -97,9 +96,7 @@ class CoreLink:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

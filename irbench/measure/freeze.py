@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from irbench.measure.clock import now_ns, sleep
@@ -45,22 +44,20 @@ def thaw(process_id: int) -> None:
     os.killpg(process_id, signal.SIGCONT)
 
 
-def wait_until_idle(process_id: int, elapsed: Callable[[], int] = now_ns) -> bool:
-    """Wait until a process's CPU time stands still for 5 ms: what is done where freezing is not available.
+def wait_until_idle(process_id: int) -> None:
+    """Wait, for a second at most, until a process's CPU time stands still for 5 ms: what is left without freezing.
 
-    Returns:
-        Whether it came to rest within a second.
+    Nothing is said of one that does not come to rest: a launch without freezing is marked as a whole.
     """
     folder = Path("/proc") / str(process_id)
-    started = elapsed()
+    started = now_ns()
     before = _cpu_ns(folder)
-    while elapsed() - started < _LONGEST_WAIT_NS:
+    while now_ns() - started < _LONGEST_WAIT_NS:
         sleep(_IDLE_GAP_S)
         after = _cpu_ns(folder)
         if after == before:
-            return True
+            return
         before = after
-    return False
 
 
 def _cpu_ns(folder: Path) -> int:

@@ -30,6 +30,9 @@ __all__ = ["Launch", "LaunchPlan", "Tempo"]
 
 Say = Callable[[str], None]
 
+_SLOWDOWN = 3.0
+"""A request may take so many times as long as the warm-up foretells, and the protocol's deadline on top."""
+
 
 @dataclass(frozen=True)
 class LaunchPlan:
@@ -75,7 +78,8 @@ class _CellNotes:
     warmed: Warmed | None = None
     output_error: OutputError | None = None
     rounds: list[Round] = field(default_factory=list[Round])
-    calls_per_sample: int = 1
+    tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    run_peak_bytes: int | None = None
 
 
 class Launch:
@@ -105,13 +109,15 @@ class Launch:
         self._prepare_all()
         tempo = tempo or self._tempo(watch.elapsed_s)
         blocks = self._measure_blocks(tempo)
-        tails = self._tails() if tempo.timing.tail else {}
-        cells = tuple(self._cell_launch(cell.id) for cell in self._crew.cells)
+        if tempo.timing.tail:
+            self._take_tails()
+        for cell in self._crew.cells:
+            self._notes[cell.id].run_peak_bytes = self._crew.ask(cell.id, "measure", "peak_memory_bytes")
         record = LaunchRecord(
             group=self._plan.number,
             launch=self._number,
-            cells=tuple(replace(one, tail_ns=tails[one.cell]) if one.cell in tails else one for one in cells),
-            failures=dict(self._crew.failures),
+            cells=tuple(self._cell_launch(cell) for cell in self._crew.cells),
+            failures=self.failures,
             blocks=blocks,
             load_average=os.getloadavg()[0],
             frozen=freeze.SUPPORTED,
@@ -121,22 +127,27 @@ class Launch:
     def _tempo(self, start_s: float) -> Tempo:
         """Return how many samples and blocks the speeds seen in the warm-up allow."""
         timing = self._plan.timing
-        cells = self._crew.cells
-        warmed = {cell.id: self._notes[cell.id].warmed for cell in cells}
-        completion_ns = {cell: one.completion_ns for cell, one in warmed.items() if one is not None}
-        samples = samples_per_round(completion_ns, {cell.id: cell.load.streams for cell in cells}, timing)
-        block_s = sum((samples[cell] + 1) * completion_ns[cell] / 1e9 + timing.settle for cell in samples)
-        return Tempo(
-            samples, fit_to_budget(timing, LaunchCost(start_s, block_s, closing_s=len(cells) * timing.sustain))
-        )
+        streams = {cell.id: cell.load.streams for cell in self._crew.cells}
+        completion_ns = {cell: self._warmed(cell).completion_ns for cell in streams}
+        samples = samples_per_round(completion_ns, streams, timing)
+        block_s = sum(self._round_s(cell, count) + timing.settle for cell, count in samples.items())
+        tail_s = sum(self._calls_s(cell, timing.tail_calls) for cell in samples) if timing.tail else 0.0
+        # a tail costs each launch the same however many blocks it has, as its start does
+        cost = LaunchCost(start_s + tail_s, block_s, closing_s=len(samples) * timing.sustain)
+        return Tempo(samples, fit_to_budget(timing, cost))
+
+    @property
+    def failures(self) -> Mapping[str, Failure]:
+        """Why cells have left so far, by cell id; grows with :meth:`sustain` too."""
+        return dict(self._crew.failures)
 
     def sustain(self) -> tuple[Sustained, ...]:
-        """Let each healthy cell run alone and uninterrupted."""
+        """Let each healthy cell run alone and uninterrupted; one that fails is told by :attr:`failures`."""
         seconds = self._plan.timing.sustain
         found: list[Sustained] = []
         for cell in self._crew.cells:
             self._say(f"{cell.label} alone")
-            one = self._crew.ask(cell.id, "sustained run", "alone", seconds)
+            one = self._crew.ask(cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds))
             if one is not None:
                 found.append(one)
         return tuple(found)
@@ -215,10 +226,26 @@ class Launch:
         return tuple(blocks)
 
     def _round(self, cell: str, block: int, samples: int) -> None:
-        answer = self._crew.ask(cell, "measure", "take_round", block, samples)
-        if answer is not None:
-            one, self._notes[cell].calls_per_sample = answer
+        patience_s = self._patience_s(self._round_s(cell, samples))
+        one = self._crew.ask(cell, "measure", "take_round", block, samples, deadline_s=patience_s)
+        if one is not None:
             self._notes[cell].rounds.append(one)
+
+    def _warmed(self, cell: str) -> Warmed:
+        warmed = self._notes[cell].warmed
+        assert warmed is not None
+        return warmed
+
+    def _calls_s(self, cell: str, calls: int) -> float:
+        """Return how long so many calls should take, as the warm-up foretells it."""
+        return calls * self._warmed(cell).completion_ns / 1e9
+
+    def _round_s(self, cell: str, samples: int) -> float:
+        return self._calls_s(cell, samples * self._warmed(cell).calls_per_sample + 1)
+
+    def _patience_s(self, expected_s: float) -> float:
+        """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""
+        return self._plan.timing.deadline + _SLOWDOWN * expected_s
 
     def _evidence(
         self, number: int, order: tuple[str, ...], before: MachineSnapshot, after: MachineSnapshot
@@ -238,30 +265,32 @@ class Launch:
         rounds = {cell: notes.rounds for cell, notes in self._notes.items() if cell in healthy}
         return dirty_blocks(blocks, rounds, self._plan.timing)
 
-    def _tails(self) -> dict[str, NDArray[np.int64]]:
-        tails: dict[str, NDArray[np.int64]] = {}
+    def _take_tails(self) -> None:
+        calls = self._plan.timing.tail_calls
         for cell in self._crew.cells:
             self._say(f"{cell.label}: tail")
-            latencies = self._crew.ask(cell.id, "tail", "tail", self._plan.timing.tail_calls)
-            if latencies is not None:
-                tails[cell.id] = latencies
-        return tails
+            patience_s = self._patience_s(self._calls_s(cell.id, calls))
+            latencies_ns = self._crew.ask(cell.id, "tail", "tail", calls, deadline_s=patience_s)
+            if latencies_ns is not None:
+                self._notes[cell.id].tail_ns = latencies_ns
 
-    def _cell_launch(self, cell: str) -> CellLaunch:
-        notes = self._notes[cell]
+    def _cell_launch(self, cell: Cell) -> CellLaunch:
+        notes, warmed = self._notes[cell.id], self._warmed(cell.id)
         assert notes.prepared is not None
-        assert notes.warmed is not None
-        phases = {"start": self._crew.started_ns[cell], **notes.warmed.phases_ns}
+        phases = {"start": self._crew.started_ns[cell.id], **warmed.phases_ns}
         ready = ("start", "import", "load", "compile", "first_inference")
-        peaks = dict(notes.warmed.peak_memory_bytes)
+        peaks = dict(warmed.peak_memory_bytes)
+        if notes.run_peak_bytes is not None:
+            peaks["run"] = notes.run_peak_bytes
         return CellLaunch(
-            cell=cell,
-            streams=next(one.load.streams for one in self._plan.group.cells if one.id == cell),
-            calls_per_sample=notes.calls_per_sample,
+            cell=cell.id,
+            streams=cell.load.streams,
+            calls_per_sample=warmed.calls_per_sample,
             rounds=tuple(notes.rounds),
-            steady=notes.warmed.steady,
+            steady=warmed.steady,
             phases_ns={**phases, "ready": sum(phases.get(name, 0) for name in ready)},
             peak_memory_bytes={**peaks, "process": max(peaks.values(), default=0)},
             effective=notes.prepared.effective,
             output_error=notes.output_error,
+            tail_ns=notes.tail_ns,
         )

@@ -22,7 +22,7 @@ from irbench.spec import Bundle, Cell, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 
-__all__ = ["CellHost", "CellTask", "Prepared", "Warmed"]
+__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Warmed:
     Attributes:
         call_ns: Median latency of one call in its last chunk, in nanoseconds.
         completion_ns: Median time per completion there; differs from ``call_ns`` with streams.
+        calls_per_sample: Calls that each sample of a round will last.
         steady: Whether three chunks agreed before time was up.
         phases_ns: Duration of every phase so far.
         peak_memory_bytes: Resident peak of every phase so far.
@@ -63,6 +64,7 @@ class Warmed:
 
     call_ns: float
     completion_ns: float
+    calls_per_sample: int
     steady: bool
     phases_ns: Mapping[str, int]
     peak_memory_bytes: Mapping[str, int]
@@ -92,8 +94,10 @@ class CellHost:
         cell = self._task.cell
         assert cell.artifact is not None
         feed = lay_out(generate(self._task.bundle.inputs, self._task.sizes, self._task.seed), cell.artifact)
+        # held besides its slots, which need not keep it alive
         self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
-        self._slots = self._session.open_slots(cell.load.streams, cell.io)
+        with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
+            self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
             self._slots[0].stage(feed)
             self._slots[0].run()
@@ -122,21 +126,28 @@ class CellHost:
         gc.freeze()
         gc.disable()
         self._memory.reset()
-        return Warmed(call_ns, medians[-1], steady, self._phases.durations_ns, self._phases.peaks_bytes)
+        return Warmed(
+            call_ns=call_ns,
+            completion_ns=medians[-1],
+            calls_per_sample=self._calls_per_sample,
+            steady=steady,
+            phases_ns=self._phases.durations_ns,
+            peak_memory_bytes=self._phases.peaks_bytes,
+        )
 
-    def take_round(self, block: int, samples: int) -> tuple[Round, int]:
-        """Take one round; return it with the number of calls that each of its samples lasts."""
+    def take_round(self, block: int, samples: int) -> Round:
+        """Take one round."""
         assert self._driver is not None
         before = read_counters()
         window = self._driver.drive(samples, round(self._task.timing.settle * 1e9))
         evidence = evidence_between(before, read_counters())
-        return Round(block, window.issue_ns, window.completion_ns, evidence), self._calls_per_sample
+        return Round(block, window.issue_ns, window.completion_ns, evidence)
 
     def alone(self, seconds: float) -> Sustained:
         """Run uninterrupted for about ``seconds`` and count completions."""
         assert self._driver is not None
-        pilot = self._driver.drive(self._task.timing.min_calls, 0)
-        samples = max(self._task.timing.min_calls, math.ceil(seconds * 1e9 / _per_completion_ns(pilot)))
+        pilot = self._driver.drive(self._fewest, 0)
+        samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
         window = self._driver.drive(samples, 0)
         return Sustained(self._task.cell.id, samples * self._calls_per_sample, int(window.completion_ns[-1]))
 
@@ -145,7 +156,10 @@ class CellHost:
 
         One call is one sample here whatever its length: a tail cannot be read from means.
         """
-        driver = make_driver(self._slots, [self._feed] * len(self._slots), self._task.cell.io)
+        assert self._driver is not None
+        driver = self._driver
+        if self._calls_per_sample > 1:
+            driver = make_driver(self._slots, [self._feed], self._task.cell.io)
         window = driver.drive(calls, round(self._task.timing.settle * 1e9))
         return window.completion_ns - window.issue_ns
 
@@ -153,11 +167,10 @@ class CellHost:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()
 
-    def close(self) -> None:
-        """Give the session back."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+    @property
+    def _fewest(self) -> int:
+        """As few samples as tell a median time per completion."""
+        return max(self._task.timing.min_calls, 2 * len(self._slots))
 
     @property
     def _backend(self) -> Backend:
@@ -165,21 +178,29 @@ class CellHost:
 
     def _warm_up_chunks(self, timing: Timing, watch: Stopwatch) -> tuple[list[float], Window]:
         assert self._driver is not None
-        fewest = max(timing.min_calls, 2 * len(self._slots))
         medians: list[float] = []
-        samples = fewest
+        samples = self._fewest
         while True:
             window = self._driver.drive(samples, 0)
-            medians.append(_per_completion_ns(window))
+            medians.append(median_completion_ns(window, len(self._slots)))
             enough = watch.elapsed_s >= timing.warmup_min and _agree(medians, timing.warmup_agreement)
             if enough or watch.elapsed_s >= timing.warmup_max:
                 return medians, window
-            samples = max(fewest, math.ceil(timing.warmup_chunk * 1e9 / medians[-1]))
+            samples = max(self._fewest, math.ceil(timing.warmup_chunk * 1e9 / medians[-1]))
 
 
-def _per_completion_ns(window: Window) -> float:
-    """Return the mean time between completions over a window, in nanoseconds, at least 1."""
-    return max(1.0, float(window.completion_ns[-1]) / window.completion_ns.size)
+def median_completion_ns(window: Window, streams: int) -> float:
+    """Return the median time per completion over a window, in nanoseconds, at least 1.
+
+    With streams it is taken over every ``streams`` completions in a row: requests that keep in step complete in
+    bursts, between which the single gaps say nothing.
+
+    Args:
+        window: At least ``streams`` samples.
+        streams: Inferences in flight.
+    """
+    stamps = np.concatenate(([0], window.completion_ns))
+    return max(1.0, float(np.median(stamps[streams:] - stamps[:-streams])) / streams)
 
 
 def _agree(medians: Sequence[float], tolerance: float) -> bool:
