@@ -19,6 +19,8 @@ from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
 KNOWN = ("call_us", "fault", "at", "precision", "async")
+GROWTH_BYTES = 200_000_000
+grown: list[Array] = []
 
 
 class FakeSlot:
@@ -96,6 +98,8 @@ def misbehave(options: Mapping[str, str], stage: str, runs: int = 0) -> None:
             raise RuntimeError("the device was lost")
         case "refuse":
             raise Refusal("no such precision here", hint="ask for fp32")
+        case "grow":
+            grown.append(np.ones(GROWTH_BYTES, np.uint8))
         case "interrupt":
             os.kill(os.getppid(), signal.SIGINT)
 

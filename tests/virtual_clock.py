@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from irbench.measure import clock, drive, evidence, phases
 
-_PATIENCE_S = 0.02
+_PATIENCE_S = 0.05
 
 
 class VirtualClock:
@@ -30,12 +30,19 @@ class VirtualClock:
 
     def read(self) -> int:
         """Return the virtual time; each reading takes a nanosecond, so that no two are equal."""
-        self.now_ns += 1
-        return self.now_ns
+        with self._changed:
+            self.now_ns += 1
+            return self.now_ns
 
     def advance(self, duration_ns: int) -> None:
-        """Let time pass."""
-        self.now_ns += duration_ns
+        """Let time pass: for the caller alone where several are expected in flight, who then wait side by side."""
+        if self.expected_in_flight > 1:
+            passed = threading.Event()
+            self.complete_after(duration_ns, passed.set)
+            passed.wait()
+            return
+        with self._changed:
+            self.now_ns += duration_ns
 
     def complete_after(self, duration_ns: int, done: Callable[[], None]) -> None:
         """Call ``done`` from another thread when the virtual time has come."""
@@ -43,9 +50,9 @@ class VirtualClock:
             self._count += 1
             heapq.heappush(self._pending, (self.now_ns + duration_ns, self._count, done))
             self._changed.notify()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, daemon=True)
-            self._thread.start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, daemon=True)
+                self._thread.start()
 
     def _work(self) -> None:
         while True:

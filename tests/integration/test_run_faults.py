@@ -1,0 +1,135 @@
+"""``irbench run`` through its front door where something goes wrong: cells that fail, interrupts, wrong calls."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import models
+import psutil
+import pytest
+from fake_runs import cell, run
+from front_door import irbench
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+@pytest.mark.parametrize(
+    ("fault", "at", "stage", "said"),
+    [
+        ("crash", "compile", "compile", "crashed with SIGSEGV"),
+        ("raise", "run", "compile", "the device was lost"),
+        ("raise", "run:20", "warm-up", "the device was lost"),
+        ("refuse", "import", "import", "no such precision here"),
+    ],
+)
+def test_a_cell_that_fails_is_a_row_with_its_reason_and_the_others_go_on(
+    model: Path, fault: str, at: str, stage: str, said: str
+) -> None:
+    called = run(model, "--set", f"fake-b.fault={fault}", "--set", f"fake-b.at={at}")
+    assert called.code == 3, called.err
+    failed = cell(called, "fake-b")
+    assert failed["state"] == "failed"
+    assert failed["failure"]["stage"] == stage
+    assert said in failed["failure"]["message"]
+    assert failed["latency_ms"] is None
+    assert cell(called, "fake-a")["state"] == "ok"
+
+
+def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_raise(model: Path) -> None:
+    called = run(model, "--deadline", "6s", "--set", "fake-b.fault=hang")
+    assert called.code == 3, called.err
+    failure = cell(called, "fake-b")["failure"]
+    assert failure["stage"] == "warm-up"
+    assert "no answer within 6 s" in failure["message"]
+    assert "irbench run --deadline 12s" in failure["hint"]
+    assert cell(called, "fake-a")["state"] == "ok"
+
+
+def test_wrong_outputs_are_never_given_a_speedup(model: Path) -> None:
+    called = run(model, "--set", "fake-b.fault=wrong")
+    assert called.code == 1, called.err
+    wrong = cell(called, "fake-b")
+    assert wrong["state"] == "mismatch"
+    assert wrong["speedup"] is None
+    assert wrong["output_error"]["max_rel"] == pytest.approx(0.5, rel=0.01)
+
+
+def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> None:
+    called = run(model, "--set", "fake-a.fault=crash", "--set", "fake-a.at=compile")
+    assert called.document["groups"][0]["baseline"] == cell(called, "fake-b")["id"]
+    assert "baseline" in " ".join(one["message"] for one in called.document["groups"][0]["warnings"]).lower()
+
+
+def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
+    called = irbench(
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
+        "--set", "fake-b.fault=interrupt", "--set", "fake-b.at=relaunch",
+    )  # fmt: skip
+    assert called.code == 130, called.err
+    (group,) = called.document["groups"]
+    assert group["stopped_by"] == "interrupt"
+    assert group["launches"] == 1
+    assert cell(called, "fake-a")["latency_ms"]["count"] > 0
+
+
+def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-m", "irbench", "run", model, "--backends", "fake-a,fake-b", "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    coordinator = psutil.Process(started.pid)
+    while len(children := coordinator.children(recursive=True)) < 4:
+        assert started.poll() is None
+    started.send_signal(signal.SIGTERM)
+    out, err = started.communicate(timeout=60)
+    assert started.returncode == 130, err
+    assert '"interrupted"' in out or '"interrupt"' in out
+    _, alive = psutil.wait_procs(children, timeout=30)
+    assert not alive
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "hint", "code"),
+    [
+        (("--backends", "fake-z"), "fake-z", "fake-", 2),
+        (("--backends", "fake-absent"), "fake-absent", "pip install irbench-fake", 5),
+        (("--backends", "fake-a:tpu"), "tpu", "cpu", 2),
+        (("--backends", "fake-a", "--batch", "0"), "'0'", "--help", 2),
+        (("--backends", "fake-a", "--threads", "many"), "many", "--help", 2),
+        (("--backends", "fake-a", "--baseline", "tf"), "--baseline tf", "fake-a", 2),
+        (("--backends", "fake-a", "--quick", "--thorough"), "contradict", "Leave one", 2),
+        (("--backends", "fake-a", "--cpus", "4096"), "4096", "We may use", 2),
+        (("--backends", "fake-a", "--precision", "fp12"), "fp12", "fp32", 2),
+        (("--backends", "fake-a", "--shape", "nobody=1x2"), "nobody", "pixels", 2),
+        (("--backends", "fake-a", "--shape", "pixels=1x2"), "2 axes", "one size", 2),
+        (("--backends", "fake-a", "--set", "fake-b.call_us=1"), "takes no part", "fake-a", 2),
+        (("--backends", "fake-a", "-o", "/nowhere/file"), "/nowhere", "mkdir", 2),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_its_remedy(
+    model: Path, own_home: Path, arguments: tuple[str, ...], said: str, hint: str, code: int
+) -> None:
+    called = irbench("run", model, *arguments)
+    assert called.code == code, called.err
+    assert called.out == ""
+    problem, remedy = called.err.strip().splitlines()
+    assert problem.startswith("error: ")
+    assert said in problem
+    assert remedy.startswith("hint: ")
+    assert hint in remedy
+    assert not (own_home / "results").exists()
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"not a model")
+    called = irbench("run", tmp_path / "broken.onnx", "--backends", "fake-a")
+    assert called.code == 2
+    assert "broken.onnx" in called.err
