@@ -93,36 +93,13 @@ def group(*cells: CellResult, **changes: Any) -> GroupResult:
 
 def example() -> GroupResult:
     """Return the table of the specification."""
-    openvino = cell(
-        "openvino",
-        32.5,
-        launch_spread=0.004,
-        fps=30.3,
-        speedup=speedup(1.31, 1.29, 1.33),
-        output_error=OutputError(2e-7, 2e-6, 1.0, 1.0),
-        phases_ms=PhasesMs(import_=300, load=90, compile=380, first_inference=80, warm_up=900, ready=900),
-        peak_memory_bytes={"process": 340_000_000},
+    openvino = _example_cell(
+        "openvino", 32.5, 30.3, 0.004, 2e-6, (300, 90, 380, 80, 900), 340, speedup=speedup(1.31, 1.29, 1.33)
     )
     ort = cell("ort", 37.0, launch_spread=0.007, fps=26.5, speedup=speedup(1.15, 1.13, 1.18))
-    tf = cell(
-        "tf",
-        42.7,
-        launch_spread=0.005,
-        fps=23.1,
-        output_error=OutputError(0.0, 0.0, 1.0, 1.0),
-        phases_ms=PhasesMs(import_=900, load=900, compile=0, first_inference=4000, warm_up=900, ready=6400),
-        peak_memory_bytes={"process": 910_000_000},
-    )
-    xla = cell(
-        "tf-xla",
-        48.0,
-        launch_spread=0.006,
-        fps=20.5,
-        speedup=speedup(0.89, 0.88, 0.90, "slower"),
-        output_error=OutputError(3e-7, 3e-6, 1.0, 1.0),
-        phases_ms=PhasesMs(import_=900, load=900, compile=5000, first_inference=2000, warm_up=900, ready=9800),
-        peak_memory_bytes={"process": 1_020_000_000},
-    )
+    tf = _example_cell("tf", 42.7, 23.1, 0.005, 0.0, (900, 900, 0, 4000, 6400), 910)
+    slower = speedup(0.89, 0.88, 0.90, "slower")
+    xla = _example_cell("tf-xla", 48.0, 20.5, 0.006, 3e-6, (900, 900, 5000, 2000, 9800), 1020, speedup=slower)
     return group(
         openvino,
         ort,
@@ -131,6 +108,24 @@ def example() -> GroupResult:
         baseline=tf.id,
         winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
         notes=("not ranked: openvino's own default here is bf16 (--precision native)",),
+    )
+
+
+def _example_cell(
+    backend: str, p50: float, fps: float, spread: float, error: float, phases: tuple[int, ...], mb: int, **changes: Any
+) -> CellResult:
+    start, load, compiling, first, ready = phases
+    return cell(
+        backend,
+        p50,
+        fps=fps,
+        launch_spread=spread,
+        output_error=OutputError(error / 10, error, 1.0, 1.0),
+        phases_ms=PhasesMs(
+            import_=start, load=load, compile=compiling, first_inference=first, warm_up=900, ready=ready
+        ),
+        peak_memory_bytes={"process": mb * 1_000_000},
+        **changes,
     )
 
 

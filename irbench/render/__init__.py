@@ -2,6 +2,7 @@
 
 from irbench.render.export import FORMATS, render_document
 from irbench.render.group import GroupView
+from irbench.render.sentences import incomplete
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["FORMATS", "Column", "GroupView", "Row", "TextTable", "render_document"]
+__all__ = ["FORMATS", "Column", "GroupView", "Row", "TextTable", "incomplete", "render_document"]

@@ -12,7 +12,7 @@ import msgspec
 
 from irbench.record import Failure, OutputError
 from irbench.render.rows import group_table
-from irbench.render.sentences import footer, headline, remarks, title
+from irbench.render.sentences import footer, headline, incomplete, remarks, title
 from irbench.result import CellResult, GroupResult, LatencyMs, PhasesMs, Requested, RunDocument, Speedup
 from irbench.store import encode_document
 
@@ -50,7 +50,8 @@ def render_document(document: RunDocument, form: str) -> str:
     if form == "csv":
         return _csv(document)
     if form == "md":
-        return "\n\n".join(_markdown(group, document) for group in document.groups) + "\n"
+        parts = (*(_markdown(group, document) for group in document.groups), incomplete(document))
+        return "\n\n".join(part for part in parts if part) + "\n"
     raise ValueError(form)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irbench.render.figures import ratio
-from irbench.result import CellResult, GroupResult, row_names
+from irbench.result import CellResult, GroupResult, RunDocument, row_names
 
-__all__ = ["footer", "headline", "reason", "remarks", "row_marks", "title"]
+__all__ = ["footer", "headline", "incomplete", "reason", "remarks", "row_marks", "title"]
 
 _STOPPED = {
     "target": "stopped by target",
@@ -75,6 +75,11 @@ def remarks(result: GroupResult) -> Iterator[str]:
             yield f"mismatch: {names[cell.id]}: {reason(cell)}"
     for warning in result.warnings:
         yield f"warning: {warning.message} {warning.remedy}".rstrip()
+
+
+def incomplete(document: RunDocument) -> str:
+    """Return that the run did not end by itself, so that tables may be missing; an empty line where it did."""
+    return "" if document.complete else "The run was ended before it was complete: tables may be missing."
 
 
 def reason(cell: CellResult) -> str:

@@ -22,7 +22,7 @@ def wrap(text: str, width: int) -> list[str]:
         return [text]
     lines: list[str] = [""]
     for word in text.split():
-        for piece in chop_cells(word, width):
+        for piece in chop_cells(word, width) or [word]:  # nothing comes back for a word without width, as a lone accent
             joined = f"{lines[-1]} {piece}" if lines[-1] else piece
             if cell_len(joined) <= width:
                 lines[-1] = joined

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from documents import cell, document, example, failed, group
+from hypothesis import example as such_as
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -69,6 +70,7 @@ def test_a_reason_loses_no_word_and_no_line_is_too_wide(words: str, width: int):
 
 
 @given(st.text(max_size=200), st.integers(2, 60))
+@such_as("00 \u0300", 2)
 def test_folding_keeps_every_character_but_blanks(text: str, width: int):
     lines = wrap(text, width)
     assert "".join("".join(lines).split()) == "".join(plain(text).split())
@@ -157,6 +159,11 @@ def test_speedups_that_move_with_the_blocks_set_aside_are_said_to():
 )
 def test_a_run_that_did_not_end_by_rule_says_so(stopped_by: Any, said: str):
     assert said in shown(group(cell("ort"), stopped_by=stopped_by))
+
+
+def test_a_run_that_was_ended_says_that_tables_may_be_missing():
+    assert "tables may be missing" in render_document(document(complete=False), "md")
+    assert "tables may be missing" not in render_document(document(), "md")
 
 
 def test_the_legend_names_what_outputs_were_verified_against():

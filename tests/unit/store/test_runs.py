@@ -17,6 +17,7 @@ import pytest
 from documents import ENVIRONMENT, cell, example, group, launch
 
 from irbench.errors import IrbenchError
+from irbench.result import Winner
 from irbench.store import RunWriter, Store, default_root
 from irbench.store.ulid import new_ulid
 
@@ -197,6 +198,16 @@ def test_an_entry_says_who_took_part_and_who_won(store: Store):
     assert set(entry.backends) == {"openvino", "ort", "tf", "tf-xla"}
     assert entry.winners == ("openvino 1.14x ort",)
     assert not entry.complete
+
+
+def test_an_entry_tells_two_precisions_of_one_backend_apart(store: Store):
+    rows = (cell("openvino", precision="bf16"), cell("openvino"))
+    winner = Winner(rows[0].id, rows[1].id, 1.85, 1.8, 1.9)
+    writer = store.begin({}, {})
+    writer.commit(replace(writer.document, groups=(group(*rows, winner=winner),)))
+    (entry,) = store.listing().entries
+    assert entry.rows == ("openvino bf16", "openvino fp32")
+    assert entry.winners == ("openvino bf16 1.85x openvino fp32",)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tmp_path: Path):
