@@ -50,11 +50,12 @@ def write_document(document: RunDocument, form: str, output: Path | None) -> Non
         IrbenchError: The file cannot be written.
     """
     from irbench.cli.console import print_data, to_text
-    from irbench.render import GroupView, render_document
+    from irbench.render import GroupView, incomplete, render_document
 
     if form == "table":
         views = (GroupView(group, document.environment, document.plan) for group in document.groups)
-        text = "\n".join(to_text(view, to_file=output is not None) for view in views) or "The run holds no table.\n"
+        tables = "\n".join(to_text(view, to_file=output is not None) for view in views) or "The run holds no table.\n"
+        text = f"{tables}\n{incomplete(document)}\n" if incomplete(document) else tables
     else:
         text = render_document(document, form)
     print_data(text, output)

@@ -22,6 +22,11 @@ _CLEARLY = 2.0
 """How many times wider than either cluster a gap must be."""
 _FEWEST_FAR_BLOCKS = 3
 _TWO_MODES = 1 / 3
+_SLOW_REMEDIES = {
+    "two-modes": "Speed is decided when a program starts: a deployment draws one of the two. More launches (--thorough)"
+    " tell their shares.",
+    "slow-launches": "The median sets them aside; --thorough tells how often they come.",
+}
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ def mode_warnings(scene: Scene) -> Iterator[Warn]:
 
 
 def _slow_launches(scene: Scene) -> Iterator[Warn]:
+    found: dict[str, list[str]] = {}
     for cell in scene.standing.healthy:
         levels = launch_levels(scene.launches, cell)
         split = split_in_two(levels, _SLOW_GAP) if len(levels) > 3 else None
@@ -63,16 +69,13 @@ def _slow_launches(scene: Scene) -> Iterator[Warn]:
             continue
         slower = _middle(levels, split.upper) - _middle(levels, split.lower)
         share = len(split.upper) / len(levels)
-        two_modes = min(share, 1 - share) >= _TWO_MODES
-        yield Warn(
-            "two-modes" if two_modes else "slow-launches",
+        code = "two-modes" if min(share, 1 - share) >= _TWO_MODES else "slow-launches"
+        found.setdefault(code, []).append(
             f"{len(split.upper)} of {plural(len(levels), 'launch')} of {scene.label(cell)}"
-            f" were {percent(math.expm1(slower))} slower than the others.",
-            "Its speed is decided when it starts: a deployment draws one of the two. More launches (--thorough)"
-            " tell their shares."
-            if two_modes
-            else "The median sets them aside; --thorough tells how often they come.",
+            f" were {percent(math.expm1(slower))} slower"
         )
+    for code, sentences in found.items():
+        yield Warn(code, f"{listing(sentences)} than the others.", _SLOW_REMEDIES[code])
 
 
 def _regimes(scene: Scene) -> Iterator[Warn]:

@@ -93,10 +93,10 @@ def _waits_on_itself(scene: Scene) -> Iterator[Warn]:
     waits = {cell: _wait_in_quiet_blocks(scene, cell) for cell in scene.standing.healthy}
     waiting = {cell: share for cell, share in waits.items() if share > _SELF_WAIT}
     if waiting:
+        cells = listing(f"{scene.label(cell)} for {percent(share, 0)} of its time" for cell, share in waiting.items())
         yield Warn(
             "waits-on-itself",
-            "In quiet blocks too, threads of a cell wait for a processor while others of its own run:"
-            f" {listing(f'{scene.label(cell)} {percent(share, 0)} of its time' for cell, share in waiting.items())}.",
+            f"In quiet blocks too, threads of a cell wait for a processor while others of its own run: {cells}.",
             "Lower --threads or --streams, or give it more processors with --cpus.",
         )
 

@@ -40,6 +40,13 @@ def test_show_prints_the_latest_run_again():
     assert "\n\nresnet50" in text
 
 
+def test_show_says_that_a_run_was_cut_short():
+    measured(complete=False)
+    assert shown().stdout.endswith("\nThe run was ended before it was complete: tables may be missing.\n")
+    measured()
+    assert "tables may be missing" not in shown().stdout
+
+
 def test_show_takes_a_name_a_folder_and_another_place(own_home: Path, monkeypatch: pytest.MonkeyPatch):
     writer = measured("alexnet")
     run_id, root = writer.document.run_id, default_root()

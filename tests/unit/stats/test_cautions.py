@@ -98,6 +98,12 @@ def test_one_slow_launch_in_six_is_told_with_its_size():
     assert "1 of 6 launches of cell were 8.0 % slower" in found["slow-launches"].message
 
 
+def test_slow_launches_of_several_cells_are_one_warning():
+    records = even({"base": [10.0, 13.0, *[10.0] * 4], "cell": [10.0] * 4 + [12.0, 10.0]}, blocks=8)
+    message = warnings(group("base", "cell"), records)["slow-launches"].message
+    assert "1 of 6 launches of base were 30.0 % slower and 1 of 6 launches of cell were 20.0 % slower" in message
+
+
 def test_launches_of_two_speeds_are_called_two_modes():
     found = warnings(group("base", "cell"), pair([36.5, 39.5, 36.6, 39.4, 36.4, 36.5]))
     assert "2 of 6 launches" in found["two-modes"].message
