@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
-from irbench.spi import Exporter, ExportRequest
+from irbench.spi import Array, Exporter, ExportRequest
 from irbench_tf import sources
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ __all__ = ["TensorFlowExporter", "exporter"]
 _ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
 _TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx", "numpy")
 _MOST_CHANNELS = 4
+_FITTED_TO = 4
+"""Samples that random weights are fitted to; those that the weights are then checked with are more."""
 _FOLDING_ROUNDS = 8
 """More than any chain of foldable operations behind a weight is long; folding stops by itself before."""
 
@@ -107,11 +109,15 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
         if wanted is not None:
             raise IrbenchError("A SavedModel brings its own weights.", hint="Leave --weights out.")
         return {"weights": "own"}
-    batch = loaded.fixed_batch or 4
-    samples = feeds.generate(loaded.inputs, {**loaded.defaults, BATCH: batch}, request.seed)
+
+    def draw(count: int) -> tuple[Array, ...]:
+        sizes = {**loaded.defaults, BATCH: loaded.fixed_batch or count}
+        return feeds.generate(loaded.inputs, sizes, request.seed)
+
+    samples = draw(feeds.POOL)  # with fewer, equal classes could not be told from chance; the reference needs as many
     if wanted == "random":
         say(f"drawing the weights of {loaded.name} with seed {request.seed}")
-        randomise(model, request.seed, samples)
+        randomise(model, request.seed, draw(_FITTED_TO))
         check_activations(model, samples, classifier=loaded.classifier)
         return {"weights": "random"}
     if wanted is not None:
