@@ -40,7 +40,7 @@ def openvino_slot_errors() -> list[Any]:
 
     left, right = (opset13.parameter([-1, 4], np.float32) for _ in range(2))
     compiled = openvino.Core().compile_model(openvino.Model([opset13.add(left, right)], [left, right]), "CPU")
-    watch = FailureWatch()
+    watch = FailureWatch(interval_s=0.05)
     slot = CopySlot(compiled.create_infer_request(), (0, 1), (0,), watch)
     received: list[Any] = []
     for rows in (3, 2, 3):

@@ -16,7 +16,8 @@ from irbench.spi import Feed, Outputs
 
 __all__ = ["BoundSlot", "CopySlot", "FailureWatch"]
 
-_WATCH_INTERVAL_S = 0.25
+_WATCH_INTERVAL_S = 2.0
+_NOT_QUEUED, _QUEUED, _OVERDUE = range(3)
 
 Done = Callable[[BaseException | None], None]
 
@@ -25,11 +26,13 @@ class FailureWatch:
     """Notices inferences that failed.
 
     OpenVINO calls back only after a success; an error waits inside the request until someone asks for it. One
-    thread asks a few times a second, so that no time is spent on it in the path of requests that succeed. It
-    runs from the first queued request on; a session that is only run by its caller has none.
+    thread wakes every few seconds and asks those requests alone that were queued before it last woke and did not
+    complete since, so that no time is spent on it in the path of requests that succeed. It runs from the first
+    queued request on; a session that is only run by its caller has none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, interval_s: float = _WATCH_INTERVAL_S) -> None:
+        self._interval_s = interval_s
         self._slots: list[CopySlot] = []
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -48,9 +51,9 @@ class FailureWatch:
             self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_WATCH_INTERVAL_S):
+        while not self._ended.wait(self._interval_s):
             for slot in tuple(self._slots):
-                slot.report_failure()
+                slot.look_for_failure()
 
 
 class CopySlot:
@@ -71,7 +74,7 @@ class CopySlot:
         self._feed: Feed = ()
         self._done: Done | None = None
         self._queued_before = False
-        self._in_flight = False
+        self._state = _NOT_QUEUED
 
     def stage(self, feed: Feed) -> None:
         """Point the request at the arrays, which it reads until the next staging."""
@@ -97,14 +100,17 @@ class CopySlot:
             self._watch.add(self)
         self._done = done
         self._request.start_async()
-        self._in_flight = True
+        self._state = _QUEUED
 
-    def report_failure(self) -> None:
-        """Hand an error of the queued inference to ``done``; see :class:`FailureWatch`.
+    def look_for_failure(self) -> None:
+        """Hand an error of an inference that the last look found queued to ``done``; see :class:`FailureWatch`.
 
         An error stays in the request until the next start, so one is looked for only once that start is done.
         """
-        if self._done is None or not self._in_flight:
+        if self._done is None or self._state == _NOT_QUEUED:
+            return
+        if self._state == _QUEUED:
+            self._state = _OVERDUE
             return
         try:
             self._request.wait_for(0)
@@ -116,7 +122,7 @@ class CopySlot:
 
     def _complete(self, error: BaseException | None) -> None:
         done, self._done = self._done, None
-        self._in_flight = False
+        self._state = _NOT_QUEUED
         if done is not None:
             done(error)
 

@@ -16,6 +16,7 @@ from irbench.worker import call_in_worker
 from irbench_openvino import backend
 from irbench_openvino.precision import computed_precision, require
 from irbench_openvino.properties import compile_properties
+from irbench_openvino.slots import CopySlot, FailureWatch
 
 CPU_PROPERTIES = {
     "FULL_DEVICE_NAME": "RO",
@@ -141,6 +142,43 @@ def test_an_error_of_a_queued_request_reaches_done_once_and_the_slot_lives_on():
     assert first is None
     assert "mismatch" in second
     assert third is None
+
+
+class BrokenRequest:
+    """An infer request whose queued inferences fail; counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def set_callback(self, callback: Any, _userdata: object) -> None:
+        self.callback = callback
+
+    def start_async(self) -> None:
+        """Fail, which only an inquiry brings to light."""
+
+    def wait_for(self, timeout_ms: int) -> bool:
+        self.asked += 1
+        raise RuntimeError("shape mismatch")
+
+
+def test_only_an_inference_that_did_not_complete_since_the_last_look_is_asked_after():
+    request, received = BrokenRequest(), []
+    watch = FailureWatch(interval_s=3600)
+    slot = CopySlot(request, (0,), (0,), watch)
+    slot.look_for_failure()
+    for _ in range(3):
+        slot.start(received.append)
+        slot.look_for_failure()
+        request.callback(None)
+    assert (received, request.asked) == ([None] * 3, 0)
+    slot.start(received.append)
+    slot.look_for_failure()
+    assert request.asked == 0
+    slot.look_for_failure()
+    slot.look_for_failure()
+    assert request.asked == 1
+    assert [str(one) for one in received[3:]] == ["shape mismatch"]
+    watch.close()
 
 
 def test_a_closed_session_leaves_no_thread(tmp_path: Path):
