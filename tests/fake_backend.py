@@ -20,6 +20,7 @@ from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs
 
 KNOWN = ("call_us", "fault", "at", "precision", "async")
 GROWTH_BYTES = 200_000_000
+OPENING_MS = 40
 grown: list[Array] = []
 
 
@@ -77,6 +78,7 @@ class FakeSession:
         misbehave(self._options, stage, self._runs)
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
+        self.clock.advance(OPENING_MS * 1_000_000)
         self.clock.expected_in_flight = count
         kind = FakeAsyncSlot if self._options.get("async") == "1" else FakeSlot
         return [kind(self) for _ in range(count)]

@@ -51,6 +51,16 @@ def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_ra
     assert cell(called, "fake-a")["state"] == "ok"
 
 
+def test_a_cell_that_fails_when_it_runs_alone_is_told_with_its_reason(model: Path) -> None:
+    called = irbench(
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "1s",
+        "--set", "fake-b.call_us=20000", "--set", "fake-b.fault=raise", "--set", "fake-b.at=run:150",
+    )  # fmt: skip
+    assert called.code == 3, called.err
+    assert cell(called, "fake-b")["failure"]["stage"] == "sustained run"
+    assert cell(called, "fake-a")["sustained_fps"] > 0
+
+
 def test_wrong_outputs_are_never_given_a_speedup(model: Path) -> None:
     called = run(model, "--set", "fake-b.fault=wrong")
     assert called.code == 1, called.err

@@ -157,7 +157,7 @@ class DiligentSlot:
     def stage(self, feed: object) -> None: ...
 
     def run(self) -> None:
-        hashlib.sha256(bytes(300_000)).digest()
+        hashlib.sha256(bytes(3_000_000)).digest()
         thread = threading.get_native_id()
         self.callers.add(thread)
         self.cpu_ns[thread] = int(Path("/proc/thread-self/schedstat").read_bytes().split()[0])

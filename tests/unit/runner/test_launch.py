@@ -1,0 +1,116 @@
+"""One launch with a crew that only keeps books: what is asked of workers, how long they may take, what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import launches
+import numpy as np
+import pytest
+
+from irbench.measure.corelink import CoreLink
+from irbench.record import Failure, Sustained
+from irbench.runner import launch
+from irbench.runner.launch import Launch, LaunchPlan
+from irbench.spec import Cell, Timing
+from irbench.worker.cell import CellTask, Prepared, Warmed
+
+CALL_NS = {"slow": 2_000_000_000.0, "short": 5_000.0}
+CALLS_PER_SAMPLE = {"slow": 1, "short": 10}
+DEADLINE_S = 100.0
+
+
+class ScriptedCrew:
+    """Answers as workers would whose calls last what the script says."""
+
+    def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> None:
+        self.cells: tuple[Cell, ...] = tuple(task.cell for task in tasks)
+        self.failures: dict[str, Failure] = {}
+        self.started_ns = {cell.id: 1 for cell in self.cells}
+        self.allowed_s: dict[tuple[str, str], float] = {}
+        self._deadline_s = deadline_s
+
+    def start(self, *, side_by_side: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+    def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
+        self.allowed_s[cell, method] = deadline_s or self._deadline_s
+        match method:
+            case "prepare":
+                return Prepared({"precision": "fp32"}, ())
+            case "warm_up":
+                return Warmed(CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], True, {}, {"load": 7, "warm_up": 5})
+            case "take_round":
+                return launches.synchronous(args[0], [CALL_NS[cell]] * args[1])
+            case "tail":
+                return np.full(args[0], round(CALL_NS[cell]), np.int64)
+            case "peak_memory_bytes":
+                return 11
+            case _:
+                if cell == "slow":
+                    self.failures[cell] = Failure(stage, "lost")
+                    return None
+                return Sustained(cell, 1, 1)
+
+
+@pytest.fixture
+def crews(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedCrew]:
+    """Put the scripted crew in place, and tell of each that is made."""
+    made: list[ScriptedCrew] = []
+
+    def make(tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> ScriptedCrew:
+        made.append(ScriptedCrew(tasks, logs, deadline_s))
+        return made[-1]
+
+    monkeypatch.setattr(launch, "Crew", make)
+    return made
+
+
+def one(folder: Path, *names: str, **numbers: Any) -> Launch:
+    group = launches.group(*names)
+    timing = Timing(deadline=DEADLINE_S, **numbers)
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, reference=None, cache=folder)
+    return Launch(plan, 0, group.cells, CoreLink((0,)), lambda _: None)
+
+
+def test_a_tail_of_slow_calls_is_given_the_time_that_it_takes(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "slow", tail=True, tail_calls=1000).measure(None)
+    assert record.cells[0].tail_ns.size == 1000
+    assert crews[0].allowed_s["slow", "tail"] >= DEADLINE_S + 2 * 1000 * CALL_NS["slow"] / 1e9
+
+
+def test_a_launch_without_a_tail_asks_for_none(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "slow").measure(None)
+    assert record.cells[0].tail_ns.size == 0
+    assert ("slow", "tail") not in crews[0].allowed_s
+
+
+def test_the_time_of_tails_is_taken_from_the_blocks(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    numbers = {"budget": 600.0, "min_launches": 6, "blocks": 8, "min_blocks": 2, "sustain": 0.0, "tail_calls": 30}
+    _, without = one(tmp_path, "slow", **numbers).measure(None)
+    _, with_tail = one(tmp_path, "slow", tail=True, **numbers).measure(None)
+    assert without.timing.blocks == 8
+    assert with_tail.timing.blocks == 4
+
+
+def test_a_block_of_short_calls_counts_all_calls_of_its_samples(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    numbers = {"min_launches": 1, "blocks": 8, "min_blocks": 2, "sustain": 0.0, "settle": 0.0, "round_seconds": 1.0}
+    _, tempo = one(tmp_path, "short", budget=4.5, **numbers).measure(None)
+    assert tempo.timing.blocks == 4
+
+
+def test_a_cell_that_fails_alone_is_told_with_its_reason(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    started = one(tmp_path, "slow", "short")
+    record, _ = started.measure(None)
+    assert record.failures == started.failures == {}
+    assert [run.cell for run in started.sustain()] == ["short"]
+    assert started.failures == {"slow": Failure("sustained run", "lost")}
+    assert record.failures == {}
+
+
+def test_the_peak_of_the_process_covers_the_rounds_too(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "slow").measure(None)
+    assert record.cells[0].peak_memory_bytes == {"load": 7, "warm_up": 5, "run": 11, "process": 11}
