@@ -25,7 +25,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.floats(allow_nan=False)
 COUNTS = st.integers(0, 2**62)
 SCALARS = st.one_of(st.none(), st.booleans(), COUNTS, NUMBERS, TEXT)
-EVIDENCE = st.builds(Evidence, *[COUNTS] * 7)
+EVIDENCE = st.builds(Evidence, COUNTS, COUNTS, st.none() | COUNTS, *[COUNTS] * 4)
 ROUNDS = st.builds(Round, COUNTS, SERIES, SERIES, EVIDENCE)
 ERRORS = st.none() | st.builds(OutputError, NUMBERS, NUMBERS, NUMBERS, st.none() | NUMBERS)
 CELLS = st.builds(
@@ -52,6 +52,7 @@ LAUNCHES = st.builds(
     sustained=st.lists(st.builds(Sustained, TEXT, COUNTS, COUNTS), max_size=2).map(tuple),
     load_average=NUMBERS,
     frozen=st.booleans(),
+    pressure=st.none() | NUMBERS,
 )
 
 
