@@ -11,7 +11,7 @@ from irbench.host import throttled_ns, with_siblings
 from irbench.measure.clock import now_ns
 from irbench.measure.evidence import schedstat_ns
 
-__all__ = ["MachineSnapshot", "foreign_cpu_ns", "snapshot"]
+__all__ = ["MachineSnapshot", "cpu_pressure", "foreign_cpu_ns", "snapshot"]
 
 _PROC = Path("/proc")
 _PARENT, _LAST_PROCESSOR = 1, 36  # fields 4 and 39 of proc(5), counted from the one after the name
@@ -67,6 +67,18 @@ def foreign_cpu_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
         for one, cpu_ns in after.foreign.items()
         if near is None or one in near
     )
+
+
+def cpu_pressure() -> float | None:
+    """Return the share of the last 10 s in which some task waited for a processor; ``None`` where it is not told.
+
+    Source: ``some avg10`` of ``/proc/pressure/cpu``, see the kernel's documentation of pressure stall information.
+    """
+    try:
+        fields = dict(part.split("=") for part in (_PROC / "pressure/cpu").read_text().split("\n")[0].split()[1:])
+        return float(fields["avg10"]) / 100
+    except (OSError, KeyError, ValueError):
+        return None
 
 
 def _by_process(processes: Iterable[int]) -> dict[int, int]:

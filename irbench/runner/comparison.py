@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from irbench import host
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.record import LaunchRecord
@@ -92,6 +93,7 @@ class Comparison:
             logs=around.writer.logs,
             reference=expected.outputs,
             cache=cache,
+            cpus=host.allowance(around.request.cpus).cpus,
         )
 
     def _launch(self, plan: LaunchPlan) -> StoppedBy | None:

@@ -16,7 +16,7 @@ from irbench import host
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
-from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
+from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
 from irbench.record import BlockEvidence, CellLaunch, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.crew import Crew
@@ -46,6 +46,7 @@ class LaunchPlan:
         logs: Where the workers write what they print.
         reference: Expected outputs; ``None`` where there is no reference.
         cache: A folder for compiled code; used from the second launch on.
+        cpus: The processors that the workers may use.
     """
 
     group: Group
@@ -55,6 +56,7 @@ class LaunchPlan:
     logs: Path
     reference: Outputs | None
     cache: Path
+    cpus: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ class Launch:
             failures=self.failures,
             blocks=blocks,
             load_average=os.getloadavg()[0],
+            pressure=cpu_pressure(),
             frozen=freeze.SUPPORTED,
         )
         return record, tempo
@@ -210,7 +213,7 @@ class Launch:
         timing = tempo.timing
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
-        before = snapshot()
+        before = snapshot(self._plan.cpus)
         while len(blocks) < timing.max_blocks and self._crew.cells:
             number = len(blocks)
             order = block_order(number, tuple(cell.id for cell in self._crew.cells), order, self._random)
@@ -218,7 +221,7 @@ class Launch:
             for cell in order:
                 if cell not in self._crew.failures:
                     self._round(cell, number, tempo.samples[cell])
-            after = snapshot()
+            after = snapshot(self._plan.cpus)
             blocks.append(self._evidence(number, order, before, after))
             before = after
             if len(blocks) - len(self._dirty(blocks)) >= timing.blocks:

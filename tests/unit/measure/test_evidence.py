@@ -161,6 +161,14 @@ def test_the_distance_between_two_processors_is_positive_and_the_affinity_is_res
     assert os.sched_getaffinity(0) == allowed
 
 
+def test_pressure_is_a_share_of_time_or_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_PROC", tmp_path)
+    assert machine.cpu_pressure() is None
+    (tmp_path / "pressure").mkdir()
+    (tmp_path / "pressure/cpu").write_text("some avg10=12.50 avg60=1.00 avg300=0.00 total=9\nfull avg10=0.00\n")
+    assert machine.cpu_pressure() == 0.125
+
+
 def test_one_processor_has_no_distance() -> None:
     with CoreLink((0,)) as link:
         assert link.core_to_core_ns() is None

@@ -72,7 +72,7 @@ def crews(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedCrew]:
 def one(folder: Path, *names: str, **numbers: Any) -> Launch:
     group = launches.group(*names)
     timing = Timing(deadline=DEADLINE_S, **numbers)
-    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, reference=None, cache=folder)
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, reference=None, cache=folder, cpus=(0,))
     return Launch(plan, 0, group.cells, CoreLink((0,)), lambda _: None)
 
 
