@@ -106,7 +106,8 @@ class CellLaunch:
         steady: Whether the warm-up ended because its chunks agreed.
         phases_ns: Duration of ``import``, ``load``, ``compile``, ``first_inference`` and ``warm_up``, and
             ``ready``: process start to first answer, less the time it waited for its turn.
-        peak_memory_bytes: Resident peak of each phase, by the phase's name, and ``process`` over all of them.
+        peak_memory_bytes: Resident peak of each phase, by the phase's name; ``run`` is the peak since the warm-up and
+            ``process`` that of the whole life.
         effective: What the runtime read back.
         output_error: How far its outputs are from the reference; ``None`` where this launch did not verify.
         tail_ns: Latencies of the uninterrupted calls of ``--tail``, int64; empty without it.

@@ -30,7 +30,7 @@ class LaunchCost:
     """What one launch costs, in seconds.
 
     Attributes:
-        start_s: Until every cell is warm.
+        start_s: Everything in a launch but its blocks: starts, warm-ups, and tails where they are wanted.
         block_s: One round of every cell.
         closing_s: What follows the group's last launch, once.
     """
