@@ -14,6 +14,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("IRBENCH_HOME", str(home / "cache"))
     monkeypatch.setenv("IRBENCH_RESULTS", str(home / "results"))
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it, and tables would be cut to it
     return home
 
 

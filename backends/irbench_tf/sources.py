@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +165,8 @@ def _load_keras_file(path: Path) -> Any:
 
     if not path.is_file():
         raise IrbenchError(f"There is no file {path}.", hint="Check the path; model.save('name.keras') writes one.")
+    if path.suffix == ".keras" and not zipfile.is_zipfile(path):
+        raise IrbenchError(f"{path} is no .keras file.", hint="model.save('name.keras') writes one.")
     try:
         # safe mode refuses Lambda layers: loading a model file must not run code that it carries
         return keras.saving.load_model(path, compile=False, safe_mode=True)
@@ -189,7 +192,8 @@ def _call_user_function(module: str, name: str) -> Any:
         model = function()
     except Exception as error:
         raise IrbenchError(
-            f"{module}:{name}() failed: {type(error).__name__}: {_first_line(error)}", hint=_HINT_FUNCTION
+            f"{module}:{name}() failed: {type(error).__name__}: {_first_line(error)}",
+            hint="Mend the function; calling it in Python shows where it fails.",
         ) from error
     if not isinstance(model, keras.Model):
         raise IrbenchError(

@@ -25,4 +25,7 @@ def command(run: str | None, form: str, output: Path | None, results: Path | Non
     from irbench.store import Store, default_root
 
     store = Store(results or default_root())
-    write_document(store.load(store.find(run)), form, output)
+    folder = store.find(run)
+    document = store.load(folder)
+    click.echo(f"run {document.run_id} of {document.created}, in {folder}", err=True)
+    write_document(document, form, output)

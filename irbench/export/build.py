@@ -97,7 +97,8 @@ def from_onnx_file(path: Path) -> Bundle:
     _require_memory(path)
     _call("irbench.ir.check:check_file", path, False, deadline_s=_CHECK_DEADLINE_S, what=f"The check of {path}")
     return Bundle(
-        name=path.stem,
+        # every exported bundle calls its file model.onnx: the folder says more
+        name=path.parent.name if path.stem == "model" else path.stem,
         inputs=tuple(InputSpec(spec, 0.0, _foreign_high(spec)) for spec in found.inputs),
         artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
         source=str(path),

@@ -133,7 +133,8 @@ def mapped(path: Path) -> Iterator[memoryview]:
             file = stack.enter_context(path.open("rb"))
             mapping = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except (OSError, ValueError) as error:
-            raise IrbenchError(f"{path} cannot be read: {error}.", hint="Name an ONNX file that exists.") from error
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is empty"
+            raise IrbenchError(f"{path} cannot be read: {reason}.", hint="Name an ONNX file that exists.") from error
         view = memoryview(mapping)
         try:
             yield view

@@ -217,7 +217,7 @@ class Launch:
         while len(blocks) < timing.max_blocks and self._crew.cells:
             number = len(blocks)
             order = block_order(number, tuple(cell.id for cell in self._crew.cells), order, self._random)
-            self._say(f"block {number + 1} of {timing.blocks}")
+            self._say(f"block {number + 1}, until {timing.blocks} are clean")
             for cell in order:
                 if cell not in self._crew.failures:
                     self._round(cell, number, tempo.samples[cell])

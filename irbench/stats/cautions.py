@@ -57,6 +57,8 @@ def _wide_interval(scene: Scene) -> Iterator[Warn]:
     width = widest(widths(scene.launches, scene.standing, scene.timing))
     if width is None or width.excess <= 1 or len(scene.records) < scene.timing.min_launches:
         return
+    if width.interval.coverage < scene.timing.confidence:
+        return  # the range of a preview is no interval, and has no target
     wanted = launches_to_reach(width, scene.timing.confidence)
     remedy = (
         f"About {plural(wanted, 'launch')} would reach it: use --thorough, or a larger --budget."

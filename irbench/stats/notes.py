@@ -25,7 +25,10 @@ def _winner(scene: Scene, finding: Finding) -> Iterator[str]:
     span = f"{times(ratio.value)} [{math.exp(ratio.low):.2f}, {math.exp(ratio.high):.2f}]"
     cells = len(scene.standing.compared)
     if finding.reason == "preview":
-        yield f"preview: {leader} leads {rival} by {span}, the range over {plural(ratio.count, 'launch')}"
+        if ratio.count == 1:
+            yield f"preview: {leader} leads {rival} by {times(ratio.value)} in the only launch, which gives no range"
+        else:
+            yield f"preview: {leader} leads {rival} by {span}, the range over {plural(ratio.count, 'launch')}"
     elif finding.reason == "same":
         yield f"no winner: {leader} and {rival} are the same within {percent(scene.timing.within, 0)}, {span}"
     elif finding.reason == "undecided":

@@ -153,11 +153,13 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
         return ""
     labels = tell_apart({cell.id: (cell.label, cell.load.precision) for cell in group.cells})
     state = f"{labels[width.cell]} ±{percent(width.interval.half_width)}, target ±{percent(width.target)}"
-    wanted = launches_to_reach(width, timing.confidence)
+    if width.excess <= 1 and len(records) >= timing.min_launches:
+        return f"{state}: within it"
+    wanted = timing.min_launches if width.excess <= 1 else launches_to_reach(width, timing.confidence)
     if wanted is None or wanted > timing.max_launches:
-        return f"{state}: more launches than {timing.max_launches}"
+        return f"{state}: out of reach of {timing.max_launches} launches"
     more = max(wanted, timing.min_launches) - len(records)
-    return f"{state}: about {more} more launch{'es' if more > 1 else ''}" if more > 0 else f"{state}: reached"
+    return f"{state}: about {max(1, more)} more launch{'es' if more > 1 else ''}"
 
 
 def _half_width_of_unit_scatter(count: int, rank: int) -> float:

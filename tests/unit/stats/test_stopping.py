@@ -97,9 +97,9 @@ def test_the_outlook_says_how_wide_the_widest_interval_is_and_what_is_left():
     both = group("base", "cell")
     two = even({"base": STEADY[:2], "cell": [10.0, 10.06]})
     assert outlook(both, two, TIMING, Admission()) == "cell ±0.3 %, target ±1.0 %: about 4 more launches"
-    assert outlook(both, even({"base": STEADY[:6], "cell": STEADY[:6]}), TIMING, Admission()).endswith("reached")
+    assert outlook(both, even({"base": STEADY[:6], "cell": STEADY[:6]}), TIMING, Admission()).endswith("within it")
     wild = even({"base": STEADY[:6], "cell": WILD[:6]})
-    assert outlook(both, wild, TIMING, Admission()).endswith("more launches than 12")
+    assert outlook(both, wild, TIMING, Admission()).endswith("out of reach of 12 launches")
 
 
 def test_the_outlook_tells_two_precisions_of_one_backend_apart():
