@@ -102,7 +102,7 @@ def block_order(
 
 
 def fit_to_budget(timing: Timing, cost: LaunchCost) -> Timing:
-    """Return the protocol with as many blocks as let ``timing.min_launches`` fit into the budget.
+    """Return the protocol with as many blocks as let ``timing.min_launches`` fit into the budget, however busy.
 
     Launches are worth more than blocks, because an interval is taken over launches: blocks go first, down to
     ``timing.min_blocks``. Where that is still too much, the budget ends the group after fewer launches.
@@ -112,7 +112,9 @@ def fit_to_budget(timing: Timing, cost: LaunchCost) -> Timing:
         cost: Of one launch, as the first one's warm-up foretells it.
     """
     per_launch_s = (timing.budget - cost.closing_s) / timing.min_launches - cost.start_s
-    affordable = math.floor(per_launch_s / cost.block_s) if cost.block_s > 0 else timing.blocks
+    # a launch on a busy machine repeats blocks that were disturbed, up to its most
+    clean_block_s = cost.block_s * timing.max_blocks / timing.blocks
+    affordable = math.floor(per_launch_s / clean_block_s) if clean_block_s > 0 else timing.blocks
     fewest = min(timing.min_blocks, timing.blocks)
     blocks = max(fewest, min(timing.blocks, affordable))
     if blocks == timing.blocks:

@@ -93,12 +93,12 @@ def test_the_time_of_tails_is_taken_from_the_blocks(tmp_path: Path, crews: list[
     _, without = one(tmp_path, "slow", **numbers).measure(None)
     _, with_tail = one(tmp_path, "slow", tail=True, **numbers).measure(None)
     assert without.timing.blocks == 8
-    assert with_tail.timing.blocks == 4
+    assert with_tail.timing.blocks == 3
 
 
 def test_a_block_of_short_calls_counts_all_calls_of_its_samples(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     numbers = {"min_launches": 1, "blocks": 8, "min_blocks": 2, "sustain": 0.0, "settle": 0.0, "round_seconds": 1.0}
-    _, tempo = one(tmp_path, "short", budget=4.5, **numbers).measure(None)
+    _, tempo = one(tmp_path, "short", budget=6.5, **numbers).measure(None)
     assert tempo.timing.blocks == 4
 
 

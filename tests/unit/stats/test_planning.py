@@ -102,13 +102,14 @@ def test_a_fast_model_keeps_all_its_blocks():
 
 def test_a_slow_model_gives_up_blocks_before_launches():
     fitted = fit_to_budget(TIMING, LaunchCost(start_s=13, block_s=2.0))
-    assert (fitted.blocks, fitted.max_blocks) == (6, 9)
-    assert 6 * (13 + fitted.blocks * 2.0) <= TIMING.budget
+    assert (fitted.blocks, fitted.max_blocks) == (4, 6)
+    assert 6 * (13 + fitted.max_blocks * 2.0) <= TIMING.budget  # also when blocks must be repeated
     assert fitted.min_launches == TIMING.min_launches
 
 
 def test_the_sustained_runs_are_paid_for_first():
-    assert fit_to_budget(TIMING, LaunchCost(start_s=13, block_s=2.0, closing_s=12)).blocks == 5
+    assert fit_to_budget(TIMING, LaunchCost(start_s=13, block_s=1.0)).blocks == 8
+    assert fit_to_budget(TIMING, LaunchCost(start_s=13, block_s=1.0, closing_s=12)).blocks == 6
 
 
 def test_no_launch_has_fewer_than_four_blocks_whatever_it_costs():
