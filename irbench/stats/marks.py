@@ -25,8 +25,10 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
 
 def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str]:
     first = first_launch(records, cell.id)
-    threads = first.effective.get("threads", cell.load.threads) if first is not None else cell.load.threads
-    if isinstance(threads, int) and cell.load.streams > threads:
+    effective = first.effective.get("threads") if first is not None else None
+    # a runtime whose callers compute too makes threads of its streams, which are more than were asked for all the same
+    threads = min((one for one in (effective, cell.load.threads) if isinstance(one, int)), default=cell.load.streams)
+    if cell.load.streams > threads:
         yield f"oversubscribed: {cell.load.streams} streams on {threads} threads"
 
 

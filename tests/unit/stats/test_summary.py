@@ -273,6 +273,12 @@ def test_more_streams_than_threads_are_marked():
     assert row.marks == ("oversubscribed: 4 streams on 2 threads",)
 
 
+def test_streams_that_a_runtime_makes_threads_of_are_marked_by_what_was_asked_for():
+    rounds = [streamed(0, [0, 0, 0, 0], [MS, 2 * MS, 3 * MS, 4 * MS])]
+    row = alone(rounds, streams=4, effective={"precision": "fp32", "threads": 4})
+    assert row.marks == ("oversubscribed: 4 streams on 2 threads",)
+
+
 def test_the_error_of_outputs_is_shown_where_a_launch_verified():
     error = OutputError(1e-7, 1e-6, 1.0, 1.0)
     assert alone([synchronous(0, [MS] * 3)], output_error=error).output_error == error
