@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,17 +59,6 @@ class TensorSpec:
         """Return this spec with every free dimension named in ``sizes`` made concrete."""
         shape = tuple(sizes.get(size, size) if isinstance(size, str) else size for size in self.shape)
         return TensorSpec(self.name, self.dtype, shape, self.permutation)
-
-    @property
-    def element_count(self) -> int:
-        """The number of elements of a bound tensor.
-
-        Raises:
-            ValueError: A dimension is still free.
-        """
-        if self.free_dimensions:
-            raise ValueError(f"{self.name} has free dimensions {self.free_dimensions}")
-        return math.prod(size for size in self.shape if isinstance(size, int))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ XLA kernel, and layouts and narrow types are a matter of the device that runs th
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
+
+from irbench_tf.consumers import consumers_by_name
 
 __all__ = ["optimise"]
 
@@ -46,11 +47,7 @@ def _set_weights_aside(graph_def: Any) -> dict[str, Any]:
     """Turn large constants that are only ever read as weights into placeholders, in place; return them by name."""
     from tensorflow.core.framework import node_def_pb2
 
-    users: dict[str, list[Any]] = defaultdict(list)
-    for node in graph_def.node:
-        for reference in node.input:
-            if not reference.startswith("^"):
-                users[reference.split(":")[0]].append(node)
+    users = consumers_by_name(graph_def)
     aside: dict[str, Any] = {}
     for node in graph_def.node:
         if node.op != "Const" or len(node.attr["value"].tensor.tensor_content) < _LARGE_BYTES:

@@ -7,10 +7,10 @@ comes back as an initializer once the graph has its final form.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 from irbench.spi import Array
+from irbench_tf.consumers import consumers_by_name
 
 __all__ = ["hoist_constants", "hoist_weights"]
 
@@ -49,11 +49,7 @@ def hoist_weights(graph: Any) -> dict[str, Array]:
     """
     from tensorflow.python.framework import tensor_util
 
-    consumers: dict[str, list[Any]] = defaultdict(list)
-    for node in graph.node:
-        for name in node.input:
-            if not name.startswith("^"):
-                consumers[name.split(":")[0]].append(node)
+    consumers = consumers_by_name(graph)
     weights: dict[str, Array] = {}
     for node in graph.node:
         tensor = node.attr["value"].tensor if node.op == "Const" else None
