@@ -1,0 +1,126 @@
+"""What irbench's own loop costs per timed call: the synchronous driver with nothing to run, against bare loops."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irbench.measure.clock import now_ns
+from irbench.measure.drive import Driver, make_driver
+from irbench.spi import Feed, Outputs
+
+__all__ = ["Overhead", "Repeats", "measure_overhead"]
+
+_FEED: Feed = ()
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """One quantity, measured several times.
+
+    Attributes:
+        values_ns: Nanoseconds per timed call in each repeat, in order.
+    """
+
+    values_ns: tuple[float, ...]
+
+    @property
+    def median_ns(self) -> float:
+        """The median over the repeats."""
+        return statistics.median(self.values_ns)
+
+    @property
+    def range_ns(self) -> tuple[float, float]:
+        """The smallest and the largest."""
+        return min(self.values_ns), max(self.values_ns)
+
+    def beyond(self, other: Repeats) -> Repeats:
+        """Return the differences to another quantity, repeat by repeat."""
+        return Repeats(tuple(own - its for own, its in zip(self.values_ns, other.values_ns, strict=True)))
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """Nanoseconds per timed call of three loops that took turns in one process.
+
+    Attributes:
+        bare: A loop that reads the clock and stores the reading, and nothing else.
+        calls: The same loop with ``stage``, ``run`` and ``fetch`` of a slot that does nothing.
+        driver: irbench's synchronous driver with that slot, host arrays in and out.
+    """
+
+    bare: Repeats
+    calls: Repeats
+    driver: Repeats
+
+    @property
+    def cost(self) -> Repeats:
+        """What the driver and the three empty calls add to a bare loop."""
+        return self.driver.beyond(self.bare)
+
+    @property
+    def own_cost(self) -> Repeats:
+        """What the driver adds to a loop that makes the same three calls, so without Python's price of them."""
+        return self.driver.beyond(self.calls)
+
+
+class _NullSlot:
+    """Does nothing, at once."""
+
+    def stage(self, feed: Feed, /) -> None: ...
+
+    def run(self) -> None: ...
+
+    def fetch(self) -> Outputs:
+        return ()
+
+
+def measure_overhead(repeats: int = 25, calls: int = 20_000) -> Overhead:
+    """Time the driver and both bare loops in turn, every other time in reverse order, after an untimed turn.
+
+    Takes under a second. A turn lasts a few milliseconds, so a disturbance spoils few of them.
+
+    Args:
+        repeats: Turns of each loop; at least one.
+        calls: Timed calls in each turn; at least one.
+    """
+    slot = _NullSlot()
+    driver = make_driver([slot], [_FEED], "copy")
+    loops: list[Callable[[int], float]] = [
+        _bare,
+        lambda count: _bare_calls(slot, count),
+        lambda count: _driven(driver, count),
+    ]
+    turns: list[list[float]] = [[] for _ in loops]
+    for loop in loops:
+        loop(calls)
+    for repeat in range(repeats):
+        for index in (0, 1, 2) if repeat % 2 == 0 else (2, 1, 0):
+            turns[index].append(loops[index](calls))
+    return Overhead(*(Repeats(tuple(values)) for values in turns))
+
+
+def _bare(count: int) -> float:
+    stamps = [0] * (count + 1)
+    stamps[0] = now_ns()
+    for index in range(1, count + 1):
+        stamps[index] = now_ns()
+    return (stamps[-1] - stamps[0]) / count
+
+
+def _bare_calls(slot: _NullSlot, count: int) -> float:
+    stage, run, fetch = slot.stage, slot.run, slot.fetch
+    stamps = [0] * (count + 1)
+    stamps[0] = now_ns()
+    for index in range(1, count + 1):
+        stage(_FEED)
+        run()
+        fetch()
+        stamps[index] = now_ns()
+    return (stamps[-1] - stamps[0]) / count
+
+
+def _driven(driver: Driver, count: int) -> float:
+    window = driver.drive(count, settle_ns=0)
+    return float(window.completion_ns[-1]) / count
