@@ -25,6 +25,7 @@ __all__ = [
     "Malformed",
     "Model",
     "Node",
+    "Opset",
     "Tensor",
     "Value",
     "encode_length_delimited",
@@ -40,8 +41,19 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 class Model:
     """Field numbers of ModelProto."""
 
+    IR_VERSION = 1
+    PRODUCER_NAME = 2
+    PRODUCER_VERSION = 3
     GRAPH = 7
+    OPSET_IMPORT = 8
     FUNCTIONS = 25
+
+
+class Opset:
+    """Field numbers of OperatorSetIdProto."""
+
+    DOMAIN = 1
+    VERSION = 2
 
 
 class Graph:
@@ -57,8 +69,12 @@ class Graph:
 class Node:
     """Field numbers of NodeProto; FunctionProto keeps its nodes under ``OF_FUNCTION``."""
 
+    INPUT = 1
+    OUTPUT = 2
+    NAME = 3
     OP_TYPE = 4
     ATTRIBUTE = 5
+    DOMAIN = 7
     OF_FUNCTION = 7
 
 
@@ -78,6 +94,7 @@ class Tensor:
 
     DIMS = 1
     DATA_TYPE = 2
+    NAME = 8
     EXTERNAL_DATA = 13
 
 
