@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "AGAIN",
     "BATCH",
     "Artifact",
     "Bundle",
@@ -31,6 +32,9 @@ Shape: TypeAlias = tuple[int | str, ...]
 
 BATCH = "batch"
 """The name every exported artifact gives its free leading dimension."""
+
+AGAIN = "-again"
+"""How the id of a cell ends that is measured against one just like it, to see whether they can be told apart."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +182,10 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """How tables name it: ``ort``, ``ort:cuda``, ``openvino x4``."""
+        """How tables name it: ``ort``, ``ort:cuda``, ``openvino x4``, ``ort again``."""
         name = self.backend if self.device == "cpu" else f"{self.backend}:{self.device}"
-        return name if self.load.streams == 1 else f"{name} x{self.load.streams}"
+        name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
+        return f"{name} again" if self.id.endswith(AGAIN) else name
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,14 +20,15 @@ from irbench.cli.live import LiveDisplay
 from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.errors import IrbenchError
+from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
-from irbench.runner.plan import plan
+from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.request import RunRequest
 from irbench.spec import Precision, Timing
 from irbench.store import Store, default_root
 
-__all__ = ["execute"]
+__all__ = ["execute", "measure"]
 
 _QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sustain=0.0)
 _THOROUGH = Timing(min_launches=10, max_launches=20, blocks=12, max_blocks=18, target=0.005, budget=900.0)
@@ -44,18 +45,34 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
     with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
         groups = plan(request, Path(folder))
         request = request.with_budget_for(len(groups))
-        said = outline(groups, request.timing)
         if arguments["dry_run"]:
-            click.echo(said)
+            click.echo(outline(groups, request.timing))
             return 0
-        click.echo(said, err=True)
-        request = replace(request, notes=native_notes(request.backends, request.precisions, _say))
-        writer = Store(arguments["results"] or default_root()).begin(host.describe(), request.as_plan())
-        with _terminate_as_interrupt(), LiveDisplay(err_console()) as display:
-            document = run(request, groups, Path(folder), writer, display.show)
+        document, stored = measure(request, groups, Path(folder), arguments["results"])
     write_document(document, form, output)
-    click.echo(f"stored in {writer.folder}", err=True)
+    click.echo(f"stored in {stored}", err=True)
     return int(exit_code(document, strict=bool(arguments["strict"])))
+
+
+def measure(
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, results: Path | None
+) -> tuple[RunDocument, Path]:
+    """Measure what was planned, showing how it goes, and return the document and the folder it is stored in.
+
+    Args:
+        request: What was asked for, with each group's share of the budget.
+        groups: What :func:`irbench.runner.plan.plan` made of it.
+        scratch: A folder that is gone after the run.
+        results: Where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: The store cannot be written.
+    """
+    _say(outline(groups, request.timing))
+    request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
+    writer = Store(results or default_root()).begin(host.describe(), request.as_plan())
+    with _terminate_as_interrupt(), LiveDisplay(err_console()) as display:
+        return run(request, groups, scratch, writer, display.show), writer.folder
 
 
 def _request(arguments: Mapping[str, Any]) -> RunRequest:

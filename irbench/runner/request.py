@@ -17,7 +17,7 @@ class RunRequest:
 
     Attributes:
         bundles: The models.
-        backends: (name, device) pairs in the order given.
+        backends: (name, device) pairs in the order given; one that comes twice is measured against itself.
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
         precisions: Precisions to pin.

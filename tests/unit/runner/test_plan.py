@@ -44,6 +44,12 @@ def test_every_batch_is_a_group_with_its_shapes_bound(bundle: Bundle, tmp_path: 
         assert not artifact.inputs[0].free_dimensions
 
 
+def test_a_backend_named_twice_is_measured_against_itself(bundle: Bundle, tmp_path: Path) -> None:
+    (one,) = planned(bundle, tmp_path, backends=(("fake-a", "cpu"), ("fake-a", "cpu")), streams=(2,))
+    assert [cell.label for cell in one.group.cells] == ["fake-a x2", "fake-a x2 again"]
+    assert one.group.baseline == one.group.cells[0].id != one.group.cells[1].id
+
+
 def test_options_reach_only_the_backend_they_name(bundle: Bundle, tmp_path: Path) -> None:
     (one,) = planned(bundle, tmp_path, options={"fake-b": {"call_us": "7"}})
     assert [dict(cell.load.options) for cell in one.group.cells] == [{}, {"call_us": "7"}]
