@@ -1,0 +1,16 @@
+"""Backends whose calls last exactly as long as one asks, by the real clock: what irbench's numbers are proven against.
+
+``known-a`` and ``known-b`` are one implementation under two names, so that one call of irbench compares two speeds:
+
+    irbench run model.onnx --backends known-a,known-b --set known-a.call_us=1000 --set known-b.call_us=1050
+
+Their options are the attributes of :class:`irbench_known_speed.script.Script`.
+"""
+
+from irbench.spi import Backend
+from irbench_known_speed.backend import KnownSpeed
+
+__all__ = ["first", "second"]
+
+first: Backend = KnownSpeed("known-a")
+second: Backend = KnownSpeed("known-b")
