@@ -1,0 +1,163 @@
+"""docs/reading-results.md explains all that a table can say, and nothing that it cannot."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from irbench.errors import ExitCode
+from irbench.render import rows, sentences
+from irbench.render.table import Column
+from irbench.result import RunDocument, State, StoppedBy, Verdict
+
+ROOT = Path(__file__).parents[2]
+HARNESS = ROOT / "irbench"
+TEXT = (ROOT / "docs" / "reading-results.md").read_text()
+FLAT = " ".join(TEXT.split())
+KEBAB = re.compile(r"[a-z]+(-[a-z]+)+")
+STAGE_ARGUMENTS = {"ask": 1, "_try": 1, "Failure": 0}
+"""Where a stage stands among the arguments of what tells a failure."""
+
+
+def section(heading: str) -> str:
+    """Return what stands under a heading of the second level."""
+    (found,) = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
+    return found
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """Return the cells of every Markdown table, without its head."""
+    blocks = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    return [
+        [[cell.strip() for cell in row.strip("|").split("|")] for row in block.splitlines()[2:]] for block in blocks
+    ]
+
+
+def first_cells(table: list[list[str]]) -> list[str]:
+    return [row[0].strip("`") for row in table]
+
+
+def functions_that_call(name: str) -> Iterator[tuple[ast.FunctionDef, list[ast.Call]]]:
+    for path in HARNESS.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                calls = [one for one in ast.walk(function) if isinstance(one, ast.Call) and called(one) == name]
+                if calls:
+                    yield function, calls
+
+
+def called(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def strings(node: ast.AST) -> set[str]:
+    return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def emitted() -> dict[str, ast.FunctionDef]:
+    """Return every code of a warning with the function that emits it.
+
+    A code that is not written in the call itself is one of the hyphenated words of the function that chooses it.
+    """
+    found: dict[str, ast.FunctionDef] = {}
+    for function, calls in functions_that_call("Warn"):
+        for call in calls:
+            code = call.args[0]
+            codes = strings(code) or {one for one in strings(function) if KEBAB.fullmatch(one)}
+            assert codes, f"no code is found in {function.name}"
+            found |= dict.fromkeys(codes, function)
+    return found
+
+
+EMITTED = emitted()
+DOCUMENTED = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", section("Warnings"), re.MULTILINE | re.DOTALL))
+
+
+def test_every_warning_has_its_heading_and_no_heading_is_stale():
+    assert list(DOCUMENTED) == sorted(EMITTED)
+
+
+def test_the_list_that_leads_to_the_warnings_names_each_once():
+    (index,) = tables(section("Warnings"))
+    assert sorted(re.findall(r"\[(\S+)\]\(#\1\)", str(index))) == sorted(EMITTED)
+
+
+@pytest.mark.parametrize("code", sorted(EMITTED))
+def test_a_warning_is_quoted_in_the_words_that_are_printed_and_has_a_remedy(code: str):
+    quoted = " ".join(re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE))
+    printed = [one.strip(" ,.;:") for one in strings(EMITTED[code]) if len(one.split()) > 1]
+    assert any(one in quoted for one in printed), (quoted, printed)
+    assert "*Remedy:*" in DOCUMENTED[code]
+
+
+def test_every_column_is_explained_in_the_order_of_the_table():
+    headings = [one.heading for one in vars(rows).values() if isinstance(one, Column)]
+    (columns,) = tables(section("Columns"))
+    documented = [one.removesuffix(" [95 %]") for one in first_cells(columns)]
+    assert sorted(documented) == sorted([*headings, "speedup"])
+    for name in ("example", "tails", "warnings"):
+        table = (ROOT / f"tests/golden/table-{name}-100.txt").read_text().splitlines()
+        head = next(line for line in table if line.startswith(" backend"))
+        places = [head.index(f" {one}") for one in documented if f" {one}" in head]
+        assert places == sorted(places)
+
+
+def test_every_verdict_and_every_state_is_explained():
+    (verdicts,) = tables(section("Verdicts"))
+    assert sorted(first_cells(verdicts)) == sorted(get_args(Verdict))
+    states, _ = tables(section("Rows without figures"))
+    assert sorted(first_cells(states)) == sorted(get_args(State))
+
+
+def test_every_stage_at_which_a_row_can_fail_is_explained():
+    stages: set[str] = set()
+    for name, position in STAGE_ARGUMENTS.items():
+        for _, calls in functions_that_call(name):
+            found = [call.args[position] for call in calls if len(call.args) > position]
+            stages |= {one for stage in found if isinstance(stage, ast.Constant) for one in strings(stage)}
+    _, documented = tables(section("Rows without figures"))
+    assert sorted(first_cells(documented)) == sorted(stages)
+
+
+def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
+    _, stopped, _ = tables(section("Below the table"))
+    assert {row[1].strip("`"): row[0].strip("`") for row in stopped} == sentences._STOPPED
+    assert {row[1].strip("`") for row in stopped} == set(get_args(StoppedBy))
+
+
+@pytest.mark.parametrize("module", ["render/sentences.py", "stats/marks.py", "stats/notes.py", "cli/native.py"])
+def test_every_phrase_above_below_and_beside_the_rows_is_explained(module: str):
+    tree = ast.parse((HARNESS / module).read_text())
+    spoken = strings(tree) - {ast.get_docstring(one, clean=False) for one in ast.walk(tree) if documented(one)}
+    phrases = [" ".join(one.split()).rstrip(",") for one in spoken if len(one.split()) > 1]
+    assert phrases
+    assert [one for one in phrases if one not in FLAT] == []
+
+
+def documented(node: ast.AST) -> bool:
+    return isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+
+
+def test_every_exit_code_is_explained():
+    (codes,) = tables(section("Exit codes"))
+    assert set(first_cells(codes)) == {str(int(one)) for one in ExitCode} | {"70"}
+
+
+def test_every_field_of_the_document_is_named():
+    whole, cell = tables(section("JSON and CSV"))
+    named = [{name for row in table for name in re.findall(r"`([\w.\[\]]+)`", row[0])} for table in (whole, cell)]
+    assert named[0] - {"groups[].basis"} == set(RunDocument.__dataclass_fields__)
+    assert named[1] == set(rows.CellResult.__dataclass_fields__)
+
+
+def test_an_example_from_a_golden_file_is_what_that_file_holds():
+    examples = re.findall(r"<!-- (tests/golden/\S+) -->\n```text\n(.*?)```", TEXT, re.DOTALL)
+    assert examples
+    for path, shown in examples:
+        assert shown == (ROOT / path).read_text(), path
