@@ -23,7 +23,9 @@ __all__ = [
     "allowance",
     "available_memory_bytes",
     "describe",
+    "one_per_core",
     "parse_cpu_list",
+    "read_text",
     "require_linux",
     "throttled_ns",
     "with_siblings",
@@ -58,8 +60,15 @@ def allowance(cpus: tuple[int, ...] | None = None) -> CpuAllowance:
     """Return what may be used, of ``cpus`` or of the whole affinity mask."""
     if cpus is None:
         cpus = tuple(sorted(os.sched_getaffinity(0)))
-    cores = {_core_of(cpu) for cpu in cpus}
-    return CpuAllowance(cpus, len(cores), _cpu_quota())
+    return CpuAllowance(cpus, len(one_per_core(cpus)), _cpu_quota())
+
+
+def one_per_core(cpus: Iterable[int]) -> tuple[int, ...]:
+    """Return the first of ``cpus`` on each physical core, ascending."""
+    first: dict[str, int] = {}
+    for cpu in sorted(cpus):
+        first.setdefault(_core_of(cpu), cpu)
+    return tuple(first.values())
 
 
 def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
@@ -67,7 +76,7 @@ def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
     found: set[int] = set()
     for cpu in cpus:
         try:
-            found.update((cpu, *parse_cpu_list(_read(_topology(cpu) / "thread_siblings_list"))))
+            found.update((cpu, *parse_cpu_list(read_text(_topology(cpu) / "thread_siblings_list"))))
         except ValueError:
             found.add(cpu)  # the kernel does not tell
     return frozenset(found)
@@ -96,7 +105,7 @@ def available_memory_bytes() -> int:
     available = int(psutil.virtual_memory().available)
     for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
         for folder in _cgroup_folders("memory"):
-            limit_text, usage_text = _read(folder / limit), _read(folder / usage)
+            limit_text, usage_text = read_text(folder / limit), read_text(folder / usage)
             if limit_text.isdigit() and usage_text.isdigit():
                 left = int(limit_text) - int(usage_text) + _reclaimable_bytes(folder)
                 available = min(available, max(0, left))
@@ -125,6 +134,14 @@ def require_linux() -> None:
         )
 
 
+def read_text(path: Path) -> str:
+    """Return a kernel file's text without surrounding space; empty where it is not there or may not be read."""
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def describe() -> Mapping[str, Any]:
     """Return what a reader of the results must know of this machine and its software. Nothing identifies a person."""
     allowed = allowance()
@@ -134,7 +151,7 @@ def describe() -> Mapping[str, Any]:
         "physical_cores_allowed": allowed.physical_cores,
         "cpu_quota": allowed.quota,
         "memory_bytes": int(psutil.virtual_memory().total),
-        "governor": _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")) or None,
+        "governor": read_text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")) or None,
         "system": platform.system(),
         "kernel": platform.release(),
         "python": platform.python_version(),
@@ -181,7 +198,7 @@ def _versions() -> Mapping[str, str]:
 
 
 def _core_of(cpu: int) -> str:
-    siblings = _read(_topology(cpu) / "thread_siblings_list")
+    siblings = read_text(_topology(cpu) / "thread_siblings_list")
     return siblings or f"cpu{cpu}"
 
 
@@ -193,8 +210,8 @@ def _cpu_quota() -> float | None:
     """Return the smallest quota of our cgroup and those around it, in processors."""
     quotas: list[float] = []
     for folder in _cgroup_folders("cpu"):
-        unified, _, unified_period = _read(folder / "cpu.max").partition(" ")
-        older, older_period = _read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")
+        unified, _, unified_period = read_text(folder / "cpu.max").partition(" ")
+        older, older_period = read_text(folder / "cpu.cfs_quota_us"), read_text(folder / "cpu.cfs_period_us")
         for quota, period in ((unified, unified_period), (older, older_period)):
             if quota.isdigit() and period.isdigit():
                 quotas.append(int(quota) / int(period))
@@ -202,7 +219,7 @@ def _cpu_quota() -> float | None:
 
 
 def _throttled_ns(folder: Path) -> int:
-    for line in _read(folder / "cpu.stat").splitlines():
+    for line in read_text(folder / "cpu.stat").splitlines():
         name, _, value = line.partition(" ")
         if name == "throttled_usec":
             return int(value) * 1000
@@ -213,7 +230,7 @@ def _throttled_ns(folder: Path) -> int:
 
 def _reclaimable_bytes(folder: Path) -> int:
     """Return the file cache that counts as used and is given back before an allocation fails."""
-    lines = (line.partition(" ") for line in _read(folder / "memory.stat").splitlines())
+    lines = (line.partition(" ") for line in read_text(folder / "memory.stat").splitlines())
     facts = {name: value for name, _, value in lines}
     text = facts.get("total_inactive_file", facts.get("inactive_file", ""))  # v1 keeps the sum over children apart
     return int(text) if text.isdigit() else 0
@@ -225,7 +242,7 @@ def _cgroup_folders(controller: str) -> tuple[Path, ...]:
     A container that sees its own cgroup as the root is named by a path that does not exist there: the root remains.
     """
     folders: dict[Path, Path] = {}  # by where links lead, so that none is counted twice
-    for line in _read(_OWN_CGROUP).splitlines():
+    for line in read_text(_OWN_CGROUP).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
             hierarchies = (_CGROUP, _CGROUP / "unified")
@@ -242,10 +259,3 @@ def _cgroup_folders(controller: str) -> tuple[Path, ...]:
                 if folder.is_dir():
                     folders.setdefault(folder.resolve(), folder)
     return tuple(folders.values())
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

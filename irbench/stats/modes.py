@@ -14,7 +14,7 @@ from irbench.stats.figures import launch_levels
 from irbench.stats.phrases import listing, percent, plural, times
 from irbench.stats.scene import Scene
 
-__all__ = ["Split", "mode_warnings", "split_in_two"]
+__all__ = ["Split", "mode_warnings", "near_and_far", "split_in_two"]
 
 _SLOW_GAP = math.log(1.03)
 _FAR_GAP = math.log(1.3)
@@ -54,6 +54,12 @@ def split_in_two(values: Sequence[float], least_gap: float) -> Split | None:
     return Split(tuple(order[: cut + 1]), tuple(order[cut + 1 :]))
 
 
+def near_and_far(log_ns: Sequence[float]) -> Split | None:
+    """Return the two regimes that core-to-core latencies, as logarithms, fall into; ``None`` where it is one."""
+    split = split_in_two(log_ns, _FAR_GAP)
+    return None if split is None or min(len(split.lower), len(split.upper)) < _FEWEST_FAR_BLOCKS else split
+
+
 def mode_warnings(scene: Scene) -> Iterator[Warn]:
     """Yield warnings about launches of two speeds, and about processors that moved."""
     yield from _slow_launches(scene)
@@ -86,8 +92,8 @@ def _regimes(scene: Scene) -> Iterator[Warn]:
         if block.core_to_core_ns
     }
     keys = list(probes)
-    split = split_in_two([probes[key] for key in keys], _FAR_GAP)
-    if split is None or min(len(split.lower), len(split.upper)) < _FEWEST_FAR_BLOCKS:
+    split = near_and_far([probes[key] for key in keys])
+    if split is None:
         return
     sides = {"near": [keys[one] for one in split.lower], "far": [keys[one] for one in split.upper]}
     found = "; ".join(

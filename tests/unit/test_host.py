@@ -36,6 +36,13 @@ def test_the_allowance_is_the_affinity_mask() -> None:
 def test_hyperthreads_of_one_core_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "_core_of", lambda cpu: str(cpu // 2))
     assert host.allowance((0, 1, 2, 3)).physical_cores == 2
+    assert host.one_per_core((3, 2, 1)) == (1, 2)
+
+
+def test_a_kernel_file_that_is_not_there_reads_as_nothing(tmp_path: Path) -> None:
+    assert host.read_text(tmp_path / "governor") == ""
+    (tmp_path / "governor").write_text("performance\n")
+    assert host.read_text(tmp_path / "governor") == "performance"
 
 
 def test_available_memory_is_no_more_than_the_machine_has() -> None:
