@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import NoReturn
 
 
 def start_sleeper() -> int:
@@ -16,3 +21,39 @@ def say_and_die(text: str, number: int) -> None:
     """Print a line and die by a signal."""
     os.write(2, f"{text}\n".encode())
     os.kill(os.getpid(), signal.Signals(number))
+
+
+def start_daemon() -> int:
+    """Start a sleeper as daemons do, twice forked and in a session of its own, and return its process id."""
+    script = "import subprocess; print(subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=-3).pid)"
+    return int(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def start_daemon_and_die() -> NoReturn:
+    """Say which daemon was started, and crash."""
+    os.write(2, f"{start_daemon()}\n".encode())
+    os.abort()
+
+
+def die_while_answering() -> NoReturn:
+    """Send the beginning of an answer and end."""
+    os.write(int(sys.argv[1]), struct.pack("!i", 1000) + b"half of it")
+    os._exit(3)
+
+
+def hang_up() -> None:
+    """Close what a careless runtime may close, and hang."""
+    os.closerange(3, 256)
+    time.sleep(3600)  # noqa: TID251 - a hang is what is wanted
+
+
+def answer_what_cannot_travel() -> Callable[[], None]:
+    """Return what cannot be pickled."""
+    return lambda: None
+
+
+def fill_the_log(megabytes: int) -> None:
+    """Write as a native library does that knows no lines and no encoding."""
+    for _ in range(megabytes):
+        os.write(1, b"\xff\xfe~" * 350_000)
+        os.write(2, b"\x80" * 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import os
@@ -28,8 +29,9 @@ def main() -> None:
     with Connection(descriptor) as connection:
         _serve(connection)
     # runtimes may hang in their exit handlers, and nothing of ours is left to do
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # the log's disk may be full
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(0)
 
 
@@ -52,6 +54,8 @@ def _serve(connection: Connection) -> None:
             connection.send(answer)
         except (BrokenPipeError, ConnectionResetError):
             return
+        except Exception as error:  # noqa: BLE001 - what cannot be pickled is a failure of the call
+            connection.send(_problem(error))
 
 
 def _call(request: Request, held: Any, connection: Connection) -> Any:
@@ -66,7 +70,8 @@ def _call(request: Request, held: Any, connection: Connection) -> Any:
 
 
 def _problem(error: BaseException) -> Problem:
-    traceback.print_exc()
+    with contextlib.suppress(OSError):  # the log's disk may be full
+        traceback.print_exc()
     if isinstance(error, IrbenchError):
         return Problem(error.message, error.hint, int(error.exit_code))
     if isinstance(error, MemoryError):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
@@ -16,12 +17,15 @@ from typing import Any, Self
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
-from irbench.worker.watchdog import watchdog
+from irbench.worker.watchdog import MARK, kill_all, watchdog
 from irbench.worker.wire import Problem, Reply, Request, Say
 
 __all__ = ["CallFailed", "Worker", "WorkerDied", "WorkerTimedOut", "call_in_worker"]
 
 _LOG_TAIL_BYTES = 4000
+_LAST_WORDS = 200
+_EXIT_GRACE_S = 5.0
+"""How long a worker may take to end once it has hung up; a runtime that closes all descriptors hangs up too."""
 _OUT_OF_MEMORY = "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
 
 
@@ -55,6 +59,7 @@ class Worker:
         self, log: Path, *, cpus: Sequence[int] | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
         self.log = log
+        self._mark = uuid.uuid4().hex
         self._connection, theirs = Pipe()
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -64,12 +69,12 @@ class Worker:
                 stderr=output,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
-                env={**os.environ, **(environment or {})},
+                env={**os.environ, **(environment or {}), MARK: self._mark},
             )
         theirs.close()
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False
-        watchdog().guard(self._process.pid)
+        watchdog().guard(self._process.pid, self._mark)
 
     @property
     def process_id(self) -> int:
@@ -126,7 +131,7 @@ class Worker:
                 raise self._death()
             try:
                 message = self._connection.recv()
-            except (EOFError, ConnectionResetError):
+            except (EOFError, OSError):  # also in the middle of an answer
                 raise self._death() from None
             if isinstance(message, Say):
                 if say is not None:
@@ -162,26 +167,29 @@ class Worker:
         """End the worker and everything it started, frozen or not, and wait for it."""
         if self._connection.closed:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process_id, signal.SIGKILL)
+        kill_all(self.process_id, self._mark)
         self._process.wait()
-        watchdog().release(self.process_id)
+        watchdog().release(self.process_id, self._mark)
         self._connection.close()
         os.close(self._exit)
 
     def log_tail(self) -> str:
         """Return the last of what the worker wrote to stdout and stderr."""
         try:
-            return self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip()
+            with self.log.open("rb") as log:  # which may be larger than memory
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+                return log.read(_LOG_TAIL_BYTES).decode(errors="replace").strip()
         except OSError:
             return ""
 
     def _death(self) -> WorkerDied:
-        code = self._process.wait()
+        ended = bool(wait([self._exit], _EXIT_GRACE_S))
+        code = self._process.wait() if ended else 0
         tail = self.log_tail()
         self.kill()
         hint = _OUT_OF_MEMORY if code == -signal.SIGKILL else ""
-        return WorkerDied(f"It {_how_it_ended(code)}.", hint=hint, log_tail=tail)
+        how = _how_it_ended(code) if ended else "hung up without an answer and was ended"
+        return WorkerDied(f"It {how}.", hint=hint, log_tail=tail)
 
     def __enter__(self) -> Self:
         return self
@@ -218,7 +226,7 @@ def call_in_worker(
             return worker.ask(target, *args, deadline_s=deadline_s, say=say)
         except WorkerDied as error:
             # the log goes with the folder, so its last line must come along
-            last = [f"The last it said: {line}" for line in error.log_tail.splitlines()[-1:]]
+            last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in error.log_tail.splitlines()[-1:]]
             hint = " ".join(filter(None, [error.hint, *last]))
             raise type(error)(error.message, hint=hint, log_tail=error.log_tail) from None
 

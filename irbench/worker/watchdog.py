@@ -1,8 +1,9 @@
-"""Kills workers whose coordinator is gone, frozen ones and their children included.
+"""Kills workers whose coordinator is gone, frozen ones and all they started included.
 
 The parent-death signal of the kernel fires when the *thread* that started a process ends and
 does not reach grandchildren. A process that holds the reading end of a pipe notices
-however the coordinator died, and kills whole process groups.
+however the coordinator died, and kills what each worker started: its process group, and
+whatever else bears the mark that children inherit with their environment.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import signal
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
-__all__ = ["Watchdog", "watchdog"]
+__all__ = ["MARK", "Watchdog", "kill_all", "watchdog"]
+
+MARK = "IRBENCH_WORKER"
+"""The environment variable by which a worker's offspring is known, also what became a daemon."""
 
 
 class Watchdog:
-    """The coordinator's end: says which process groups are to die with it."""
+    """The coordinator's end: says which workers are to die with it."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -29,13 +34,13 @@ class Watchdog:
             start_new_session=True,
         )
 
-    def guard(self, process_group: int) -> None:
-        """Kill this group when the coordinator ends."""
-        self._say(f"+{process_group}\n")
+    def guard(self, process_group: int, mark: str) -> None:
+        """Kill this worker and all it started when the coordinator ends."""
+        self._say(f"+{process_group} {mark}\n")
 
-    def release(self, process_group: int) -> None:
-        """Forget this group: it was ended and waited for, and its number may be used again."""
-        self._say(f"-{process_group}\n")
+    def release(self, process_group: int, mark: str) -> None:
+        """Forget this worker: it was ended and waited for, and its number may be used again."""
+        self._say(f"-{process_group} {mark}\n")
 
     def close(self) -> None:
         """Let the watchdog end; it kills what it still guards."""
@@ -56,16 +61,46 @@ def watchdog() -> Watchdog:
     return one
 
 
+def kill_all(process_group: int, mark: str) -> None:
+    """Kill a worker and all it started, frozen or not: its process group, and what left it but bears its mark.
+
+    Returns without waiting for their ends.
+
+    Args:
+        process_group: The worker's, who leads it and was not waited for yet.
+        mark: The value of :data:`MARK` in the worker's environment.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process_group, signal.SIGKILL)
+    killed: set[int] = set()
+    while fresh := _marked(mark) - killed:  # again, for those that were started meanwhile
+        for process in fresh:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
+        killed |= fresh
+
+
+def _marked(mark: str) -> set[int]:
+    """Return the ids of all processes that were given this mark; one that has ended has none any more."""
+    variable = f"{MARK}={mark}".encode()
+    found: set[int] = set()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if variable in environment.read_bytes().split(b"\0"):
+                found.add(int(environment.parent.name))
+    return found
+
+
 def watch() -> None:
     """Run in the watchdog's own process until the coordinator's end of the pipe closes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    groups: set[int] = set()
+    guarded: set[str] = set()
     for line in sys.stdin:
-        (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-    for group in groups:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+        (guarded.add if line[0] == "+" else guarded.discard)(line[1:])
+    for worker in guarded:
+        group, mark = worker.split()
+        kill_all(int(group), mark)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.worker import Worker, WorkerDied, call_in_worker
+from irbench.worker import Worker, WorkerDied, call_in_worker, process
 from irbench.worker.process import CallFailed, WorkerTimedOut
 
 PATIENCE_S = 60
@@ -113,6 +113,54 @@ def test_a_workers_children_end_with_it(tmp_path: Path) -> None:
     assert _gone(child)
 
 
+def test_what_a_worker_made_a_daemon_ends_with_it(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker, Worker(tmp_path / "other") as other:
+        daemon = worker.ask("tests_support:start_daemon", deadline_s=PATIENCE_S)
+        neighbours = other.ask("tests_support:start_daemon", deadline_s=PATIENCE_S)
+        worker.kill()
+        assert _gone(daemon)
+        assert psutil.pid_exists(neighbours)
+    assert _gone(neighbours)
+
+
+def test_a_daemon_ends_though_the_worker_that_started_it_has_crashed(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="SIGABRT") as caught:
+        worker.ask("tests_support:start_daemon_and_die", deadline_s=PATIENCE_S)
+    assert _gone(int(caught.value.log_tail.split()[0]))
+
+
+def test_an_answer_that_breaks_off_is_a_death(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="exit code 3"):
+        worker.ask("tests_support:die_while_answering", deadline_s=PATIENCE_S)
+
+
+def test_a_worker_that_hangs_up_but_lives_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_EXIT_GRACE_S", 0.1)
+    with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="hung up"):
+        worker.ask("tests_support:hang_up", deadline_s=PATIENCE_S)
+    assert not psutil.pid_exists(worker.process_id)
+
+
+def test_an_answer_that_cannot_travel_is_a_failure_of_its_call(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        with pytest.raises(CallFailed, match="pickle"):
+            worker.ask("tests_support:answer_what_cannot_travel", deadline_s=PATIENCE_S)
+        assert worker.ask("os:getpid", deadline_s=PATIENCE_S) == worker.process_id
+
+
+def test_of_megabytes_without_a_line_the_last_is_kept(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        worker.ask("tests_support:fill_the_log", 5, deadline_s=PATIENCE_S)
+        assert worker.log_tail().endswith("~" + "\ufffd" * 10)
+        assert len(worker.log_tail()) <= 4000
+
+
+def test_the_last_words_in_a_hint_are_few() -> None:
+    with pytest.raises(WorkerDied) as caught:
+        call_in_worker("tests_support:say_and_die", "x" * 4000, signal.SIGKILL, deadline_s=PATIENCE_S)
+    assert caught.value.hint.endswith(": " + "x" * 200)
+
+
 COORDINATOR = """
 import sys, time
 from pathlib import Path
@@ -120,9 +168,10 @@ from irbench.worker import Worker
 worker = Worker(Path(sys.argv[1]))
 worker.ask("os:getpid", deadline_s=60)
 child = worker.ask("tests_support:start_sleeper", deadline_s=60)
+daemon = worker.ask("tests_support:start_daemon", deadline_s=60)
 if sys.argv[2] == "frozen":
     worker.freeze()
-print(worker.process_id, child, flush=True)
+print(worker.process_id, child, daemon, flush=True)
 time.sleep(3600)
 """
 
@@ -137,12 +186,11 @@ def test_nothing_outlives_a_coordinator_that_is_killed(tmp_path: Path, state: st
         env=environment,
     )
     assert coordinator.stdout is not None
-    worker, child = map(int, coordinator.stdout.readline().split())
+    started = [int(one) for one in coordinator.stdout.readline().split()]
     coordinator.kill()
     coordinator.wait()
     coordinator.stdout.close()
-    assert _gone(worker)
-    assert _gone(child)
+    assert all(_gone(one) for one in started)
 
 
 def _gone(process: int) -> bool:
