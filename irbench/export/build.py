@@ -15,11 +15,11 @@ from irbench.export.identity import identity
 from irbench.export.options import ExportOptions
 from irbench.measure.clock import utc_now
 from irbench.record import OutputError
-from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
 from irbench.worker import WorkerDied, call_in_worker
 
-__all__ = ["export", "from_onnx_file", "matching", "validate"]
+__all__ = ["export", "matching", "validate"]
 
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
@@ -80,45 +80,6 @@ def matching(source: str, options: ExportOptions) -> Path | None:
     if not (options.output / bundles.CARD).is_file():
         return None
     return options.output.absolute() if bundles.load_card(options.output).key == key else None
-
-
-def from_onnx_file(path: Path) -> Bundle:
-    """Return a bundle around an ONNX file of unknown origin, which is checked in a process of its own.
-
-    Floating-point inputs are drawn from [0, 1), integers from [0, 2); there are no reference outputs.
-
-    Raises:
-        IrbenchError: The file is missing, invalid, or needs more memory than there is.
-    """
-    from irbench.ir import signature
-
-    path = path.absolute()
-    found = signature.read(path)
-    _require_memory(path)
-    _call("irbench.ir.check:check_file", path, False, deadline_s=_CHECK_DEADLINE_S, what=f"The check of {path}")
-    return Bundle(
-        # every exported bundle calls its file model.onnx: the folder says more
-        name=path.parent.name if path.stem == "model" else path.stem,
-        inputs=tuple(InputSpec(spec, 0.0, _foreign_high(spec)) for spec in found.inputs),
-        artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
-        source=str(path),
-        details={"nodes": found.nodes},
-    )
-
-
-def _foreign_high(spec: TensorSpec) -> float:
-    return 2.0 if "int" in spec.dtype else 1.0
-
-
-def _require_memory(path: Path) -> None:
-    from irbench import host  # takes psutil along, which only a foreign file needs
-
-    size, free = path.stat().st_size, host.available_memory_bytes()
-    if size > free:
-        raise IrbenchError(
-            f"{path} has {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB of memory are free.",
-            hint="Use a machine with more memory.",
-        )
 
 
 def _exporter_of(source: str) -> str:

@@ -1,7 +1,8 @@
 """Binding shapes: a copy of an ONNX file whose inputs have concrete sizes.
 
 Runtimes choose faster kernels and plan memory for shapes they know, so every cell gets them. Only the
-signature is rewritten; the weights are copied as bytes, so half a gigabyte costs no memory.
+signature is rewritten; the weights are copied as bytes, so half a gigabyte costs no memory, and those that
+lie in files of their own are linked where that is possible. The file is mapped: of unknown origin, bind it in a worker.
 """
 
 from __future__ import annotations
@@ -9,27 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from irbench.errors import IrbenchError
-from irbench.ir.wire import (
-    Entry,
-    Field,
-    Graph,
-    Malformed,
-    Model,
-    Tensor,
-    encode_length_delimited,
-    fields,
-    mapped,
-    text,
-)
+from irbench.ir import external
+from irbench.ir.wire import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
 from irbench.spec import Artifact, Shape, TensorSpec
 
-__all__ = ["bind"]
+__all__ = ["bind", "is_rewritten"]
 
 _COPY_BYTES = 1 << 24
 
@@ -57,7 +48,7 @@ def bind(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifac
         inputs=tuple(spec.bind(sizes) for spec in artifact.inputs),
         outputs=tuple(spec.bind(sizes) for spec in artifact.outputs),
     )
-    if artifact.kind != "onnx" or not any(spec.free_dimensions for spec in artifact.inputs):
+    if not is_rewritten(artifact):
         return bound
     folder = scratch / _key(artifact, sizes)
     path = folder / artifact.path.name
@@ -65,6 +56,11 @@ def bind(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifac
         folder.mkdir(parents=True, exist_ok=True)
         _write_copy(artifact.path, path, bound)
     return replace(bound, path=path, sha256="")
+
+
+def is_rewritten(artifact: Artifact) -> bool:
+    """Whether binding makes a new file: that of an ONNX model with free input dimensions."""
+    return artifact.kind == "onnx" and any(spec.free_dimensions for spec in artifact.inputs)
 
 
 def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
@@ -84,15 +80,22 @@ def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
 
 def _key(artifact: Artifact, sizes: Mapping[str, int]) -> str:
     """Return a folder name that tells files, versions of a file and sizes apart."""
-    status = artifact.path.stat()
+    try:
+        status = artifact.path.stat()
+    except OSError as error:
+        raise IrbenchError(
+            f"{artifact.path} cannot be read: {error.strerror}.",
+            hint="Leave the file where it is while it is measured.",
+        ) from error
     identity = (str(artifact.path), status.st_mtime_ns, status.st_size, sorted(sizes.items()))
     return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
 
 
 def _write_copy(source: Path, target: Path, bound: Artifact) -> None:
+    external.require_sound(source)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     with mapped(source) as data, unfinished.open("wb") as file:
-        for location in sorted(set(_external_files(data))):
+        for location in external.files_of(data):
             _bring_along(source.parent, target.parent, location)
         for field in fields(data):
             if field.number == Model.GRAPH:
@@ -145,37 +148,16 @@ def _copy_bytes(file: BinaryIO, data: memoryview, start: int, end: int) -> None:
     file.writelines(data[position : min(position + _COPY_BYTES, end)] for position in range(start, end, _COPY_BYTES))
 
 
-def _external_files(data: memoryview) -> Iterator[str]:
-    """Yield the locations of the initialisers that lie outside the file."""
-    for model_field in fields(data):
-        if model_field.number != Model.GRAPH:
-            continue
-        for field in fields(data, model_field.start, model_field.end):
-            if field.number == Graph.INITIALIZER:
-                yield from _locations(data, field)
-
-
-def _locations(data: memoryview, tensor: Field) -> Iterator[str]:
-    for field in fields(data, tensor.start, tensor.end):
-        if field.number == Tensor.EXTERNAL_DATA:
-            entry = {part.number: text(data, part) for part in fields(data, field.start, field.end)}
-            if entry.get(Entry.KEY) == "location":
-                yield entry.get(Entry.VALUE, "")
-
-
 def _bring_along(source: Path, target: Path, location: str) -> None:
-    """Copy external weights beside the rewritten file; onnx refuses weights behind links of either kind."""
-    parts = PurePosixPath(location)
-    origin = (source / parts).resolve()
-    if parts.is_absolute() or ".." in parts.parts or not origin.is_relative_to(source.resolve()):
-        raise IrbenchError(
-            f"The model keeps weights at '{location}', outside its own folder.",
-            hint="Put the file beside the model and save the model again with a relative location.",
-        )
-    if not origin.is_file():
-        raise IrbenchError(f"The model's weights '{location}' are missing.", hint=f"Put the file into {source}.")
-    destination = target / parts
+    """Put external weights beside the rewritten file: a hard link costs nothing, but needs one file system.
+
+    Runtimes refuse symbolic links.
+    """
+    destination = target / location
     destination.parent.mkdir(parents=True, exist_ok=True)
     unfinished = destination.with_name(f"{destination.name}.{os.getpid()}")
-    shutil.copyfile(origin, unfinished)
+    try:
+        unfinished.hardlink_to(source / location)
+    except OSError:
+        shutil.copyfile(source / location, unfinished)
     unfinished.replace(destination)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irbench.ir import external
 from irbench.ir.precision import read_precision
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
@@ -44,12 +45,10 @@ class _EvaluatorBackend:
         if load.options:
             raise Refusal(f"ONNX's evaluator has no option '{next(iter(load.options))}'.", hint="It has none at all.")
         with phases("load"):
-            import onnx
-
             held = read_precision(artifact.path).narrowest
             if load.precision not in ("native", held):
                 raise Refusal(f"This graph is {held}, not {load.precision}.", hint="Use --precision native.")
-            model = onnx.load(artifact.path)
+            model = external.load(artifact.path)
         with phases("compile"):
             from onnx.reference import ReferenceEvaluator
 

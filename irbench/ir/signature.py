@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench.errors import IrbenchError
-from irbench.ir.wire import Field, Graph, Model, fields, mapped
+from irbench.ir.wire import DAMAGED, Field, Graph, Model, fields, mapped
 from irbench.spec import BATCH, Shape, TensorSpec
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ _TENSOR_NAME = 8
 _MAX_AXIS = 2**31 - 1
 _MAX_RANK = 32
 _MAX_SIGNATURE_BYTES = 1 << 20
+_WORDS = {"O": "text", "c": "complex numbers"}
 _Message = TypeVar("_Message", "onnx.OperatorSetIdProto", "onnx.ValueInfoProto")
-_HINT = "Check the file with: python -m onnx.checker FILE"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def read(path: Path) -> Signature:
             elif field.number == Model.GRAPH:
                 graph = field
         if graph is None or opset < 1:
-            raise IrbenchError(f"{path} is not an ONNX model.", hint=_HINT)
+            raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
         parts = list(fields(data, graph.start, graph.end))
         weights = {_initializer_name(data, part) for part in parts if part.number == Graph.INITIALIZER}
         inputs = [_parsed(onnx.ValueInfoProto, data, part) for part in parts if part.number == Graph.INPUT]
@@ -73,10 +73,15 @@ def read(path: Path) -> Signature:
         nodes = sum(part.number == Graph.NODE for part in parts)
     fed = [_spec(value, path) for value in inputs if value.name not in weights]
     made = [_spec(value, path) for value in outputs]
-    if not fed or not made:
-        raise IrbenchError(f"{path} has no {'outputs' if fed else 'inputs'}.", hint="irbench measures inference only.")
+    if not fed:
+        raise IrbenchError(
+            f"{path} has no inputs: its answer is always the same, and runtimes compute it before they run.",
+            hint="Make what varies an input of the graph, and export it again.",
+        )
+    if not made:
+        raise IrbenchError(f"{path} has no outputs.", hint="Export it again with the tensors that it should answer.")
     if len({spec.name for spec in fed}) < len(fed):
-        raise IrbenchError(f"{path} names an input twice.", hint=_HINT)
+        raise IrbenchError(f"{path} names an input twice.", hint=DAMAGED)
     return Signature(*_with_batch(fed, made), opset=opset, nodes=nodes)
 
 
@@ -107,16 +112,21 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
     from onnx import helper
 
     if value.type.WhichOneof("value") != "tensor_type":
-        raise IrbenchError(f"'{value.name}' of {path} is not a tensor.", hint="irbench measures tensors only.")
+        held = str(value.type.WhichOneof("value") or "nothing").removesuffix("_type").replace("_", " ")
+        raise IrbenchError(
+            f"'{value.name}' of {path} holds {_with_article(held)}, and irbench feeds tensors of numbers only.",
+            hint="Export the part of the model that takes and gives numbers.",
+        )
     tensor = value.type.tensor_type
     try:
         dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     except KeyError as error:
-        raise IrbenchError(f"'{value.name}' of {path} has an unknown type.", hint=_HINT) from error
+        raise IrbenchError(f"'{value.name}' of {path} has an unknown type.", hint=DAMAGED) from error
     if dtype.kind not in "biuf" and dtype.name != "bfloat16":
+        held = _WORDS.get(dtype.kind, dtype.name)
         raise IrbenchError(
-            f"'{value.name}' of {path} holds {dtype.name}, and irbench makes numbers only.",
-            hint="Measure the part of the model behind its text or string processing.",
+            f"'{value.name}' of {path} holds {held}, and irbench feeds real numbers only.",
+            hint="Export the part of the model that takes and gives numbers.",
         )
     if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
         raise IrbenchError(
@@ -127,6 +137,10 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
     return TensorSpec(value.name, dtype.name, shape)
 
 
+def _with_article(kind: str) -> str:
+    return kind if kind == "nothing" else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
 def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path: Path) -> int | str:
     if dimension.WhichOneof("value") != "dim_value":
         return dimension.dim_param or f"{name}_{axis}"
@@ -134,7 +148,7 @@ def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path
     if size < 1:  # some exporters write 0 or -1 for a free axis
         return f"{name}_{axis}"
     if size > _MAX_AXIS:
-        raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the impossible size {size}.", hint=_HINT)
+        raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the impossible size {size}.", hint=DAMAGED)
     return size
 
 
@@ -147,10 +161,10 @@ def _initializer_name(data: memoryview, tensor: Field) -> str:
 
 def _parsed(kind: type[_Message], data: memoryview, field: Field) -> _Message:
     if field.end - field.start > _MAX_SIGNATURE_BYTES:
-        raise IrbenchError("The model's signature is impossibly large.", hint=_HINT)
+        raise IrbenchError("The model's signature is impossibly large.", hint=DAMAGED)
     message = kind()
     try:
         message.ParseFromString(bytes(data[field.start : field.end]))
     except Exception as error:
-        raise IrbenchError("The model's signature cannot be read.", hint=_HINT) from error
+        raise IrbenchError("The model's signature cannot be read.", hint=DAMAGED) from error
     return message

@@ -18,6 +18,7 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 
 __all__ = [
+    "DAMAGED",
     "Attribute",
     "Entry",
     "Field",
@@ -35,7 +36,11 @@ __all__ = [
     "text",
 ]
 
+DAMAGED = "Export or download it again."
+"""The remedy for a file that breaks the standard."""
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MAX_VARINT = 2**64 - 1
 
 
 class Model:
@@ -96,6 +101,7 @@ class Tensor:
     DATA_TYPE = 2
     NAME = 8
     EXTERNAL_DATA = 13
+    DATA_LOCATION = 14
 
 
 class Entry:
@@ -141,6 +147,8 @@ class Malformed(Exception):
 def mapped(path: Path) -> Iterator[memoryview]:
     """Map a file into memory, read-only.
 
+    A file that shrinks while it is mapped ends the process with SIGBUS: map files of unknown origin in workers.
+
     Raises:
         IrbenchError: The file is missing, unreadable or empty, or what is done with it finds that it is
             :class:`Malformed`.
@@ -156,8 +164,7 @@ def mapped(path: Path) -> Iterator[memoryview]:
         try:
             yield view
         except Malformed as error:
-            hint = "Check it with: python -m onnx.checker FILE"
-            raise IrbenchError(f"{path} is not an ONNX model.", hint=hint) from error
+            raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED) from error
         finally:
             view.release()
 
@@ -226,6 +233,6 @@ def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, position
+            return value & _MAX_VARINT, position
         shift += 7
     raise Malformed

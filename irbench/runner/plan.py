@@ -9,8 +9,8 @@ from pathlib import Path
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.ir.bind import bind
 from irbench.record import Failure
+from irbench.runner.binding import bind_apart
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import bind_sizes
 from irbench.spec import AGAIN, Artifact, Bundle, Cell, Group, Load
@@ -78,7 +78,7 @@ def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], scratc
         artifact = bundle.artifact(kinds)
         if artifact is not None:
             if artifact.label not in bound:
-                bound[artifact.label] = bind(artifact, sizes, scratch)
+                bound[artifact.label] = bind_apart(artifact, sizes, scratch)
             artifact = bound[artifact.label]
         load = Load(
             batch=sizes["batch"],

@@ -8,8 +8,8 @@ from pathlib import Path
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.feeds import repeat_pool
-from irbench.ir.bind import bind
 from irbench.result import Warn
+from irbench.runner.binding import bind_apart
 from irbench.spec import BATCH, Group
 from irbench.spi import Outputs
 from irbench.worker.process import call_in_worker
@@ -78,7 +78,9 @@ def _computed(name: str, group: Group, scratch: Path, seed: int, deadline_s: flo
     artifact = group.bundle.artifact(registry.reference(name).consumes)
     if artifact is None:
         raise IrbenchError("cannot read the model")
-    bound = bind(artifact, group.sizes, scratch)
+    planned = (cell.artifact for cell in group.cells if cell.artifact is not None)
+    bound = next((one for one in planned if one.label == artifact.label), None)
+    bound = bound or bind_apart(artifact, group.sizes, scratch)
     answer: Outputs = call_in_worker(
         "irbench.worker.reference:answer", name, bound, group.bundle, dict(group.sizes), seed, deadline_s=deadline_s
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
+from irbench.ir import external
 from irbench.ir.bind import bind
 from irbench.ir.wire import Graph, Model, encode_length_delimited
 from irbench.spec import Artifact
@@ -125,8 +127,20 @@ def test_weights_outside_the_file_come_along(tmp_path: Path):
     expected = ReferenceEvaluator(onnx.load(artifact.path)).run(None, {"pixels": pixels})[0]
     bound = bind(artifact, {"batch": 2}, tmp_path / "scratch")
     assert bound.path.parent != artifact.path.parent
-    answer = ReferenceEvaluator(onnx.load(bound.path)).run(None, {"pixels": pixels})[0]
+    answer = ReferenceEvaluator(external.load(bound.path)).run(None, {"pixels": pixels})[0]
     np.testing.assert_array_equal(answer, expected)
+    assert (bound.path.parent / "weights.bin").samefile(tmp_path / "weights.bin")
+
+
+def test_weights_are_copied_where_they_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    bound = bind(with_external_weights(tmp_path, "weights.bin"), {"batch": 2}, tmp_path / "scratch")
+    copied = bound.path.parent / "weights.bin"
+    assert copied.read_bytes() == (tmp_path / "weights.bin").read_bytes()
+    assert not copied.samefile(tmp_path / "weights.bin")
 
 
 def test_weights_outside_the_models_folder_are_refused(tmp_path: Path):

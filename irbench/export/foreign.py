@@ -1,0 +1,72 @@
+"""ONNX files that irbench did not make: everything that reads what is in them runs in a worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irbench import host
+from irbench.errors import IrbenchError
+from irbench.ir.kinds import require_model_file
+from irbench.ir.signature import Signature
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.worker import WorkerDied, call_in_worker
+
+__all__ = ["from_onnx_file"]
+
+_DEADLINE_S = 300.0
+_LEAST_BYTES = 1 << 30
+"""Python and onnx themselves need room, however little is free."""
+_HARMFUL = "The file may be damaged, or made to do harm: export or download it again."
+
+
+def from_onnx_file(path: Path) -> Bundle:
+    """Return a bundle around an ONNX file of unknown origin, which is examined in a process of its own.
+
+    Floating-point inputs are drawn from [0, 1), integers from [0, 2); there are no reference outputs.
+
+    Raises:
+        IrbenchError: The file is missing, invalid, or needs more memory than there is.
+    """
+    path = path.absolute()
+    require_model_file(path)
+    free_bytes = host.available_memory_bytes()
+    _require_memory(path, 0, free_bytes)
+    found, outside_bytes = _examine(path, max(free_bytes, _LEAST_BYTES))
+    _require_memory(path, outside_bytes, free_bytes)
+    return Bundle(
+        # every exported bundle calls its file model.onnx: the folder says more
+        name=_printable(path.parent.name if path.stem == "model" else path.stem),
+        inputs=tuple(InputSpec(spec, 0.0, _high(spec)) for spec in found.inputs),
+        artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
+        source=_printable(str(path)),
+        details={"nodes": found.nodes},
+    )
+
+
+def _examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
+    try:
+        answer: tuple[Signature, int] = call_in_worker(
+            "irbench.ir.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
+        )
+    except WorkerDied as death:
+        said = f" {death.hint}" if death.hint else ""
+        raise IrbenchError(f"The check of {path} failed. {death.message}{said}", hint=_HARMFUL) from death
+    return answer
+
+
+def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:
+    size = path.stat().st_size + outside_bytes
+    if size > free_bytes:
+        raise IrbenchError(
+            f"{path} has {size / 1e9:.1f} GB with its weights, and {free_bytes / 1e9:.1f} GB of memory are free.",
+            hint="Use a machine with more memory.",
+        )
+
+
+def _high(spec: TensorSpec) -> float:
+    return 2.0 if "int" in spec.dtype else 1.0
+
+
+def _printable(text: str) -> str:
+    """Return a file's name as text that can be stored: names are bytes, and need not be UTF-8."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
