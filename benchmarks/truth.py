@@ -1,0 +1,123 @@
+"""Whether irbench finds a truth that is known: ``make bench-truth``.
+
+Backends whose calls last a given time by the real clock are measured through the command line, in real processes,
+under the usual protocol. Each process runs at a speed of its own, as those of real runtimes do, so that an interval
+over launches has something to cover.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from benchmarks.truth_figures import (
+    RatioFigures,
+    missed_goals,
+    ratio_figures,
+    ratio_table,
+    throughput_figures,
+    throughput_table,
+)
+from benchmarks.workbench import CommandFailed, Workbench
+from irbench import registry
+from irbench.cli.console import err_console, print_data, to_text
+from irbench.errors import ExitCode, IrbenchError
+from irbench.ir.tiny import matmul
+from irbench.result import GroupResult
+from irbench.store import decode_document
+
+_RATIOS = (1.00, 1.02, 1.05, 2.00)
+_STREAMS = (1, 2, 4)
+_CALL_US = 1000
+_STREAM_CALL_US = 10_000
+_LAUNCH_SD = 0.003
+"""How far launches scatter: an interval has something to be about, and six launches still reach the target."""
+_RUN_BUDGET, _STREAMS_BUDGET = "40s", "100s"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True, help="Of each ratio.")
+@click.option("--format", "form", type=click.Choice(["table", "md"]), default="table", help="How to print it.")
+def command(runs: int, form: str) -> int:
+    """Measure backends of known speed, and say how near irbench's numbers come to the truth.
+
+    Exits with 1 where fewer than 17 of 20 intervals hold a ratio, or an error is above 1 %.
+    """
+    _require_plugin()
+    say = err_console()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Workbench(Path(folder), quick=False)
+        ratios = [_measure_ratio(bench, ratio, runs, say) for ratio in _RATIOS]
+        say.print(f"throughput of {', '.join(map(str, _STREAMS))} streams", highlight=False)
+        throughputs = throughput_figures(_STREAM_CALL_US / 1e6, _measure_streams(bench))
+    for table in (ratio_table(ratios), throughput_table(throughputs)):
+        print_data(f"{table.as_markdown() if form == 'md' else to_text(table)}\n", None)
+    missed = missed_goals(ratios, throughputs)
+    for sentence in missed:
+        say.print(f"missed: {sentence}", style="red", highlight=False)
+    return ExitCode.DIFFERENT if missed else ExitCode.OK
+
+
+def _measure_ratio(bench: Workbench, ratio: float, runs: int, say: Console) -> RatioFigures:
+    tables = []
+    for number in range(1, runs + 1):
+        say.print(f"ratio {ratio:.2f}: run {number} of {runs}", highlight=False)
+        tables.append(_compare(bench, ratio, seed=number))
+    return ratio_figures(ratio, "known-b", tables)
+
+
+def _compare(bench: Workbench, ratio: float, seed: int) -> GroupResult:
+    """Return the table of one run in which known-b truly is ``ratio`` times as fast as known-a, the baseline."""
+    asked = {
+        "known-a.call_us": round(_CALL_US * ratio),
+        "known-b.call_us": _CALL_US,
+        "known-a.launch_sd": _LAUNCH_SD,
+        "known-b.launch_sd": _LAUNCH_SD,
+    }
+    return _run(bench, asked, "--backends", "known-a,known-b", "--budget", _RUN_BUDGET, "--seed", seed)
+
+
+def _measure_streams(bench: Workbench) -> GroupResult:
+    """Return the table of one backend with several numbers of streams, which sleep so that they overlap."""
+    asked = {"known-a.call_us": _STREAM_CALL_US, "known-a.wait": "sleep"}
+    load = ("--streams", ",".join(map(str, _STREAMS)), "--threads", max(_STREAMS))
+    return _run(bench, asked, "--backends", "known-a", "--budget", _STREAMS_BUDGET, *load)
+
+
+def _run(bench: Workbench, settings: Mapping[str, object], *arguments: object) -> GroupResult:
+    """Call irbench and return its only table."""
+    model = matmul(bench.scratch, "fp32").path
+    asked = (part for name, value in settings.items() for part in ("--set", f"{name}={value}"))
+    done = bench.irbench("run", model, *arguments, *asked, "--format", "json")
+    (table,) = decode_document(done.out.encode(), "the run").groups
+    return table
+
+
+def _require_plugin() -> None:
+    """Refuse to start without the backends of known speed.
+
+    Raises:
+        IrbenchError: They are not installed.
+    """
+    if "known-a" not in registry.names(registry.BACKENDS):
+        raise IrbenchError("The backends of known speed are not installed.", hint="Call it by: make bench-truth")
+
+
+def main() -> None:
+    """Run the command and exit with its code; an error is told in words."""
+    try:
+        sys.exit(int(command(standalone_mode=False)))
+    except IrbenchError as error:
+        click.echo(f"error: {error.message}\nhint: {error.hint}", err=True)
+    except (CommandFailed, click.ClickException) as error:
+        click.echo(f"error: {error}", err=True)
+    sys.exit(ExitCode.USAGE)
+
+
+if __name__ == "__main__":
+    main()
