@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from irbench import __version__
+from irbench.cli.groups import SuggestingGroup
 from irbench.errors import ExitCode, IrbenchError
 
 __all__ = ["cli", "main"]
@@ -32,8 +33,9 @@ _COMMANDS = {
     "export": "Export models to bundles that every backend can run.",
     "run": "Measure models on backends: which is fastest, by how much, for certain.",
     "backends": "List the runtimes: versions, devices, or what installs them.",
+    "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
     "models": "List the models of the zoo.",
-    "results": "List the stored runs.",
+    "results": "List the stored runs, remove them, or move them between machines.",
     "show": "Print a stored run again.",
 }
 """Help without imports: the text stands here, the command in the module of its name."""
@@ -49,7 +51,7 @@ Set IRBENCH_DEBUG=1 to see the traceback of an error.
 """
 
 
-class _Lazy(click.Group):
+class _Lazy(SuggestingGroup):
     """Imports a command's module when the command is called, and only then."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -65,18 +67,6 @@ class _Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name not in _COMMANDS and not name.startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(name, _COMMANDS, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise IrbenchError(f"There is no command {name!r}.", hint=f"{hint}Commands: {', '.join(_COMMANDS)}.")
-        return super().resolve_command(ctx, args)
 
 
 @click.group(

@@ -10,13 +10,14 @@ import click
 if TYPE_CHECKING:
     from irbench.result import RunDocument
 
-__all__ = ["FORMAT", "OUTPUT", "RESULTS", "write_document"]
+__all__ = ["FORMAT", "OUTPUT", "RESULTS", "OutputFile", "write_document"]
 
 
-class _OutputFile(click.Path):
+class OutputFile(click.Path):
     """A path that is refused where it cannot be written, before anything else happens; ``-`` is stdout."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or ``None`` for stdout."""
         from irbench.cli.console import check_writable
 
         path = Path(str(super().convert(value, param, ctx)))
@@ -34,7 +35,7 @@ FORMAT = click.option(
     show_default=True,
     help="How to print it.",
 )
-OUTPUT = click.option("-o", "--output", type=_OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead.")
+OUTPUT = click.option("-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead.")
 RESULTS = click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),

@@ -1,17 +1,23 @@
-"""``irbench results``: list the stored runs."""
+"""``irbench results``: list the stored runs; removing and moving them are commands below it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from irbench.cli.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.groups import SuggestingGroup
+from irbench.cli.keeping import export, import_, remove
 from irbench.cli.options import DURATION
+from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
     from irbench.render import TextTable
@@ -20,38 +26,115 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("results", short_help="List the stored runs.")
+_EXAMPLES = """\b
+Examples:
+  irbench results --model resnet50 --since 7d
+  irbench results rm 01KAJ3WQ --yes
+  irbench results export latest -o run.tar.gz
+  irbench results import run.tar.gz
+"""
+
+
+@click.group(
+    "results",
+    cls=SuggestingGroup,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND]",
+    short_help="List the stored runs, remove them, or move them between machines.",
+    epilog=_EXAMPLES,
+)
 @click.option("--model", metavar="NAME", help="Only runs of this model.")
 @click.option("--backend", metavar="NAME", help="Only runs in which this backend, or this row, took part.")
 @click.option("--since", type=DURATION, help="Only runs no older than this: 12h or 7d, for example.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the newest.")
+@click.option("--rebuild", is_flag=True, help="Make the index anew from the folders, and say which cannot be read.")
 @FORMAT
 @OUTPUT
 @RESULTS
+@click.pass_context
 def command(
+    context: click.Context, /, form: str, output: Path | None, results: Path | None, rebuild: bool, **filters: Any
+) -> None:
+    """List the stored runs, newest first; or remove them, or move them between machines.
+
+    The last column says what came of each run: who won by how much, who leads in a preview, or that no cell
+    was measured.
+    """
+    given = [one for one in context.params if context.get_parameter_source(one) is ParameterSource.COMMANDLINE]
+    if context.invoked_subcommand is not None:
+        _refuse_lost_options(context, given)
+        return
+    from irbench.store.folders import default_root
+
+    root = results or default_root()
+    if rebuild:
+        _rebuild(root, [one for one in given if one not in ("rebuild", "results")])
+        return
+    _list(root, form, output, **filters)
+
+
+command.add_command(remove)
+command.add_command(export)
+command.add_command(import_)
+
+
+def _refuse_lost_options(context: click.Context, given: list[str]) -> None:
+    if given:
+        options, name = _as_options(given), context.invoked_subcommand
+        behind = (
+            f"Write it behind: irbench results {name} ... {options} DIR" if given == ["results"] else "Leave it out."
+        )
+        raise IrbenchError(f"{options} before {name} has no effect.", hint=behind)
+
+
+def _as_options(names: list[str]) -> str:
+    return " ".join("--format" if name == "form" else f"--{name}" for name in names)
+
+
+def _rebuild(root: Path, others: list[str]) -> None:
+    from irbench.store.listing import list_runs
+
+    if others:
+        raise IrbenchError(
+            f"--rebuild and {_as_options(others)} contradict each other.", hint="Rebuild first, then list."
+        )
+    listing = list_runs(root, anew=True)
+    _tell(listing.problems)
+    click.echo(f"index of {root} made anew: {_runs(len(listing.entries))}, {len(listing.problems)} cannot be read")
+
+
+def _list(
+    root: Path,
+    form: str,
+    output: Path | None,
+    *,
     model: str | None,
     backend: str | None,
     since: float | None,
     limit: int | None,
-    form: str,
-    output: Path | None,
-    results: Path | None,
 ) -> None:
-    """List the stored runs, newest first."""
     from irbench.cli.console import print_data
     from irbench.measure.clock import utc_now
-    from irbench.store import Store, default_root
+    from irbench.store.listing import list_runs
 
-    root = results or default_root()
-    listing = Store(root).listing()
-    for problem in listing.problems:
-        click.echo(f"warning: {problem}", err=True)
+    listing = list_runs(root)
+    _tell(listing.problems)
     oldest = None if since is None else utc_now() - timedelta(seconds=since)
-    found = [entry for entry in listing.entries if _fits(entry, model, backend, oldest)][:limit]
+    fitting = (entry for entry in listing.entries if _fits(entry, model, backend, oldest))
+    found = list(islice(fitting, limit))
     if not found:
         click.echo(f"No run in {root} fits." if listing.entries else f"No run is stored in {root}.", err=True)
     if found or form != "table":
         print_data(_as_text(found, form, to_file=output is not None), output)
+
+
+def _tell(problems: Sequence[str]) -> None:
+    for problem in problems:
+        click.echo(f"warning: {problem}", err=True)
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _fits(entry: RunEntry, model: str | None, backend: str | None, oldest: datetime | None) -> bool:
@@ -86,13 +169,13 @@ def _table(found: list[RunEntry]) -> TextTable:
         Column("models", words=True, folds=True),
         Column("launches", drops=1),
         Column("rows", words=True, folds=True),
-        Column("fastest", words=True, folds=True),
+        Column("outcome", words=True, folds=True),
     )
     return TextTable(columns, tuple(Row(_cells(entry)) for entry in found))
 
 
 def _cells(entry: RunEntry) -> tuple[str, ...]:
     when = datetime.fromisoformat(entry.created).strftime("%Y-%m-%d %H:%M")
-    fastest = "; ".join(entry.winners) or "-"
     ended = "" if entry.complete else " (not complete)"
-    return (entry.run_id, when, ", ".join(entry.models), str(entry.launches), ", ".join(entry.rows), fastest + ended)
+    outcome = "; ".join(entry.outcomes) + ended
+    return (entry.run_id, when, ", ".join(entry.models), str(entry.launches), ", ".join(entry.rows), outcome)

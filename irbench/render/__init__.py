@@ -1,8 +1,34 @@
-"""From results to what is shown: renderables and text, printed by nobody here."""
+"""From results to what is shown: renderables and text, printed by nobody here.
 
-from irbench.render.export import FORMATS, render_document
-from irbench.render.group import GroupView
-from irbench.render.sentences import incomplete
-from irbench.render.table import Column, Row, TextTable
+What is named here is imported when it is first used: a plain table needs no arrays.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irbench.render.export import FORMATS, render_document
+    from irbench.render.group import GroupView
+    from irbench.render.sentences import incomplete
+    from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["FORMATS", "Column", "GroupView", "Row", "TextTable", "incomplete", "render_document"]
+
+_MODULES = {
+    "FORMATS": "export",
+    "Column": "table",
+    "GroupView": "group",
+    "Row": "table",
+    "TextTable": "table",
+    "incomplete": "sentences",
+    "render_document": "export",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,10 +1,21 @@
-"""Where runs are kept: raw samples once, written safely, and every number derived from them."""
+"""Where runs are kept: raw samples once, written safely, and every number derived from them.
 
-from irbench.store.document import decode_document, encode_document
-from irbench.store.entries import RunEntry
-from irbench.store.launches import decode_launch, encode_launch
-from irbench.store.runs import Listing, Store, default_root
-from irbench.store.writer import RunWriter
+What is named here is imported when it is first used: listing thousands of runs needs no arrays.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irbench.store.document import decode_document, encode_document
+    from irbench.store.entries import RunEntry
+    from irbench.store.folders import default_root
+    from irbench.store.launches import decode_launch, encode_launch
+    from irbench.store.listing import Listing
+    from irbench.store.runs import Store
+    from irbench.store.writer import RunWriter
 
 __all__ = [
     "Listing",
@@ -17,3 +28,22 @@ __all__ = [
     "encode_document",
     "encode_launch",
 ]
+
+_MODULES = {
+    "Listing": "listing",
+    "RunEntry": "entries",
+    "RunWriter": "writer",
+    "Store": "runs",
+    "decode_document": "document",
+    "decode_launch": "launches",
+    "default_root": "folders",
+    "encode_document": "document",
+    "encode_launch": "launches",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

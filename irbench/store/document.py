@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.result import SCHEMA_VERSION, RunDocument
+from irbench.store.ulid import is_ulid
 
 __all__ = ["decode_document", "encode_document", "json_schema"]
+
+_LAUNCH_FILE = re.compile(r"launch-\d+-\d+(-sustained)?\.bin", re.ASCII)
 
 
 def encode_document(document: RunDocument) -> bytes:
@@ -40,12 +45,14 @@ def decode_document(data: bytes, name: str) -> RunDocument:
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
                 hint="Update irbench: pip install --upgrade irbench",
             )
-        return msgspec.json.decode(data, type=RunDocument)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        document = msgspec.json.decode(data, type=RunDocument)
+        _require_sense(document)
+    except (msgspec.MsgspecError, ValueError) as error:
         raise IrbenchError(
             f"{name} is damaged, or no run document: {error}",
             hint="Restore it from a copy, or remove the run's folder; no other run is affected.",
         ) from error
+    return document
 
 
 def json_schema() -> bytes:
@@ -53,6 +60,26 @@ def json_schema() -> bytes:
     schema = msgspec.json.schema(RunDocument)
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "irbench run", **schema}
     return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
+
+
+def _require_sense(document: RunDocument) -> None:
+    """Refuse what the types allow and no irbench writes, so that readers may rely on it.
+
+    Raises:
+        ValueError: A name could lead out of the run's folder, a moment is none, or a winner is no row.
+    """
+    if not is_ulid(document.run_id):
+        raise ValueError(f"{document.run_id!r} is no run's name")
+    if datetime.fromisoformat(document.created).tzinfo is None:
+        raise ValueError(f"{document.created!r} lacks a time zone")
+    for name in document.launches:
+        if _LAUNCH_FILE.fullmatch(name) is None:
+            raise ValueError(f"{name!r} is no launch's name")
+    for group in document.groups:
+        rows = {cell.id for cell in group.cells}
+        named = (group.winner.cell, group.winner.rival) if group.winner is not None else ()
+        if not rows.issuperset(named):
+            raise ValueError(f"the winner of {group.model} is none of its rows")
 
 
 def _representable(value: Any) -> Any:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from irbench.result import RunDocument, row_names
-
-__all__ = ["RunEntry", "entry_of"]
+__all__ = ["RunEntry"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +19,8 @@ class RunEntry:
         rows: Names of the rows, such as ``ort x4``, or ``ort fp32`` where one ran in several precisions.
         backends: Names of the backends, without device or streams.
         winners: Who won by how much, one sentence for each table that has a winner.
+        outcomes: What came of each table: its winner, or what can be said instead.
+        measured: Whether at least one cell has figures.
         launches: How many launches are stored.
         complete: Whether it ended by itself.
     """
@@ -33,29 +32,7 @@ class RunEntry:
     rows: tuple[str, ...]
     backends: tuple[str, ...]
     winners: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    measured: bool
     launches: int
     complete: bool
-
-
-def entry_of(document: RunDocument, folder: str) -> RunEntry:
-    """Return what listings show of a run."""
-    cells = [cell for group in document.groups for cell in group.cells]
-    rows = (name for group in document.groups for name in row_names(group.cells).values())
-    return RunEntry(
-        run_id=document.run_id,
-        created=document.created,
-        folder=folder,
-        models=tuple(dict.fromkeys(group.model for group in document.groups)),
-        rows=tuple(dict.fromkeys(rows)),
-        backends=tuple(dict.fromkeys(cell.backend for cell in cells)),
-        winners=tuple(_winners(document)),
-        launches=len(document.launches),
-        complete=document.complete,
-    )
-
-
-def _winners(document: RunDocument) -> Iterator[str]:
-    for group in document.groups:
-        if group.winner is not None:
-            names = row_names(group.cells)
-            yield f"{names[group.winner.cell]} {group.winner.value:.2f}x {names[group.winner.rival]}"

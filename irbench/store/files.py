@@ -9,7 +9,15 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 
-__all__ = ["make_folder", "prove_writable", "read_bytes", "write_atomically", "write_synced"]
+__all__ = [
+    "explained",
+    "make_folder",
+    "prove_writable",
+    "read_bytes",
+    "sync_folder",
+    "write_atomically",
+    "write_synced",
+]
 
 _PROBE_BYTES = 1 << 20
 """More than a launch's file usually takes, so that a full disk shows before anything is measured."""
@@ -21,9 +29,9 @@ def make_folder(path: Path) -> None:
     Raises:
         IrbenchError: It cannot be made.
     """
-    with _explained(path):
+    with explained(path):
         path.mkdir(parents=True)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def prove_writable(folder: Path) -> None:
@@ -43,7 +51,7 @@ def write_synced(path: Path, data: bytes) -> None:
     Raises:
         IrbenchError: The disk is full, or the folder may not be written; nothing is left behind.
     """
-    with _explained(path):
+    with explained(path):
         try:
             with path.open("wb") as file:
                 file.write(data)
@@ -64,9 +72,9 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     beside = path.with_name(f".{path.name}.new")
     write_synced(beside, data)
-    with _explained(path):
+    with explained(path):
         beside.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -84,7 +92,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Turn the failure to write ``path`` into an error that says how to mend it."""
     try:
         yield
     except OSError as error:
@@ -94,7 +103,8 @@ def _explained(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk knows which files a folder holds."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -7,22 +7,28 @@ were copied in, changed or removed by hand are seen, and no writer needs to know
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from urllib.parse import quote
 
 import msgspec
 
 from irbench.store.entries import RunEntry
+from irbench.store.folders import Stamp
 
-__all__ = ["Index", "Stamp"]
+__all__ = ["Index"]
 
-Stamp: TypeAlias = tuple[int, int]
-"""Size in bytes and time of change in nanoseconds of a run's file."""
-
-_VERSION = 1
+_VERSION = 2
 _TABLE = "create table if not exists runs (folder text primary key, size integer, changed_ns integer, entry blob)"
+_PATIENCE_S = 1.0
+"""How long a listing waits for another process before it reads the folders instead."""
+
+_OUT_OF_REACH = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+"""What says nothing against the file: it is only not ours for the moment."""
+
+_PRIMARY_CODE = 0xFF
 
 
 class Index:
@@ -38,10 +44,14 @@ class Index:
         try:
             with self._open() as connection:
                 rows = connection.execute("select folder, size, changed_ns, entry from runs").fetchall()
-            return {row[0]: ((row[1], row[2]), msgspec.json.decode(row[3], type=RunEntry)) for row in rows}
-        except (sqlite3.Error, msgspec.MsgspecError):
-            self._remove()
-            return {}
+            read = msgspec.json.Decoder(RunEntry).decode
+            return {folder: ((size, changed_ns), read(entry)) for folder, size, changed_ns, entry in rows}
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE not in _OUT_OF_REACH:
+                self.remove()
+        except (msgspec.MsgspecError, TypeError):
+            self.remove()
+        return {}
 
     def update(self, changed: Mapping[str, tuple[Stamp, RunEntry]], gone: Collection[str]) -> None:
         """Enter what changed and drop what is gone. A failure is harmless: the folders are the truth."""
@@ -52,9 +62,15 @@ class Index:
             connection.executemany("insert or replace into runs values (?, ?, ?, ?)", rows)
             connection.executemany("delete from runs where folder = ?", [(folder,) for folder in gone])
 
+    def remove(self) -> None:
+        """Remove the file, and what SQLite keeps beside it."""
+        with contextlib.suppress(OSError):
+            for path in self._path.parent.glob(self._path.name + "*"):
+                path.unlink()
+
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with contextlib.closing(sqlite3.connect(self._path, timeout=10)) as connection:
+        with contextlib.closing(sqlite3.connect(self._address(), timeout=_PATIENCE_S, uri=True)) as connection:
             connection.execute("pragma journal_mode=wal")
             if connection.execute("pragma user_version").fetchone()[0] != _VERSION:
                 connection.execute("drop table if exists runs")
@@ -63,7 +79,7 @@ class Index:
             with connection:
                 yield connection
 
-    def _remove(self) -> None:
-        with contextlib.suppress(OSError):
-            for path in self._path.parent.glob(self._path.name + "*"):
-                path.unlink()
+    def _address(self) -> str:
+        """Return the file's URI. Where its folder may not be written, SQLite must not look for a log beside it."""
+        writable = os.access(self._path.parent, os.W_OK)
+        return f"file:{quote(str(self._path.absolute()))}{'' if writable else '?immutable=1'}"

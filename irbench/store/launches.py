@@ -33,6 +33,7 @@ _MAGIC = _FAMILY + b"1"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<I")
 _INT64 = np.dtype("<i8")
+_LONGEST_BYTES = 1 << 30
 _DAMAGED_HINT = "Restore it from a copy, or remove the run's folder; no other run is affected."
 
 
@@ -101,5 +102,14 @@ def _pack(values: NDArray[Any]) -> bytes:
 
 
 def _unpack(data: bytes) -> NDArray[np.int64]:
-    shuffled = np.frombuffer(zlib.decompress(data), np.uint8).reshape(_INT64.itemsize, -1)
+    shuffled = np.frombuffer(_inflate(data), np.uint8).reshape(_INT64.itemsize, -1)
     return np.ascontiguousarray(shuffled.T).view(_INT64).reshape(-1).astype(np.int64)
+
+
+def _inflate(data: bytes) -> bytes:
+    """Return what was compressed; a file from elsewhere may claim more than fits into memory."""
+    inflater = zlib.decompressobj()
+    inflated = inflater.decompress(data, _LONGEST_BYTES)
+    if not inflater.eof:
+        raise ValueError("a series is cut short, or longer than any launch's")
+    return inflated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-__all__ = ["new_ulid"]
+__all__ = ["is_ulid", "new_ulid"]
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 26
@@ -16,3 +16,8 @@ def new_ulid(moment: datetime) -> str:
     """Return a fresh ULID: 48 bits of Unix milliseconds and 80 random ones, in Crockford's base 32."""
     value = int(moment.timestamp() * 1000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
     return "".join(_ALPHABET[value >> shift & 31] for shift in range((_LENGTH - 1) * 5, -1, -5))
+
+
+def is_ulid(text: str) -> bool:
+    """Return whether ``text`` has the form of a ULID, in capitals."""
+    return len(text) == _LENGTH and set(text) <= set(_ALPHABET)

@@ -10,11 +10,10 @@ from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.store.document import encode_document
 from irbench.store.files import write_atomically, write_synced
+from irbench.store.folders import RUN_FILE
 from irbench.store.launches import encode_launch
 
-__all__ = ["RUN_FILE", "RunWriter"]
-
-RUN_FILE = "run.json"
+__all__ = ["RunWriter"]
 
 
 class RunWriter:

@@ -69,7 +69,7 @@ def test_show_writes_a_file_and_any_format(tmp_path: Path):
 def test_results_lists_the_newest_first_with_who_won():
     first, second = sorted((measured("alexnet"), measured("vgg16")), key=lambda run: run.document.run_id)
     lines = listed().stdout.splitlines()
-    assert lines[0].split() == ["run", "when", "(UTC)", "models", "launches", "rows", "fastest"]
+    assert lines[0].split() == ["run", "when", "(UTC)", "models", "launches", "rows", "outcome"]
     assert [line.split()[0] for line in lines[1:]] == [second.document.run_id, first.document.run_id]
     assert "ort x4" in lines[1]
     assert "openvino 1.14x ort" in lines[1]

@@ -168,7 +168,7 @@ def test_an_index_of_an_older_layout_is_made_anew(store: Store):
 def test_the_index_serves_what_it_knows_without_reading_the_runs(store: Store, monkeypatch: pytest.MonkeyPatch):
     measured(store)
     before = store.listing()
-    monkeypatch.setattr(Store, "load", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("irbench.store.reading.load_document", lambda *_: pytest.fail("read again"))
     assert store.listing() == before
 
 

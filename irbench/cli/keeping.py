@@ -1,0 +1,123 @@
+"""``irbench results rm``, ``export`` and ``import``: what is done with stored runs as a whole."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from irbench.cli.formats import RESULTS, OutputFile
+from irbench.errors import IrbenchError
+
+__all__ = ["export", "import_", "remove"]
+
+
+@click.command("rm", epilog="\b\nExample:\n  irbench results rm 01KAJ3WQ 01KAJ4XY --yes\n")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@RESULTS
+def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
+    """Remove stored runs for good.
+
+    RUN is a run's name or the beginning of one, its folder, or `latest`. Every name is understood before
+    the first run is removed.
+    """
+    from irbench.store.folders import default_root
+    from irbench.store.moving import remove_run
+
+    root = results or default_root()
+    _refuse_doubtful_latest(root, runs)
+    folders = _find(root, runs)
+    for folder in folders:
+        if root.resolve() not in folder.resolve().parents:
+            raise IrbenchError(f"{folder} is not stored in {root}.", hint="Name the place with --results.")
+    if yes or _confirmed(root, folders):
+        for folder in folders:
+            remove_run(folder)
+            click.echo(f"removed {folder.name}")
+
+
+@click.command("export", epilog="\b\nExample:\n  irbench results export latest 01KAJ3WQ -o runs.tar.gz\n")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(path_type=Path),
+    required=True,
+    metavar="FILE.tar.gz",
+    help="The archive to write.",
+)
+@RESULTS
+def export(runs: tuple[str, ...], output: Path | None, results: Path | None) -> None:
+    """Pack runs with their raw samples into one archive, for another machine.
+
+    RUN is a run's name or the beginning of one, its folder, or `latest`. Every file is compared with its
+    checksum. `irbench results import` unpacks it, and so does tar, in a folder of results.
+    """
+    from irbench.store.folders import default_root
+    from irbench.store.moving import export_runs
+
+    if output is None:
+        raise IrbenchError("An archive is not written to stdout.", hint="Name a file with -o.")
+    folders = _find(results or default_root(), runs)
+    export_runs(folders, output)
+    for folder in folders:
+        click.echo(f"exported {folder.name}")
+
+
+@click.command("import", epilog="\b\nExample:\n  irbench results import runs.tar.gz\n")
+@click.argument(
+    "sources", nargs=-1, required=True, metavar="FILE.tar.gz|DIR...", type=click.Path(exists=True, path_type=Path)
+)
+@RESULTS
+def import_(sources: tuple[Path, ...], results: Path | None) -> None:
+    """Bring in runs of another machine: archives of `irbench results export`, or folders with runs in them.
+
+    Structure, format and checksums are verified before anything becomes visible; where something is wrong,
+    nothing is imported. A run that is here already with the same content is passed over.
+    """
+    from irbench.store.folders import default_root
+    from irbench.store.moving import import_runs
+
+    arrivals = import_runs(sources, results or default_root())
+    for folder in arrivals.added:
+        click.echo(f"imported {folder.name}")
+    for folder in arrivals.present:
+        click.echo(f"{folder.name} was here already", err=True)
+
+
+def _find(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    from irbench.store.listing import find_run
+
+    return tuple(dict.fromkeys(find_run(root, name) for name in names))
+
+
+def _refuse_doubtful_latest(root: Path, names: Sequence[str]) -> None:
+    """Refuse ``latest`` where it is not the newest: what is removed must be what was meant."""
+    from irbench.store.listing import LATEST, latest_run
+
+    if LATEST not in names:
+        return
+    latest = latest_run(root)
+    if latest.passed_over:
+        newest = latest.passed_over[0].run_id
+        raise IrbenchError(
+            f"`latest` is {latest.entry.run_id}, but {newest} is newer, without a measured cell.",
+            hint="Say by its name which one is to go.",
+        )
+
+
+def _confirmed(root: Path, folders: Sequence[Path]) -> bool:
+    if not sys.stdin.isatty():
+        raise IrbenchError("What is removed is gone, and there is no terminal to ask on.", hint="Add --yes to do it.")
+    from irbench.store.listing import list_runs
+
+    known = {Path(entry.folder).resolve(): entry for entry in list_runs(root).entries}
+    for folder in folders:
+        entry = known.get(folder.resolve())
+        said = f"{', '.join(entry.models)}  {'; '.join(entry.outcomes)}" if entry else "no table can be read"
+        click.echo(f"{folder.name}  {said}", err=True)
+    which = "this run" if len(folders) == 1 else f"these {len(folders)} runs"
+    return click.confirm(f"Remove {which} for good?", err=True)

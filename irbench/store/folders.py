@@ -1,0 +1,57 @@
+"""Where runs lie: a folder for each, ``runs/<yyyy-mm>/<ulid>/``, below the folder of results."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+__all__ = ["RUN_FILE", "Stamp", "default_root", "place_of", "run_folders"]
+
+RUN_FILE = "run.json"
+"""What makes a folder a run; the launches that it names are part of it."""
+
+_RUNS = "runs"
+
+Stamp: TypeAlias = tuple[int, int]
+"""Size in bytes and time of change in nanoseconds of a run's file."""
+
+
+def default_root() -> Path:
+    """Return where runs go: ``IRBENCH_RESULTS``, else ``./results`` where that folder exists, else the user's data."""
+    named = os.environ.get("IRBENCH_RESULTS")
+    if named:
+        return Path(named)
+    here = Path("results")
+    if here.is_dir():
+        return here.resolve()
+    from platformdirs import user_data_dir
+
+    return Path(user_data_dir("irbench")) / "results"
+
+
+def place_of(root: Path, created: str, run_id: str) -> Path:
+    """Return the folder of a run that was created at that moment (ISO 8601, UTC)."""
+    return root / _RUNS / created[: len("yyyy-mm")] / run_id
+
+
+def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
+    """Yield each run's folder, relative to the root, with the stamp of its file.
+
+    Folders whose name begins with a dot are somebody's unfinished work and no runs.
+    """
+    for month in _entries(root / _RUNS):
+        for run in _entries(month):
+            try:
+                state = os.stat(f"{run.path}/{RUN_FILE}")  # noqa: PTH116 - thousands of Path objects would take longer
+            except OSError:
+                continue  # no run, or removed while we looked
+            yield f"{_RUNS}/{month.name}/{run.name}", (state.st_size, state.st_mtime_ns)
+
+
+def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        return [one for one in found if not one.name.startswith(".")]
+    return []

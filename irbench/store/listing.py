@@ -1,0 +1,126 @@
+"""What is stored, and finding one of it. Reads a run only where its line is not known, and imports no arrays before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irbench.errors import IrbenchError
+from irbench.store.entries import RunEntry
+from irbench.store.folders import RUN_FILE, Stamp, run_folders
+from irbench.store.index import Index
+
+__all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs"]
+
+LATEST = "latest"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is stored.
+
+    Attributes:
+        entries: Every run that holds at least one table, newest first.
+        problems: A sentence for each run that cannot be read.
+    """
+
+    entries: tuple[RunEntry, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Latest:
+    """What ``latest`` means.
+
+    Attributes:
+        entry: The newest run in which at least one cell was measured; the newest of all where there is none.
+        passed_over: Newer runs without a figure.
+    """
+
+    entry: RunEntry
+    passed_over: tuple[RunEntry, ...]
+
+
+def list_runs(root: Path, *, anew: bool = False) -> Listing:
+    """Return every run below ``root`` that holds at least one table, and why others cannot be read.
+
+    Args:
+        root: The folder of results.
+        anew: Read every run again and make the index of what is found.
+    """
+    index = Index(root / "index.sqlite")
+    if anew:
+        index.remove()
+    known = index.known()
+    entries: dict[str, RunEntry] = {}
+    changed: dict[str, tuple[Stamp, RunEntry]] = {}
+    problems: list[str] = []
+    for folder, stamp in run_folders(root):
+        if folder in known and known[folder][0] == stamp:
+            entries[folder] = known[folder][1]
+            continue
+        try:
+            entries[folder] = _read(root, folder)
+            changed[folder] = (stamp, entries[folder])
+        except IrbenchError as error:
+            problems.append(error.message)
+    index.update(changed, known.keys() - entries.keys())
+    found = (replace(entry, folder=f"{root}/{entry.folder}") for entry in entries.values() if entry.rows)
+    return Listing(tuple(sorted(found, key=lambda entry: entry.run_id, reverse=True)), tuple(sorted(problems)))
+
+
+def latest_run(root: Path) -> Latest:
+    """Return what ``latest`` means.
+
+    Raises:
+        IrbenchError: Nothing is stored.
+    """
+    entries = list_runs(root).entries
+    if not entries:
+        raise IrbenchError(f"No run is stored in {root}.", hint="Measure something: irbench run")
+    at = next((number for number, entry in enumerate(entries) if entry.measured), 0)
+    return Latest(entries[at], entries[:at])
+
+
+def find_run(root: Path, name: str | None) -> Path:
+    """Return the folder of a run.
+
+    Args:
+        root: The folder of results.
+        name: A ULID or the beginning of one, the run's folder or ``run.json``, or ``None`` or ``latest`` for
+            the newest that was measured.
+
+    Raises:
+        IrbenchError: There is no such run, or the beginning fits several.
+    """
+    if name is None or name == LATEST:
+        return Path(latest_run(root).entry.folder)
+    path = Path(name)
+    for folder in (path, path.parent) if path.name == RUN_FILE else (path,):
+        if name and (folder / RUN_FILE).is_file():
+            return folder
+    return _beginning_with(root, name)
+
+
+def _read(root: Path, folder: str) -> RunEntry:
+    from irbench.store.outcomes import entry_of
+    from irbench.store.reading import load_document
+
+    return entry_of(load_document(root / folder), folder)
+
+
+def _beginning_with(root: Path, name: str) -> Path:
+    folders = sorted(root / folder for folder, _ in run_folders(root))
+    fitting = [folder for folder in folders if name and folder.name.upper().startswith(name.upper())]
+    if len(fitting) > 1:
+        raise IrbenchError(
+            f"{len(fitting)} runs begin with {name!r}.", hint=f"Write more of it: {', '.join(_names(fitting[-5:]))}"
+        )
+    if not fitting:
+        raise IrbenchError(f"There is no run {name!r} in {root}.", hint="List what is stored: irbench results")
+    return fitting[0]
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    return [folder.name for folder in folders]

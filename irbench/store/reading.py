@@ -1,0 +1,62 @@
+"""Reading one run: its document, and its raw samples one launch after the other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from irbench.errors import IrbenchError
+from irbench.record import LaunchRecord
+from irbench.result import RunDocument
+from irbench.store.document import decode_document
+from irbench.store.files import read_bytes
+from irbench.store.folders import RUN_FILE
+from irbench.store.launches import decode_launch
+
+__all__ = ["check_launches", "load_document", "read_launch", "read_launches"]
+
+
+def load_document(folder: Path) -> RunDocument:
+    """Return the document of the run in ``folder``.
+
+    Raises:
+        IrbenchError: It is damaged or of a newer format.
+    """
+    path = folder / RUN_FILE
+    return decode_document(read_bytes(path), str(path))
+
+
+def check_launches(folder: Path, document: RunDocument) -> None:
+    """Compare every launch's file with its digest.
+
+    Raises:
+        IrbenchError: A file is missing or changed.
+    """
+    for name in document.launches:
+        read_launch(folder, name, document)
+
+
+def read_launches(folder: Path, document: RunDocument) -> Iterator[LaunchRecord]:
+    """Yield a run's raw samples in the order in which they were taken, each file checked against its digest.
+
+    Raises:
+        IrbenchError: A file is missing, changed or damaged.
+    """
+    for name in sorted(document.launches):
+        yield decode_launch(read_launch(folder, name, document), str(folder / name))
+
+
+def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
+    """Return the bytes of one launch's file, as they were measured.
+
+    Raises:
+        IrbenchError: It is missing or changed.
+    """
+    data = read_bytes(folder / name)
+    if hashlib.sha256(data).hexdigest() != document.launches[name]:
+        raise IrbenchError(
+            f"{folder / name} is damaged: it is not the file that was measured.",
+            hint="Restore it from a copy, or remove the run's folder; no other run is affected.",
+        )
+    return data
