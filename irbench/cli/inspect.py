@@ -1,0 +1,144 @@
+"""``irbench inspect``: what an ONNX graph holds, and how two graphs differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from irbench.cli.formats import OUTPUT
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    from irbench.cli.graphs import StoredGraph
+    from irbench.ir.difference import Difference
+    from irbench.ir.inventory import Inventory, NodeEntry
+    from irbench.ir.signature import Signature
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench inspect resnet50
+  irbench inspect model.onnx --format json
+  irbench inspect --diff model.onnx optimised.onnx
+"""
+
+
+@click.command("inspect", short_help="Show what a graph holds, or how two graphs differ.", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, required=True, metavar="MODEL|FILE.onnx...")
+@click.option("--diff", "compares", is_flag=True, help="Say what was done to the first graph to make the second.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@OUTPUT
+def command(models: tuple[str, ...], compares: bool, form: Literal["table", "json"], output: Path | None) -> None:
+    """Show what ONNX graphs hold: signature, operators, weights, free dimensions and origin.
+
+    MODEL is an exported bundle's name or folder, or an ONNX file. Weights are not read, so a file of gigabytes takes
+    no longer than a small one. With --diff nodes are the same when they have the same name; nodes that one new node
+    took the place of are shown as fused.
+    """
+    from irbench.cli.console import print_data, to_text
+    from irbench.cli.graphs import find_graph
+
+    if compares and len(models) != 2:
+        raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
+    found = [find_graph(model) for model in models]
+    if form == "json":
+        document = _difference_json(found) if compares else {"graphs": [_as_json(one) for one in found]}
+        print_data(json.dumps(document, indent=2), output)
+        return
+    views = [_difference_view(found)] if compares else [_view(one) for one in found]
+    print_data("\n".join(to_text(view, to_file=output is not None) for view in views), output)
+
+
+def _view(graph: StoredGraph) -> Any:
+    from irbench.ir.inventory import take_inventory
+    from irbench.render.inspect import graph_view
+
+    return graph_view(graph.name, take_inventory(graph.path), _signature(graph), graph.path, graph.bundle)
+
+
+def _signature(graph: StoredGraph) -> Signature | None:
+    """Return the signature; ``None``, and a warning, where the graph takes what irbench cannot make."""
+    from irbench.ir import signature
+
+    try:
+        return signature.read(graph.path)
+    except IrbenchError as error:
+        click.echo(f"warning: {error.message}", err=True)
+        return None
+
+
+def _compared(found: list[StoredGraph]) -> tuple[Inventory, Inventory, Difference]:
+    from irbench.ir.difference import difference
+    from irbench.ir.inventory import take_inventory
+
+    before, after = (take_inventory(one.path) for one in found)
+    return before, after, difference(before, after)
+
+
+def _difference_view(found: list[StoredGraph]) -> Any:
+    from irbench.render.inspect import difference_view
+
+    before, after, changes = _compared(found)
+    return difference_view((found[0].name, found[1].name), (before, after), changes)
+
+
+def _difference_json(found: list[StoredGraph]) -> dict[str, Any]:
+    before, after, changes = _compared(found)
+    return {
+        "before": {"path": str(found[0].path), "nodes": len(before.nodes)},
+        "after": {"path": str(found[1].path), "nodes": len(after.nodes)},
+        "operators": {name: {"before": one, "after": other} for name, (one, other) in changes.operators.items()},
+        "fused": [
+            {"into": fusion.into, "of": dict(fusion.of), "times": times} for fusion, times in changes.fusions.items()
+        ],
+        "added": [_node_json(node) for node in changes.added],
+        "removed": [_node_json(node) for node in changes.removed],
+        "changed": [{"before": _node_json(one), "after": _node_json(other)} for one, other in changes.changed],
+    }
+
+
+def _node_json(node: NodeEntry) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "operator": node.operator,
+        "inputs": list(node.inputs),
+        "outputs": list(node.outputs),
+        "inner": node.inner,
+    }
+
+
+def _as_json(graph: StoredGraph) -> dict[str, Any]:
+    from irbench.ir.inventory import take_inventory
+
+    inventory, signature = take_inventory(graph.path), _signature(graph)
+    bundle, artifact = graph.bundle, graph.artifact
+    return {
+        "name": graph.name,
+        "path": str(graph.path),
+        "file_bytes": graph.path.stat().st_size,
+        "producer": inventory.producer,
+        "ir_version": inventory.ir_version,
+        "opsets": dict(inventory.opsets),
+        "nodes": len(inventory.nodes),
+        "inner_nodes": sum(node.inner for node in inventory.nodes),
+        "operators": dict(inventory.operators),
+        "parameters": inventory.parameters,
+        "weights_bytes": dict(inventory.weights_bytes),
+        "external_weights_bytes": sum(one.size_bytes for one in inventory.weights if one.external),
+        "inputs": None if signature is None else [asdict(one) for one in signature.inputs],
+        "outputs": None if signature is None else [asdict(one) for one in signature.outputs],
+        "free_dimensions": None if signature is None else _free(signature),
+        "source": None if bundle is None else bundle.source,
+        "versions": None if bundle is None else dict(bundle.versions),
+        "passes": None if artifact is None else list(artifact.passes),
+    }
+
+
+def _free(signature: Signature) -> list[str]:
+    names = (name for spec in (*signature.inputs, *signature.outputs) for name in spec.free_dimensions)
+    return list(dict.fromkeys(names))

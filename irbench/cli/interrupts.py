@@ -1,0 +1,33 @@
+"""Signals that end a run as Ctrl-C does: what was measured is saved, and no worker is left behind."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["as_interrupts"]
+
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+"""Asked to end, and the terminal was closed."""
+
+
+@contextmanager
+def as_interrupts() -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` where a request to end arrives; one that is ignored, as under nohup, stays so."""
+    heard: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        heard.append(number)
+        if len(heard) == 1:  # such requests come in bursts, and the first is being obeyed
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in _ENDINGS}
+    obeyed = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in obeyed:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in obeyed:
+            signal.signal(number, before[number])

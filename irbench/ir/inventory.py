@@ -1,0 +1,241 @@
+"""What an ONNX file holds: its nodes and weights, read without loading a single weight."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irbench.ir.wire import (
+    Attribute,
+    Field,
+    Graph,
+    Malformed,
+    Model,
+    Node,
+    Opset,
+    Tensor,
+    fields,
+    integers,
+    mapped,
+    text,
+)
+
+__all__ = ["Inventory", "NodeEntry", "WeightEntry", "take_inventory"]
+
+_RENAMED = {"FLOAT": "float32", "DOUBLE": "float64"}
+_SHAPE_TYPES = frozenset({"int32", "int64", "bool", "string"})
+"""Types of sizes, axes, masks and words: constants of this kind are no parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """One node.
+
+    Attributes:
+        name: Its name; empty where it has none.
+        op_type: Its operator.
+        domain: The operator set it comes from; empty for ONNX' own.
+        inputs: Names of the tensors it reads.
+        outputs: Names of the tensors it makes.
+        inner: Whether it lies in the body of another node or in a function.
+    """
+
+    name: str
+    op_type: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inner: bool = False
+
+    @property
+    def operator(self) -> str:
+        """The operator with its domain, as ``com.microsoft.Gelu``; the bare name for ONNX' own."""
+        return f"{self.domain}.{self.op_type}" if self.domain else self.op_type
+
+
+@dataclass(frozen=True, slots=True)
+class WeightEntry:
+    """One initialiser, or the value of a ``Constant`` node.
+
+    Attributes:
+        name: Its name; empty for a constant.
+        dtype: ``float32``, ``bfloat16``, ``int4`` and so on.
+        shape: Its sizes.
+        external: Whether its values lie in a file of their own.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    external: bool = False
+
+    @property
+    def elements(self) -> int:
+        """How many values it has."""
+        return math.prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much room its values take, in bytes; 0 for strings, whose size no type tells."""
+        width = re.search(r"\d+", self.dtype)
+        bits = int(width[0]) if width else 8 * (self.dtype == "bool")
+        return (self.elements * bits + 7) // 8
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it is one of the numbers that training would find, and not a size, an axis or a mask."""
+        return self.dtype not in _SHAPE_TYPES
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """An ONNX file's content, subgraphs and functions included.
+
+    Attributes:
+        producer: The tool that wrote it, with its version; empty where it does not say.
+        ir_version: Of the file format.
+        opsets: Version of each operator set, by domain; ONNX' own is called ``ai.onnx``.
+        nodes: In the file's order, inner ones behind the node that holds them.
+        weights: Initialisers and constants.
+    """
+
+    producer: str = ""
+    ir_version: int = 0
+    opsets: Mapping[str, int] = field(default_factory=dict[str, int])
+    nodes: tuple[NodeEntry, ...] = ()
+    weights: tuple[WeightEntry, ...] = ()
+
+    @property
+    def operators(self) -> Mapping[str, int]:
+        """How many nodes of each operator there are, the most frequent first, then by name."""
+        counts = Counter(node.operator for node in self.nodes)
+        return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+    @property
+    def parameters(self) -> int:
+        """Elements of all weights that training would find."""
+        return sum(weight.elements for weight in self.weights if weight.is_parameter)
+
+    @property
+    def weights_bytes(self) -> Mapping[str, int]:
+        """Bytes of the weights of each type, the largest first."""
+        sizes: Counter[str] = Counter()
+        for weight in self.weights:
+            sizes[weight.dtype] += weight.size_bytes
+        return dict(sizes.most_common())
+
+
+def take_inventory(path: Path) -> Inventory:
+    """Read what a model file holds.
+
+    Raises:
+        IrbenchError: The file is missing or not an ONNX model.
+    """
+    with mapped(path) as data:
+        walk = _Walk(data)
+        try:
+            walk.model()
+        except RecursionError as error:
+            raise Malformed from error
+        return Inventory(
+            producer=" ".join(filter(None, walk.producer.values())),
+            ir_version=walk.ir_version,
+            opsets=walk.opsets,
+            nodes=tuple(walk.nodes),
+            weights=tuple(walk.weights),
+        )
+
+
+class _Walk:
+    """Collects what it passes on the way down."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self.ir_version = 0
+        self.producer = {Model.PRODUCER_NAME: "", Model.PRODUCER_VERSION: ""}
+        self.opsets: dict[str, int] = {}
+        self.nodes: list[NodeEntry] = []
+        self.weights: list[WeightEntry] = []
+
+    def model(self) -> None:
+        for one in fields(self._data):
+            if one.number == Model.IR_VERSION:
+                self.ir_version = one.value
+            elif one.number in self.producer:
+                self.producer[one.number] = text(self._data, one)
+            elif one.number == Model.OPSET_IMPORT:
+                self._opset(one)
+            elif one.number == Model.GRAPH:
+                self._graph(one, inner=False)
+            elif one.number == Model.FUNCTIONS:
+                self._function(one)
+
+    def _opset(self, opset: Field) -> None:
+        found = {one.number: one for one in self._inside(opset)}
+        domain = text(self._data, found[Opset.DOMAIN]) if Opset.DOMAIN in found else ""
+        self.opsets[domain or "ai.onnx"] = found[Opset.VERSION].value if Opset.VERSION in found else 0
+
+    def _graph(self, graph: Field, *, inner: bool) -> None:
+        for one in self._inside(graph):
+            if one.number == Graph.INITIALIZER:
+                self._tensor(one)
+            elif one.number == Graph.NODE:
+                self._node(one, inner=inner)
+
+    def _function(self, function: Field) -> None:
+        for one in self._inside(function):
+            if one.number == Node.OF_FUNCTION:
+                self._node(one, inner=True)
+
+    def _node(self, node: Field, *, inner: bool) -> None:
+        said: dict[int, list[str]] = {}
+        attributes: list[Field] = []
+        for one in self._inside(node):
+            if one.number == Node.ATTRIBUTE:
+                attributes.append(one)
+            elif one.number in (Node.INPUT, Node.OUTPUT, Node.NAME, Node.OP_TYPE, Node.DOMAIN):
+                said.setdefault(one.number, []).append(text(self._data, one))
+        name, op_type, domain = ("".join(said.get(key, [])[-1:]) for key in (Node.NAME, Node.OP_TYPE, Node.DOMAIN))
+        inputs, outputs = (tuple(said.get(key, ())) for key in (Node.INPUT, Node.OUTPUT))
+        domain = "" if domain == "ai.onnx" else domain
+        self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner))
+        for attribute in attributes:
+            self._attribute(attribute)
+
+    def _attribute(self, attribute: Field) -> None:
+        for one in self._inside(attribute):
+            if one.number in (Attribute.TENSOR, Attribute.TENSORS):
+                self._tensor(one)
+            elif one.number in (Attribute.GRAPH, Attribute.GRAPHS):
+                self._graph(one, inner=True)
+
+    def _tensor(self, tensor: Field) -> None:
+        sizes: list[int] = []
+        name, element, external = "", 0, False
+        for one in self._inside(tensor):
+            if one.number == Tensor.DIMS:
+                sizes.extend(integers(self._data, one))
+            elif one.number == Tensor.DATA_TYPE:
+                element = one.value
+            elif one.number == Tensor.NAME:
+                name = text(self._data, one)
+            elif one.number == Tensor.EXTERNAL_DATA:
+                external = True
+        self.weights.append(WeightEntry(name, _type_name(element), tuple(sizes), external))
+
+    def _inside(self, outer: Field) -> Iterator[Field]:
+        return fields(self._data, outer.start, outer.end)
+
+
+def _type_name(element: int) -> str:
+    import onnx
+
+    try:
+        name = str(onnx.TensorProto.DataType.Name(element))
+    except ValueError as error:
+        raise Malformed from error
+    return _RENAMED.get(name, name.lower())

@@ -1,0 +1,135 @@
+"""What a graph holds, and how two graphs differ, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from irbench.ir.difference import Difference, Fusion
+from irbench.ir.inventory import Inventory
+from irbench.ir.signature import Signature
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.wording import plain
+from irbench.spec import Bundle, TensorSpec
+
+__all__ = ["difference_view", "graph_view", "size_text"]
+
+_MOST_NAMES = 10
+"""So many nodes are named of each kind; JSON has them all."""
+
+
+def graph_view(name: str, graph: Inventory, signature: Signature | None, path: Path, bundle: Bundle | None) -> Group:
+    """Return a graph's description: what it is, its signature, operators, weights and origin.
+
+    Args:
+        name: What to call it.
+        graph: What the file holds.
+        signature: Its inputs and outputs; ``None`` where irbench could not run it.
+        path: The file.
+        bundle: The bundle it belongs to, if any.
+    """
+    size = path.stat().st_size
+    external = sum(one.size_bytes for one in graph.weights if one.external)
+    sizes = f"{size_text(size)}{f' and {size_text(external)} of external weights' if external else ''}"
+    opsets = ", ".join(f"{domain} {version}" for domain, version in graph.opsets.items())
+    inner = sum(node.inner for node in graph.nodes)
+    nodes = f"{len(graph.nodes)} nodes{f' ({inner} inside other nodes)' if inner else ''}"
+    parts = (nodes, f"{graph.parameters:,} parameters", sizes, f"opset {opsets}", f"IR version {graph.ir_version}")
+    title = Text.assemble((plain(name), "bold"), "  ", " · ".join(parts))
+    blocks: list[RenderableType] = [title]
+    if signature is not None:
+        blocks += ["", _signature(signature)]
+    blocks += ["", _operators(graph), "", _weights(graph), "", *_origin(graph, bundle)]
+    return Group(*blocks)
+
+
+def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory], found: Difference) -> Group:
+    """Return what was done to the first graph to make the second."""
+    before, after = (len(graph.nodes) for graph in graphs)
+    title = Text.assemble((" to ".join(map(plain, names)), "bold"), f"  {before} to {after} nodes")
+    blocks: list[RenderableType] = [title]
+    if not found.operators and not found.changed and not found.added and not found.removed:
+        return Group(title, "", "The same nodes.")
+    rows = (
+        Row((name, str(one), str(other), f"{other - one:+d}")) for name, (one, other) in sorted(found.operators.items())
+    )
+    columns = (Column("operator", words=True), Column("before"), Column("after"), Column("change"))
+    blocks += ["", TextTable(columns, tuple(rows))]
+    if found.fusions:
+        blocks += ["", "Fused:", *(Text(f"  {times} x {_words(one)}") for one, times in found.fusions.items())]
+    changed = [f"{one.name} ({one.operator} to {other.operator})" for one, other in found.changed]
+    for heading, nodes in (
+        ("Added", [f"{node.name or node.outputs[0]} ({node.operator})" for node in found.added]),
+        ("Removed", [f"{node.name or node.outputs[0]} ({node.operator})" for node in found.removed]),
+        ("Changed", changed),
+    ):
+        blocks += [Text(line) for line in _listing(heading, nodes)]
+    return Group(*blocks)
+
+
+def size_text(size_bytes: int) -> str:
+    """Return ``102.2 MB``, in the unit that leaves the fewest digits."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.1f} {unit}"
+    return f"{size_bytes} bytes"
+
+
+def _words(fusion: Fusion) -> str:
+    parts = ", ".join(name if count == 1 else f"{count} {name}" for name, count in fusion.of)
+    return f"{fusion.into} from {parts}"
+
+
+def _listing(heading: str, nodes: Sequence[str]) -> Iterator[str]:
+    if not nodes:
+        return
+    yield ""
+    yield f"{heading}:"
+    yield from (f"  {plain(node)}" for node in nodes[:_MOST_NAMES])
+    if len(nodes) > _MOST_NAMES:
+        yield f"  and {len(nodes) - _MOST_NAMES} more (--format json names them all)"
+
+
+def _signature(signature: Signature) -> TextTable:
+    columns = tuple(Column(heading, words=True) for heading in ("", "name", "type", "shape", "free"))
+    both = (("input", signature.inputs), ("output", signature.outputs))
+    rows = (_tensor(kind, spec) for kind, specs in both for spec in specs)
+    return TextTable(columns, tuple(Row(cells) for cells in rows))
+
+
+def _tensor(kind: str, spec: TensorSpec) -> tuple[str, ...]:
+    shape = "x".join(str(size) for size in spec.shape) or "scalar"
+    return kind, spec.name, spec.dtype, shape, ", ".join(spec.free_dimensions) or "-"
+
+
+def _operators(graph: Inventory) -> TextTable:
+    columns = (Column("operator", words=True), Column("nodes"), Column("share"))
+    total = len(graph.nodes)
+    return TextTable(
+        columns,
+        tuple(Row((name, str(count), f"{count / total * 100:.0f} %")) for name, count in graph.operators.items()),
+    )
+
+
+def _weights(graph: Inventory) -> TextTable:
+    columns = (Column("weights", words=True), Column("tensors"), Column("size"))
+    tensors: Mapping[str, int] = {
+        dtype: sum(one.dtype == dtype for one in graph.weights) for dtype in graph.weights_bytes
+    }
+    rows = ((dtype, str(tensors[dtype]), size_text(size)) for dtype, size in graph.weights_bytes.items())
+    return TextTable(columns, tuple(Row(cells) for cells in rows))
+
+
+def _origin(graph: Inventory, bundle: Bundle | None) -> Iterator[Text]:
+    if graph.producer:
+        yield Text(f"written by {plain(graph.producer)}")
+    if bundle is None:
+        return
+    tools = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())
+    yield Text(f"made from {plain(bundle.source)}{f' with {tools}' if tools else ''}")
+    for artifact in bundle.artifacts:
+        passes = f"after {', '.join(artifact.passes)}" if artifact.passes else "as exported"
+        yield Text(f"{artifact.kind}: {passes}, {artifact.path}")
