@@ -10,10 +10,11 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test empty folders for bundles and results."""
+    """Give each test empty folders for bundles and results, and a machine of its own to measure on."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("IRBENCH_HOME", str(home / "cache"))
     monkeypatch.setenv("IRBENCH_RESULTS", str(home / "results"))
+    monkeypatch.setenv("IRBENCH_LOCK", str(home / "lock"))  # tests run side by side
     monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it, and tables would be cut to it
     return home
 

@@ -61,6 +61,7 @@ Examples:
     help="Timed: host arrays in and out, or the inference alone. [default: copy]",
 )
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
+@click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
 @click.option("--dry-run", is_flag=True, help="Print what would be measured and how long it may take.")
 @FORMAT
 @OUTPUT

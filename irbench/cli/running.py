@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -16,10 +15,12 @@ from irbench import host, registry
 from irbench.cli.console import err_console
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
+from irbench.cli.interrupts import as_interrupts
 from irbench.cli.live import LiveDisplay
 from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.errors import IrbenchError
+from irbench.measure.lock import measuring, who_measures
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
@@ -48,14 +49,15 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
         if arguments["dry_run"]:
             click.echo(outline(groups, request.timing))
             return 0
-        document, stored = measure(request, groups, Path(folder), arguments["results"])
+        lock = not arguments["no_lock"]
+        document, stored = measure(request, groups, Path(folder), arguments["results"], lock=lock)
     write_document(document, form, output)
     click.echo(f"stored in {stored}", err=True)
     return int(exit_code(document, strict=bool(arguments["strict"])))
 
 
 def measure(
-    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, results: Path | None
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, results: Path | None, *, lock: bool = True
 ) -> tuple[RunDocument, Path]:
     """Measure what was planned, showing how it goes, and return the document and the folder it is stored in.
 
@@ -64,15 +66,16 @@ def measure(
         groups: What :func:`irbench.runner.plan.plan` made of it.
         scratch: A folder that is gone after the run.
         results: Where runs are kept; ``None`` for the usual place.
+        lock: Whether nobody else may measure on this machine meanwhile.
 
     Raises:
-        IrbenchError: The store cannot be written.
+        IrbenchError: The store cannot be written, or someone else is measuring; nothing was stored then.
     """
     _say(outline(groups, request.timing))
     request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
-    writer = Store(results or default_root()).begin(host.describe(), request.as_plan())
-    with _terminate_as_interrupt(), LiveDisplay(err_console()) as display:
-        return run(request, groups, scratch, writer, display.show), writer.folder
+    with as_interrupts(), _measuring(request, lock=lock) as noted, LiveDisplay(err_console()) as display:
+        writer = Store(results or default_root()).begin(host.describe(), noted.as_plan())
+        return run(noted, groups, scratch, writer, display.show), writer.folder
 
 
 def _request(arguments: Mapping[str, Any]) -> RunRequest:
@@ -162,14 +165,14 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """Have SIGTERM end a run as Ctrl-C does: what was measured is saved."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _measuring(request: RunRequest, *, lock: bool) -> Iterator[RunRequest]:
+    """Hold the machine's lock on measuring, or have every table say who else was measuring."""
+    if lock:
+        with measuring(", ".join(bundle.name for bundle in request.bundles)):
+            yield request
+        return
+    other = None
+    with suppress(IrbenchError):  # without the lock, its file may be out of reach
+        other = who_measures()
+    notes = () if other is None else (f"{other} was measuring at the same time, as --no-lock allows.",)
+    yield replace(request, notes=(*request.notes, *notes))

@@ -10,6 +10,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy, Warn
+from irbench.runner.holding import signals_held_back
 from irbench.runner.launch import Launch, LaunchPlan, Tempo
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
@@ -102,14 +103,17 @@ class Comparison:
         with Launch(plan, len(self._records), self._healthy(), self._around.link, self._say) as launch:
             record, self._tempo = launch.measure(self._tempo)
             self._longest_launch_s = max(self._longest_launch_s, watch.elapsed_s)
-            self._records.append(record)
-            self._around.writer.add_launch(record)
-            self._say("launch finished", self._commit("unfinished"))
+            with signals_held_back():  # a launch is told where and only where it is stored
+                self._records.append(record)
+                self._around.writer.add_launch(record)
+                interim = self._commit("unfinished")
+            self._say("launch finished", interim)
             stopped_by = should_stop(self._group, self._records, self._timing, self._admission(), self._pace())
             if stopped_by is not None and self._timing.sustain:
                 sustained = launch.sustain()
-                self._records[-1] = replace(record, sustained=sustained, failures=launch.failures)
-                self._around.writer.add_launch(self._records[-1])
+                with signals_held_back():
+                    self._records[-1] = replace(record, sustained=sustained, failures=launch.failures)
+                    self._around.writer.add_launch(self._records[-1])
         return stopped_by
 
     def _pace(self) -> Pace:

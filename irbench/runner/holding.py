@@ -22,7 +22,7 @@ def signals_held_back() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for one, handler in before.items():
+            signal.signal(one, handler)
     for number in arrived[:1]:
         signal.raise_signal(number)
