@@ -16,6 +16,7 @@ import click
 
 from irbench import __version__
 from irbench.cli.groups import SuggestingGroup
+from irbench.cli.interrupts import as_interrupts
 from irbench.errors import ExitCode, IrbenchError
 
 __all__ = ["cli", "main"]
@@ -94,7 +95,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot say "±" still gets the table
     try:
-        result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)
+        with as_interrupts():
+            result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)
         sys.stdout.flush()
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:
         if os.environ.get(_DEBUG):

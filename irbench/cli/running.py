@@ -15,7 +15,6 @@ from irbench import host, registry
 from irbench.cli.console import err_console
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
-from irbench.cli.interrupts import as_interrupts
 from irbench.cli.live import LiveDisplay
 from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
@@ -73,7 +72,7 @@ def measure(
     """
     _say(outline(groups, request.timing))
     request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
-    with as_interrupts(), _measuring(request, lock=lock) as noted, LiveDisplay(err_console()) as display:
+    with _measuring(request, lock=lock) as noted, LiveDisplay(err_console()) as display:
         writer = Store(results or default_root()).begin(host.describe(), noted.as_plan())
         return run(noted, groups, scratch, writer, display.show), writer.folder
 
