@@ -35,6 +35,7 @@ _COMMANDS = {
     "run": "Measure models on backends: which is fastest, by how much, for certain.",
     "backends": "List the runtimes: versions, devices, or what installs them.",
     "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
+    "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
     "models": "List the models of the zoo.",
     "inspect": "Show what a graph holds, or how two graphs differ.",
     "results": "List the stored runs, remove them, or move them between machines.",

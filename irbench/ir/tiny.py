@@ -1,4 +1,4 @@
-"""A graph of one product, to find out what a runtime does with a precision."""
+"""A graph of one product, to find out what a runtime does with a precision, and whether it is as fast twice."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _SIDE = 16
 _OPSET = 17
 
 
-def matmul(folder: Path, precision: str) -> Artifact:
+def matmul(folder: Path, precision: str, side: int = _SIDE) -> Artifact:
     """Write ``y = x @ w`` with float32 input and output, computed in ``precision`` (``fp32``, ``fp16`` or ``bf16``).
 
     Returns:
-        The artifact; ``x`` and ``y`` are float32 of shape (16, 16).
+        The artifact; ``x`` and ``y`` are float32 of shape (``side``, ``side``).
     """
     from onnx import TensorProto, helper
 
     element = {"fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}[precision]
-    weights = [(row * _SIDE + column) % 7 - 3.0 for row in range(_SIDE) for column in range(_SIDE)]
+    weights = [(row * side + column) % 7 - 3.0 for row in range(side) for column in range(side)]
     graph = helper.make_graph(
         [
             helper.make_node("Cast", ["x"], ["narrow_x"], to=element),
@@ -29,14 +29,14 @@ def matmul(folder: Path, precision: str) -> Artifact:
             helper.make_node("Cast", ["narrow_y"], ["y"], to=TensorProto.FLOAT),
         ],
         "matmul",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [_SIDE, _SIDE])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [_SIDE, _SIDE])],
-        [helper.make_tensor("w", element, [_SIDE, _SIDE], weights)],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [side, side])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [side, side])],
+        [helper.make_tensor("w", element, [side, side], weights)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
     path = folder / f"matmul-{precision}.onnx"
     path.write_bytes(model.SerializeToString())
-    shape = (_SIDE, _SIDE)
+    shape = (side, side)
     return Artifact(
         "onnx", path, (TensorSpec("x", "float32", shape),), (TensorSpec("y", "float32", shape),), (), "", 17
     )

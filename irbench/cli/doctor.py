@@ -1,0 +1,64 @@
+"""``irbench doctor``: the machine, what disturbs measurement here and how to mend it, and whether it can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from irbench.cli.formats import OUTPUT, RESULTS
+from irbench.cli.options import DURATION
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench doctor
+  irbench doctor --aa --budget 5m
+  irbench doctor --aa resnet50 --backend openvino
+  irbench doctor --format json -o machine.json
+"""
+
+
+@click.command(
+    "doctor", short_help="What disturbs measurement here, how to mend it, and whether to trust it.", epilog=_EXAMPLES
+)
+@click.option(
+    "--aa",
+    "model",
+    is_flag=False,
+    flag_value="",
+    metavar="[MODEL]",
+    help="Also measure a backend against itself: on MODEL, or the model exported last, or a small one of its own.",
+)
+@click.option("--backend", metavar="NAME", help="The backend for --aa. [default: the first that is installed]")
+@click.option("--budget", type=DURATION, help="For --aa. [default: 150s]")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@OUTPUT
+@RESULTS
+def command(
+    model: str | None,
+    backend: str | None,
+    budget: float | None,
+    form: Literal["table", "json"],
+    output: Path | None,
+    results: Path | None,
+) -> int:
+    """Say what this machine is, what disturbs measurement here, and how to mend it.
+
+    Looks for a few seconds at processors, memory, limits, clocks and at what else runs, and times what irbench's own
+    loop costs. The exit code is 0 whatever is found.
+
+    With --aa it also runs the whole protocol with one backend in both rows. That passes (exit code 0) where they are
+    the same, fails (1) where one looks faster, and is undecided (4) otherwise; it says how small a difference this
+    machine lets one see. The run is stored like any other.
+    """
+    from irbench.cli.examine import TwinsAsked, examine
+
+    asked = None
+    if model is not None:
+        asked = TwinsAsked(model, backend, budget, results)
+    elif backend is not None or budget is not None or results is not None:
+        raise click.UsageError("--backend, --budget and --results belong to --aa.")
+    return examine(asked, form, output)

@@ -1,0 +1,91 @@
+"""Looking at the machine for a moment: who else uses it, and how far apart its processors are."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from irbench.doctor.facts import Activity, CoreToCore, Program
+from irbench.host import read_text
+from irbench.measure.clock import Stopwatch, sleep
+from irbench.measure.corelink import CoreLink
+from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
+
+__all__ = ["watch"]
+
+_LOOK_S = 1.5
+_BETWEEN_PROBES_S = 0.05
+_NAMED = 4
+"""Programs that are named, at most."""
+_WORTH_NAMING = 0.01
+
+
+def watch(cpus: Sequence[int]) -> Activity:
+    """Return what goes on for a second and a half; our own processes are left out.
+
+    Args:
+        cpus: The processors that we may use; what others do elsewhere is left out too.
+    """
+    # what we have just loaded must not count as pressure
+    load_average, pressure = os.getloadavg()[0], cpu_pressure()
+    with CoreLink(tuple(cpus)) as link:
+        before = snapshot(cpus)
+        probes = _probe(link)
+        after = snapshot(cpus)
+    wall_ns = after.at_ns - before.at_ns
+    return Activity(
+        seconds=wall_ns / 1e9,
+        foreign_share=foreign_cpu_ns(before, after) / wall_ns,
+        programs=_programs(before, after),
+        stolen_share=(after.steal_ns - before.steal_ns) / wall_ns,
+        throttled_share=(after.throttled_ns - before.throttled_ns) / wall_ns,
+        pressure=pressure,
+        load_average=load_average,
+        core_to_core=CoreToCore(probes) if probes else None,
+    )
+
+
+def _probe(link: CoreLink) -> tuple[float, ...]:
+    """Return core-to-core latencies in nanoseconds, taken again and again until the look is over."""
+    watch = Stopwatch()
+    found: list[float] = []
+    while watch.elapsed_s < _LOOK_S:
+        latency_ns = link.core_to_core_ns()
+        if latency_ns is not None:
+            found.append(latency_ns)
+        sleep(_BETWEEN_PROBES_S)
+    return tuple(found)
+
+
+def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program, ...]:
+    """Return who used the processors most, largest first."""
+    used_ns: Counter[int] = Counter()
+    near = None if before.near is None or after.near is None else before.near | after.near
+    for one, cpu_ns in after.foreign.items():
+        if near is None or one in near:
+            used_ns[_process_of(one)] += max(0, cpu_ns - before.foreign.get(one, 0))
+    wall_ns = after.at_ns - before.at_ns
+    return tuple(
+        Program(_name(process), process, cpu_ns / wall_ns)
+        for process, cpu_ns in used_ns.most_common(_NAMED)
+        if cpu_ns >= _WORTH_NAMING * wall_ns
+    )
+
+
+def _process_of(thread: int) -> int:
+    """Return the process that a thread belongs to; a process belongs to itself."""
+    for line in read_text(Path("/proc") / str(thread) / "status").splitlines():
+        if line.startswith("Tgid:"):
+            return int(line.split()[1])
+    return thread
+
+
+def _name(process: int) -> str:
+    try:
+        return psutil.Process(process).name()
+    except psutil.Error:
+        return "a program that has ended"

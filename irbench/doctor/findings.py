@@ -1,0 +1,44 @@
+"""From what was seen of a machine to what disturbs measurement there: all the rules, the costliest first."""
+
+from __future__ import annotations
+
+from irbench.doctor.facts import Facts
+from irbench.doctor.finding import Finding
+from irbench.doctor.rules_activity import core_to_core, crowded, quota, stolen
+from irbench.doctor.rules_machine import (
+    affinity,
+    clock,
+    freezing,
+    governor,
+    memory,
+    schedstat,
+    siblings,
+    swap,
+    turbo,
+    virtual,
+)
+
+__all__ = ["Finding", "find"]
+
+_RULES = (
+    crowded,
+    freezing,
+    quota,
+    stolen,
+    core_to_core,
+    governor,
+    turbo,
+    siblings,
+    virtual,
+    schedstat,
+    memory,
+    swap,
+    clock,
+    affinity,
+)
+"""By what they cost where they were met: from half of the speed down to what concerns only some runs."""
+
+
+def find(facts: Facts) -> tuple[Finding, ...]:
+    """Return what disturbs measurement, the costliest first."""
+    return tuple(finding for rule in _RULES for finding in rule(facts))

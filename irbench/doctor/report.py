@@ -1,0 +1,129 @@
+"""All that the doctor found, as one value and as one document.
+
+The document's keys are stable; ``null`` is what is not told or was not asked for:
+
+``machine``
+    What stays: every attribute of :class:`irbench.doctor.facts.Machine`.
+``activity``
+    What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``),
+    ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``. Shares are of one processor.
+``core_to_core``
+    ``median_ns``, ``low_ns``, ``high_ns``, ``regimes_ns`` (one, or near and far), ``samples_ns``; null with one
+    processor.
+``overhead``
+    Nanoseconds of irbench's loop for each timed call beyond a bare one: ``cost_ns``, ``cost_low_ns``, ``cost_high_ns``
+    (median and range over ``repeats``), ``bare_ns``, ``goal_ns``, ``within_goal``.
+``backends``
+    As ``irbench backends --format json`` lists them.
+``findings``
+    The costliest first: ``code``, ``found``, ``effect``, ``remedy``, ``command``.
+``verdict``
+    The findings in one sentence.
+``aa``
+    A backend against itself (``--aa``): ``run_id``, ``folder``, ``model``, ``backend``, ``launches``, ``speedup``
+    (``value``, ``low``, ``high``), ``verdict``, ``smallest_difference`` (a fraction), ``exit_code``, ``message``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from irbench.doctor.facts import CoreToCore, Facts
+from irbench.doctor.finding import Finding
+from irbench.doctor.twins import Twins
+from irbench.measure.overhead import Overhead
+
+__all__ = ["GOAL_NS", "Report"]
+
+GOAL_NS = 300.0
+"""What a timed call may cost beyond a bare loop."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found.
+
+    Attributes:
+        facts: What was seen of the machine.
+        findings: What disturbs measurement, the costliest first.
+        overhead: What irbench's own loop costs.
+        twins: A backend against itself; ``None`` where that was not asked for.
+    """
+
+    facts: Facts
+    findings: tuple[Finding, ...]
+    overhead: Overhead
+    twins: Twins | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The findings in one sentence."""
+        count = len(self.findings)
+        if count == 0:
+            return "Nothing found that disturbs measurement."
+        if count == 1:
+            return "1 thing disturbs measurement here."
+        return f"{count} things disturb measurement here; the first costs most."
+
+    def as_document(self, backends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return everything as JSON values.
+
+        Args:
+            backends: The installed and the missing ones, as JSON values.
+        """
+        activity = asdict(self.facts.activity)
+        del activity["core_to_core"]  # it has a place of its own
+        return {
+            "machine": asdict(self.facts.machine),
+            "activity": activity,
+            "core_to_core": _link(self.facts.activity.core_to_core),
+            "overhead": _overhead(self.overhead),
+            "backends": list(backends),
+            "findings": [asdict(one) for one in self.findings],
+            "verdict": self.verdict,
+            "aa": None if self.twins is None else _twins(self.twins),
+        }
+
+
+def _link(link: CoreToCore | None) -> dict[str, Any] | None:
+    if link is None:
+        return None
+    samples_ns = link.samples_ns
+    return {
+        "median_ns": link.median_ns,
+        "low_ns": min(samples_ns),
+        "high_ns": max(samples_ns),
+        "regimes_ns": list(link.regimes_ns),
+        "samples_ns": list(samples_ns),
+    }
+
+
+def _overhead(overhead: Overhead) -> dict[str, Any]:
+    low_ns, high_ns = overhead.cost.range_ns
+    return {
+        "cost_ns": overhead.cost.median_ns,
+        "cost_low_ns": low_ns,
+        "cost_high_ns": high_ns,
+        "bare_ns": overhead.bare.median_ns,
+        "repeats": len(overhead.bare.values_ns),
+        "goal_ns": GOAL_NS,
+        "within_goal": overhead.cost.median_ns <= GOAL_NS,
+    }
+
+
+def _twins(twins: Twins) -> dict[str, Any]:
+    found = twins.speedup
+    return {
+        "run_id": twins.run_id,
+        "folder": str(twins.folder),
+        "model": twins.table.model,
+        "backend": twins.table.cells[0].backend,
+        "launches": twins.table.launches,
+        "speedup": None if found is None else {"value": found.value, "low": found.low, "high": found.high},
+        "verdict": None if found is None else found.verdict,
+        "smallest_difference": twins.smallest_difference,
+        "exit_code": int(twins.exit_code),
+        "message": twins.message,
+    }

@@ -1,0 +1,112 @@
+"""Rules about what goes on: other programs, the hypervisor, the quota, and processors that move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irbench.doctor.facts import Activity, Facts
+from irbench.doctor.finding import Finding
+from irbench.spec import Timing
+from irbench.stats.phrases import listing, percent
+
+__all__ = ["core_to_core", "crowded", "quota", "stolen"]
+
+_BUSY = Timing().dirty_foreign_cpu
+"""Where a block of a measurement counts as disturbed, so does a moment of looking."""
+_PRESSURE = 0.10
+_LOAD = 0.5
+_STOLEN = 0.02
+_FAR_NS = 200.0
+_AFTERWARDS = "Wait until it has passed, then look again."
+
+
+def crowded(facts: Facts) -> Iterator[Finding]:
+    """Yield one finding, named after the worst of what one cause brings about, which says all of it."""
+    activity = facts.activity
+    found = dict(_signs(activity, len(facts.machine.cpus)))
+    if not found:
+        return
+    largest = activity.programs[0] if "busy-machine" in found and activity.programs else None
+    remedy = _AFTERWARDS
+    if largest is not None:
+        remedy = (
+            f"End them, keep to processors that they leave alone with --cpus, or stop the largest while you measure"
+            f" (kill -CONT {largest.process_id} lets it go on)."
+        )
+    yield Finding(
+        code=next(iter(found)),
+        found=" ".join(found.values()),
+        effect="Calls wait for a processor: latencies grow, and blocks are set aside.",
+        remedy=remedy,
+        command=f"kill -STOP {largest.process_id}" if largest is not None else "sleep 60; irbench doctor",
+    )
+
+
+def _signs(activity: Activity, processors: int) -> Iterator[tuple[str, str]]:
+    """Yield codes and sentences, the worst first."""
+    if activity.foreign_share > _BUSY:
+        names = [f"{one.name} {percent(one.share, 0)} (process {one.process_id})" for one in activity.programs]
+        named = f": {listing(names)}" if names else ""
+        yield "busy-machine", f"Other programs use {percent(activity.foreign_share, 0)} of a processor{named}."
+    if activity.pressure is not None and activity.pressure > _PRESSURE:
+        share = percent(activity.pressure, 0)
+        yield "cpu-pressure", f"In {share} of the last 10 s some program waited for a processor."
+    if activity.load_average > _LOAD * processors:
+        yield "recent-load", f"The load average of the last minute is {activity.load_average:.1f}."
+
+
+def stolen(facts: Facts) -> Iterator[Finding]:
+    """Yield what the hypervisor takes away."""
+    share = facts.activity.stolen_share
+    if share > _STOLEN:
+        yield Finding(
+            "stolen-time",
+            f"The hypervisor gave {percent(share, 0)} of a processor to others.",
+            "Calls stand still while it does, by milliseconds each time.",
+            "It cannot be mended from inside: measure at another time, or on a machine with dedicated processors.",
+        )
+
+
+def quota(facts: Facts) -> Iterator[Finding]:
+    """Yield a quota that is smaller than the processors it is spent on."""
+    machine, throttled = facts.machine, facts.activity.throttled_share
+    processors = len(machine.cpus)
+    if machine.quota is None or machine.quota >= processors:
+        return
+    held = f" It held us back for {percent(throttled, 0)} of this look." if throttled > 0 else ""
+    yield Finding(
+        "cpu-quota",
+        f"A quota grants {machine.quota:g} of {processors} processors' time.{held}",
+        f"What uses more stands still for the rest of every period (100 ms), so irbench starts with {machine.threads}"
+        f" {'thread' if machine.threads == 1 else 'threads'}.",
+        "On the host, grant as much as there are processors (Docker: --cpus; Kubernetes: limits.cpu).",
+        f"docker update --cpus {processors} CONTAINER",
+    )
+
+
+def core_to_core(facts: Facts) -> Iterator[Finding]:
+    """Yield processors that are far apart, or sometimes are."""
+    link = facts.activity.core_to_core
+    if link is None:
+        return
+    pair = listing(str(cpu) for cpu in facts.machine.cpus[:2])
+    effect = "What two threads exchange takes longer: a model of 40 µs becomes up to 1.6 times slower."
+    near_ns, *rest_ns = link.regimes_ns
+    if rest_ns:
+        yield Finding(
+            "cores-moved",
+            f"Processors {pair} moved between near ({near_ns:.0f} ns) and far ({rest_ns[0]:.0f} ns).",
+            effect,
+            "Nothing inside a virtual machine keeps them in place: quote figures by regime (irbench reports both),"
+            " measure with one thread, or use dedicated hardware.",
+            "irbench run --threads 1",
+        )
+    elif near_ns > _FAR_NS:
+        yield Finding(
+            "cores-far",
+            f"Processors {pair} are {near_ns:.0f} ns apart; neighbours take about 50 to 100 ns.",
+            effect,
+            "Choose processors that share a cache (lscpu -e shows them) with --cpus; a virtual machine may not have"
+            " them, then measure with one thread too.",
+            "lscpu --extended",
+        )

@@ -1,0 +1,169 @@
+"""The report as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.text import Text
+
+from irbench.doctor.facts import Activity, CoreToCore, Machine
+from irbench.doctor.finding import Finding
+from irbench.doctor.report import GOAL_NS, Report
+from irbench.doctor.wording import binary_size, cpu_list
+from irbench.measure.overhead import Overhead
+from irbench.render import GroupView
+from irbench.render.figures import gigabytes
+from irbench.render.wording import plain, wrap
+from irbench.stats.phrases import listing, percent, plural
+
+__all__ = ["ReportView"]
+
+_WIDTH = 100
+"""How wide sentences are where nothing sets a limit."""
+_LABEL = 14
+_NOT_TOLD = "not told"
+
+
+class ReportView:
+    """Everything a person sees of a report, in as much width as there is.
+
+    Args:
+        report: What was found.
+        backends: The list of backends.
+    """
+
+    def __init__(self, report: Report, backends: RenderableType) -> None:
+        self._report = report
+        self._backends = backends
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width that reads well and shows every column; called by rich."""
+        parts = [self._backends]
+        if self._report.twins is not None:
+            parts.append(GroupView(self._report.twins.table))
+        widest = max(Measurement.get(console, options, part).maximum for part in parts)
+        width = min(options.max_width, max(_WIDTH, widest + 1))
+        return Measurement(width, width)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the parts; called by rich."""
+        report, width = self._report, options.max_width
+        yield Text("Machine", style="bold")
+        yield from _entries(_machine(report.facts.machine, report.facts.clock_ns), width)
+        yield Text("\nHere and now", style="bold")
+        yield from _entries(_here_and_now(report.facts.activity, report.overhead), width)
+        yield Text("\nBackends", style="bold")
+        yield Padding(self._backends, (0, 0, 0, 1), expand=False)
+        if report.findings:
+            yield Text("\nFindings", style="bold")
+        for number, finding in enumerate(report.findings, start=1):
+            yield from _finding(number, finding, width)
+        if report.twins is not None:
+            yield Text("\nA backend against itself", style="bold")
+            yield GroupView(report.twins.table)
+            yield Text("")
+            yield from _paragraph(report.twins.message, width, "green" if report.twins.exit_code == 0 else "yellow")
+        yield Text("")
+        yield from _paragraph(report.verdict, width, "bold")
+
+
+def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
+    yield "processor", ", ".join(filter(None, (machine.processor, machine.architecture, _topology(machine))))
+    yield "instructions", " ".join(machine.instructions) or _NOT_TOLD
+    caches = [f"{one.name} {one.count} x {binary_size(one.size_bytes)}" for one in machine.caches]
+    yield "caches", ", ".join(caches) or _NOT_TOLD
+    yield "memory", ", ".join(_memory(machine))
+    yield "we may use", _allowance(machine)
+    turbo = {True: "turbo on", False: "turbo off", None: f"turbo {_NOT_TOLD}"}[machine.turbo]
+    yield "frequency", f"governor {listing(machine.governors) if machine.governors else _NOT_TOLD}, {turbo}"
+    yield "clock", f"{machine.clock_source or _NOT_TOLD}, {clock_ns:.0f} ns to read and keep"
+    yield "runs in", _surroundings(machine)
+    yield "system", f"Linux {machine.kernel}, {machine.distribution}, Python {machine.python}"
+
+
+def _topology(machine: Machine) -> str:
+    if machine.sockets is None or machine.cores_per_socket is None:
+        return plural(len(machine.processors), "processor")
+    each = f"{plural(machine.sockets, 'socket')} x {plural(machine.cores_per_socket, 'core')}"
+    if machine.threads_per_core is None:
+        return each
+    return f"{each} x {plural(machine.threads_per_core, 'thread')}{' (SMT)' * (machine.threads_per_core > 1)}"
+
+
+def _memory(machine: Machine) -> Iterator[str]:
+    yield f"{gigabytes(machine.memory_bytes)} GB"
+    yield f"{gigabytes(machine.available_memory_bytes)} GB available"
+    if machine.numa_nodes is not None:
+        yield plural(machine.numa_nodes, "NUMA node")
+    yield f"swap used {gigabytes(machine.swap_used_bytes)} GB" if machine.swap_used_bytes else "no swap used"
+    yield f"transparent huge pages {machine.huge_pages or _NOT_TOLD}"
+
+
+def _allowance(machine: Machine) -> str:
+    quota = "no quota" if machine.quota is None else f"a quota of {machine.quota:g} processors"
+    of = f"processors {cpu_list(machine.cpus)}" if len(machine.cpus) > 1 else f"processor {machine.cpus[0]}"
+    cores = plural(len(machine.cpu_per_core), "core")
+    return f"{of} on {cores}, {quota}: {plural(machine.threads, 'thread')} by default"
+
+
+def _surroundings(machine: Machine) -> str:
+    container = machine.container and f"a container ({machine.container})"
+    virtual = machine.hypervisor and f"a virtual machine ({machine.hypervisor})"
+    return " on ".join(filter(None, (container, virtual))) or "no container, no virtual machine"
+
+
+def _here_and_now(activity: Activity, overhead: Overhead) -> Iterator[tuple[str, str]]:
+    yield "others", ", ".join(_others(activity))
+    yield "core to core", _link(activity.core_to_core)
+    yield "timed call", _cost(overhead)
+
+
+def _others(activity: Activity) -> Iterator[str]:
+    yield f"{percent(activity.foreign_share, 0)} of a processor in {activity.seconds:.1f} s"
+    yield f"load average {activity.load_average:.2f}"
+    yield f"pressure {_NOT_TOLD if activity.pressure is None else percent(activity.pressure, 0)}"
+    yield f"stolen {percent(activity.stolen_share, 0)}"
+
+
+def _cost(overhead: Overhead) -> str:
+    cost, (low_ns, high_ns) = overhead.cost, overhead.cost.range_ns
+    return (
+        f"{cost.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] beyond a bare loop of {overhead.bare.median_ns:.0f} ns,"
+        f" {len(cost.values_ns)} repeats; goal {GOAL_NS:.0f} ns: {'met' if cost.median_ns <= GOAL_NS else 'missed'}"
+    )
+
+
+def _link(link: CoreToCore | None) -> str:
+    if link is None:
+        return "not measured: it takes two processors"
+    low_ns, high_ns = min(link.samples_ns), max(link.samples_ns)
+    regimes = [f"{one:.0f} ns" for one in link.regimes_ns]
+    moved = "one regime" if len(regimes) == 1 else f"moved between {listing(regimes)}"
+    return f"{link.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] in {plural(len(link.samples_ns), 'look')}; {moved}"
+
+
+def _entries(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
+    for label, value in pairs:
+        for number, line in enumerate(wrap(value, max(20, width - _LABEL - 1))):
+            yield Text.assemble(" ", (("" if number else label).ljust(_LABEL), "dim"), line)
+
+
+def _finding(number: int, finding: Finding, width: int) -> Iterator[Text]:
+    head = f" {number}  "
+    room = width - len(head)
+    for position, line in enumerate(wrap(finding.found, room)):
+        yield Text((" " * len(head) if position else head) + line, style="yellow")
+    for line in wrap(f"{finding.effect} {finding.remedy}", room):
+        yield Text(" " * len(head) + line)
+    if finding.command is not None:
+        # a command is copied whole: folding it would break it
+        command = " " * (len(head) + 2) + plain(finding.command)
+        yield Text(command, style="cyan", no_wrap=True, overflow="ignore")
+
+
+def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:
+    for line in wrap(text, width):
+        yield Text(line, style=style)

@@ -1,0 +1,112 @@
+"""What disturbs measurement on a made-up machine, and what mends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from machines import facts
+
+from irbench.doctor import CoreToCore, Finding, find
+from irbench.doctor.facts import Program
+
+HOG = Program("stress", 4711, 0.95)
+MOVED = CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0))
+
+
+def only(**changes: Any) -> Finding:
+    (finding,) = find(facts(**changes))
+    return finding
+
+
+def codes(**changes: Any) -> list[str]:
+    return [one.code for one in find(facts(**changes))]
+
+
+def test_nothing_is_found_on_a_quiet_machine() -> None:
+    assert find(facts()) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "said", "command"),
+    [
+        ({"governors": ("powersave",)}, "governor", "powersave", "echo performance | sudo tee /sys/"),
+        ({"turbo": True}, "turbo", "Turbo is on", "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"),
+        ({"turbo": True, "turbo_file": "/sys/x/boost"}, "turbo", "Turbo", "echo 0 | sudo tee /sys/x/boost"),
+        ({"cpu_per_core": (0, 2)}, "smt", "4 processors share 2 cores", "irbench run --cpus 0,2"),
+        ({"foreign_siblings": (8, 9)}, "shared-cores", "not ours: 8-9", "taskset -pc 0-3,8-9 $$"),
+        ({"quota": 1.5, "threads": 1}, "cpu-quota", "1.5 of 4 processors", "docker update --cpus 4 CONTAINER"),
+        ({"cpus": (1,), "cpu_per_core": (1,)}, "affinity", "1 of 4 processors (1)", "taskset -pc 0-3 $$"),
+        ({"available_memory_bytes": 10**9}, "little-memory", "1.00 GB of memory", "ps -eo"),
+        ({"swap_used_bytes": 2 * 10**9}, "swap", "2.00 GB lie in swap", "swapoff"),
+        ({"freezes": False}, "not-freezing", "cannot be frozen", "unset IRBENCH_NO_FREEZE"),
+        ({"schedstat": False}, "no-schedstat", "schedstat", "kernel.task_delayacct=1"),
+        ({"clock_source": "hpet"}, "slow-clock", "hpet", "current_clocksource"),
+        ({"clock_ns": 900.0}, "slow-clock", "900 ns", "current_clocksource"),
+        ({"hypervisor": "KVM"}, "virtual-machine", "virtual machine (KVM)", "irbench doctor --aa"),
+        ({"core_to_core": CoreToCore((330.0,))}, "cores-far", "0 and 1 are 330 ns apart", "lscpu"),
+        ({"core_to_core": MOVED}, "cores-moved", "near (91 ns) and far (300 ns)", "--threads 1"),
+        ({"foreign_share": 0.98, "programs": (HOG,)}, "busy-machine", "98 % of a processor: stress 95 %", "-STOP 4711"),
+        ({"pressure": 0.4}, "cpu-pressure", "In 40 % of the last 10 s", "irbench doctor"),
+        ({"load_average": 3.4}, "recent-load", "is 3.4", "irbench doctor"),
+    ],
+)
+def test_each_disturbance_is_named_with_its_figure_and_the_command_that_mends_it(
+    changes: dict[str, Any], code: str, said: str, command: str
+) -> None:
+    finding = only(**changes)
+    assert finding.code == code
+    assert said in finding.found
+    assert finding.command is not None
+    assert command in finding.command
+    assert finding.effect
+    assert finding.remedy
+
+
+def test_what_cannot_be_mended_here_says_so_and_offers_no_command() -> None:
+    finding = only(stolen_share=0.07)
+    assert "7 % of a processor" in finding.found
+    assert "cannot be mended from inside" in finding.remedy
+    assert finding.command is None
+
+
+def test_what_is_not_told_is_neither_good_nor_bad() -> None:
+    assert codes(governors=(), turbo=None, turbo_file=None, clock_source=None, pressure=None, core_to_core=None) == []
+
+
+def test_a_virtual_machine_names_what_its_host_hides() -> None:
+    hidden = only(hypervisor="KVM", governors=(), turbo=None)
+    assert "the frequency governor, turbo and its neighbours" in hidden.found
+    assert "governor" not in only(hypervisor="unknown").found
+
+
+def test_one_busy_program_is_one_finding_however_many_counters_see_it() -> None:
+    finding = only(foreign_share=0.98, programs=(HOG,), pressure=0.6, load_average=9.0)
+    assert finding.code == "busy-machine"
+    assert "60 %" in finding.found
+    assert "9.0" in finding.found
+
+
+def test_a_busy_machine_whose_programs_have_ended_names_none() -> None:
+    assert only(foreign_share=0.5).found == "Other programs use 50 % of a processor."
+
+
+def test_a_quota_as_large_as_the_processors_disturbs_nothing() -> None:
+    assert codes(quota=4.0) == []
+    assert "held us back for 30 %" in only(quota=3.0, throttled_share=0.3).found
+
+
+def test_a_single_processor_is_shared_with_what_is_measured() -> None:
+    assert "share one processor" in only(cpus=(1,), cpu_per_core=(1,)).effect
+    assert "not for the whole machine" in only(cpus=(0, 1), cpu_per_core=(0, 1)).effect
+
+
+def test_the_costliest_comes_first() -> None:
+    assert codes(hypervisor="KVM", turbo=True, foreign_share=0.98, cpus=(0, 1), cpu_per_core=(0, 1)) == [
+        "busy-machine", "turbo", "virtual-machine", "affinity",
+    ]  # fmt: skip
+
+
+def test_a_single_odd_probe_is_no_second_regime() -> None:
+    assert CoreToCore((90.0, 91.0, 92.0, 300.0)).regimes_ns == (91.5,)
+    assert codes(core_to_core=CoreToCore((90.0, 91.0, 92.0, 300.0))) == []
