@@ -25,7 +25,7 @@ test-all: $(STAMP) lint types ## The same with the slow tests
 
 bench-truth: $(STAMP) ## Prove the numbers against backends of known speed; leave the machine alone meanwhile
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
-	PYTHONPATH=$(KNOWN_SPEED) $(BIN)/python -m benchmarks.truth $(ARGUMENTS)
+	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.truth $(ARGUMENTS)
 
 lint: $(STAMP) ## ruff and the import contracts
 	$(BIN)/ruff check .

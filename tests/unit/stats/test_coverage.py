@@ -26,7 +26,25 @@ def test_a_backend_is_rarely_told_apart_from_itself(name):
 
 @pytest.mark.parametrize("name", ["two modes", "slow launches 20 %, one cell"])
 def test_students_interval_breaks_its_promise_where_launches_have_two_speeds(name):
-    assert simulate.simulate(REGIMES[name], FAST).coverage_of_student < 0.92
+    assert simulate.simulate_student(REGIMES[name], FAST).coverage < 0.92
+
+
+@pytest.mark.parametrize("name", REGIMES)
+def test_all_of_one_and_then_all_of_the_other_breaks_the_promise_in_every_regime(name):
+    assert simulate.simulate_sequential(REGIMES[name], FAST).coverage < 0.92
+
+
+@pytest.mark.parametrize("name", REGIMES)
+def test_all_of_one_and_then_all_of_the_other_tells_a_backend_apart_from_itself(name):
+    alike = replace(REGIMES[name], only_one=False)
+    assert simulate.simulate_sequential(alike, FAST, effect=0.0, seed=5).excludes_one > 0.08
+
+
+def test_the_table_has_a_row_for_each_regime_and_three_estimators_in_each(monkeypatch):
+    monkeypatch.setattr(simulate, "REGIMES", {name: REGIMES[name] for name in ("quiet", "two modes")})
+    heading, _, *rows = simulate.table(runs=20).splitlines()
+    assert [row.split(" | ")[0] for row in rows] == ["| quiet", "| two modes"]
+    assert {row.count("|") for row in rows} == {heading.count("|")} == {8}
 
 
 def test_a_drifting_machine_moves_no_estimate():
