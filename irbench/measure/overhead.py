@@ -76,10 +76,11 @@ class _NullSlot:
         return ()
 
 
-def measure_overhead(repeats: int = 25, calls: int = 20_000) -> Overhead:
+def measure_overhead(repeats: int = 401, calls: int = 1_000) -> Overhead:
     """Time the driver and both bare loops in turn, every other time in reverse order, after an untimed turn.
 
-    Takes under a second. A turn lasts a few milliseconds, so a disturbance spoils few of them.
+    Takes under a second. A turn lasts a fraction of a millisecond, so that few are disturbed and the
+    median stands.
 
     Args:
         repeats: Turns of each loop; at least one.
