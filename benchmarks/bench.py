@@ -17,6 +17,7 @@ from benchmarks import exporting, harness_cost, peers, prompts, run_cost, storin
 from benchmarks.rows import Finding, as_plain, as_table
 from benchmarks.workbench import Workbench
 from irbench.cli.console import check_writable, print_data, to_text
+from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 
 __all__ = ["main"]
@@ -40,8 +41,7 @@ SUBJECTS: Mapping[str, Callable[[Workbench], Iterator[Finding]]] = {
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead.")
 def main(only: Sequence[str], quick: bool, form: str, output: Path | None) -> None:
     """Measure what irbench costs and gains, as ratios within this run."""
-    if output is not None:
-        check_writable(output)
+    _refuse_unwritable(output)
     watch, findings = Stopwatch(), list[Finding]()
     with tempfile.TemporaryDirectory(prefix="irbench-bench-") as folder:
         bench = Workbench(Path(folder), quick=quick)
@@ -55,6 +55,14 @@ def main(only: Sequence[str], quick: bool, form: str, output: Path | None) -> No
         print_data(_text(findings, form, to_file=False), None)
     if any(one.failed for one in findings):
         raise SystemExit(1)
+
+
+def _refuse_unwritable(output: Path | None) -> None:
+    try:
+        if output is not None:
+            check_writable(output)
+    except IrbenchError as error:
+        raise click.UsageError(f"{error.message} {error.hint}") from error
 
 
 def _measured(name: str, bench: Workbench) -> Iterator[Finding]:
