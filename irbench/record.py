@@ -111,6 +111,8 @@ class CellLaunch:
         effective: What the runtime read back.
         output_error: How far its outputs are from the reference; ``None`` where this launch did not verify.
         tail_ns: Latencies of the uninterrupted calls of ``--tail``, int64; empty without it.
+        repeat_error: How far its outputs are from the reference when the same inputs are given once more after the
+            last block; ``None`` where this launch did not verify.
     """
 
     cell: str
@@ -123,6 +125,13 @@ class CellLaunch:
     effective: Mapping[str, Scalar]
     output_error: OutputError | None = None
     tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    repeat_error: OutputError | None = None
+
+    @property
+    def worst_error(self) -> OutputError | None:
+        """The larger of both output errors."""
+        errors = [one for one in (self.output_error, self.repeat_error) if one is not None]
+        return max(errors, key=lambda one: one.max_rel, default=None)
 
 
 @dataclass(frozen=True)

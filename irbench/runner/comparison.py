@@ -10,6 +10,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy, Warn
+from irbench.runner.answers import mismatch
 from irbench.runner.holding import signals_held_back
 from irbench.runner.launch import Launch, LaunchPlan, Tempo
 from irbench.runner.plan import PlannedGroup
@@ -19,7 +20,6 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Cell
 from irbench.stats import Admission, Pace, outlook, should_stop, summarise
 from irbench.store import RunWriter
-from irbench.verify import judge
 
 __all__ = ["Comparison", "Surroundings"]
 
@@ -126,12 +126,7 @@ class Comparison:
 
     def _admission(self) -> Admission:
         """Return who may be compared, judging outputs by the precision that each cell read back."""
-        judged = {
-            cell.cell: judge(cell.output_error, str(cell.effective["precision"]))
-            for record in self._records[:1]
-            for cell in record.cells
-            if cell.output_error is not None
-        }
+        judged = {cell.cell: mismatch(cell) for record in self._records[:1] for cell in record.cells}
         return Admission(
             absent=self._planned.absent,
             mismatches={cell: failure for cell, failure in judged.items() if failure is not None},

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from irbench import host
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
-from irbench.record import BlockEvidence, CellLaunch, Failure, LaunchRecord, OutputError, Round, Sustained
+from irbench.record import BlockEvidence, Failure, LaunchRecord, OutputError, Sustained
+from irbench.runner.answers import CHANGING, fallback, worst_error
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.crew import Crew
+from irbench.runner.notes import CellNotes
 from irbench.spec import Cell, Group, Timing
 from irbench.spi import Outputs
 from irbench.stats import LaunchCost, block_order, dirty_blocks, fit_to_budget, samples_per_round
-from irbench.verify import compare
-from irbench.worker.cell import CellTask, Prepared, Warmed
+from irbench.worker.cell import CellTask
 
 __all__ = ["Launch", "LaunchPlan", "Tempo"]
 
@@ -72,18 +70,6 @@ class Tempo:
     timing: Timing
 
 
-@dataclass
-class _CellNotes:
-    """What one cell's launch has brought so far."""
-
-    prepared: Prepared | None = None
-    warmed: Warmed | None = None
-    output_error: OutputError | None = None
-    rounds: list[Round] = field(default_factory=list[Round])
-    tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    run_peak_bytes: int | None = None
-
-
 class Launch:
     """Fresh workers for the cells that have not failed. Use it as a context manager: it ends them."""
 
@@ -93,7 +79,7 @@ class Launch:
         self._link = link
         self._say = say
         self._random = random.Random(f"{plan.seed}/{plan.number}/{number}")  # noqa: S311 - order, not secrecy
-        self._notes = {cell.id: _CellNotes() for cell in cells}
+        self._notes = {cell.id: CellNotes() for cell in cells}
         self._crew = Crew((self._task(cell) for cell in cells), plan.logs, plan.timing.deadline)
 
     def measure(self, tempo: Tempo | None) -> tuple[LaunchRecord, Tempo]:
@@ -115,10 +101,13 @@ class Launch:
             self._take_tails()
         for cell in self._crew.cells:
             self._notes[cell.id].run_peak_bytes = self._crew.ask(cell.id, "measure", "peak_memory_bytes")
+            self._verify_again(cell)
         record = LaunchRecord(
             group=self._plan.number,
             launch=self._number,
-            cells=tuple(self._cell_launch(cell) for cell in self._crew.cells),
+            cells=tuple(
+                self._notes[cell.id].as_launch(cell, self._crew.started_ns[cell.id]) for cell in self._crew.cells
+            ),
             failures=self.failures,
             blocks=blocks,
             load_average=os.getloadavg()[0],
@@ -131,7 +120,7 @@ class Launch:
         """Return how many samples and blocks the speeds seen in the warm-up allow."""
         timing = self._plan.timing
         streams = {cell.id: cell.load.streams for cell in self._crew.cells}
-        completion_ns = {cell: self._warmed(cell).completion_ns for cell in streams}
+        completion_ns = {cell: self._notes[cell].speed.completion_ns for cell in streams}
         samples = samples_per_round(completion_ns, streams, timing)
         block_s = sum(self._round_s(cell, count) + timing.settle for cell, count in samples.items())
         tail_s = sum(self._calls_s(cell, timing.tail_calls) for cell in samples) if timing.tail else 0.0
@@ -187,27 +176,37 @@ class Launch:
     def _prepare(self, cell: Cell) -> None:
         self._say(f"{cell.label}: compile and warm up")
         notes = self._notes[cell.id]
-        verifies = self._number == 0 and self._plan.reference is not None
-        notes.prepared = self._crew.ask(cell.id, "compile", "prepare", verifies)
+        notes.prepared = self._crew.ask(cell.id, "compile", "prepare", self._verifies)
         if notes.prepared is None:
             return
-        if verifies and not self._verify(cell, notes):
+        failure = fallback(cell, notes.prepared.effective)
+        if failure is not None:
+            self._crew.dismiss(cell.id, failure)
             return
-        notes.prepared = replace(notes.prepared, outputs=())
-        notes.warmed = self._crew.ask(cell.id, "warm-up", "warm_up")
+        notes.output_error = self._error(cell, notes.prepared.outputs)
+        if cell in self._crew.cells:
+            notes.prepared = replace(notes.prepared, outputs=())
+            notes.warmed = self._crew.ask(cell.id, "warm-up", "warm_up")
 
-    def _verify(self, cell: Cell, notes: _CellNotes) -> bool:
+    def _verify_again(self, cell: Cell) -> None:
+        """Have a cell answer once more now that it was measured: some answer rightly only at first."""
+        if self._verifies and cell in self._crew.cells:
+            answers = self._crew.ask(cell.id, "second answer", "answer_again")
+            self._notes[cell.id].repeat_error = self._error(cell, answers or (), f"{CHANGING}: ")
+
+    @property
+    def _verifies(self) -> bool:
+        return self._number == 0 and self._plan.reference is not None
+
+    def _error(self, cell: Cell, answers: Sequence[Outputs], preface: str = "") -> OutputError | None:
         """Compare every slot's answer with the reference; a cell whose answer cannot be compared leaves."""
-        assert notes.prepared is not None
-        assert self._plan.reference is not None
-        classifier = self._plan.group.bundle.classifier
+        if self._plan.reference is None or not answers:
+            return None
         try:
-            errors = [compare(answer, self._plan.reference, classifier) for answer in notes.prepared.outputs]
+            return worst_error(answers, self._plan.reference, self._plan.group.bundle.classifier)
         except ValueError as error:
-            self._crew.dismiss(cell.id, Failure("verify", str(error)))
-            return False
-        notes.output_error = max(errors, key=lambda one: one.max_rel)
-        return True
+            self._crew.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
+            return None
 
     def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
         timing = tempo.timing
@@ -234,17 +233,12 @@ class Launch:
         if one is not None:
             self._notes[cell].rounds.append(one)
 
-    def _warmed(self, cell: str) -> Warmed:
-        warmed = self._notes[cell].warmed
-        assert warmed is not None
-        return warmed
-
     def _calls_s(self, cell: str, calls: int) -> float:
         """Return how long so many calls should take, as the warm-up foretells it."""
-        return calls * self._warmed(cell).completion_ns / 1e9
+        return calls * self._notes[cell].speed.completion_ns / 1e9
 
     def _round_s(self, cell: str, samples: int) -> float:
-        return self._calls_s(cell, samples * self._warmed(cell).calls_per_sample + 1)
+        return self._calls_s(cell, samples * self._notes[cell].speed.calls_per_sample + 1)
 
     def _patience_s(self, expected_s: float) -> float:
         """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""
@@ -276,24 +270,3 @@ class Launch:
             latencies_ns = self._crew.ask(cell.id, "tail", "tail", calls, deadline_s=patience_s)
             if latencies_ns is not None:
                 self._notes[cell.id].tail_ns = latencies_ns
-
-    def _cell_launch(self, cell: Cell) -> CellLaunch:
-        notes, warmed = self._notes[cell.id], self._warmed(cell.id)
-        assert notes.prepared is not None
-        phases = {"start": self._crew.started_ns[cell.id], **warmed.phases_ns}
-        ready = ("start", "import", "load", "compile", "first_inference")
-        peaks = dict(warmed.peak_memory_bytes)
-        if notes.run_peak_bytes is not None:
-            peaks["run"] = notes.run_peak_bytes
-        return CellLaunch(
-            cell=cell.id,
-            streams=cell.load.streams,
-            calls_per_sample=warmed.calls_per_sample,
-            rounds=tuple(notes.rounds),
-            steady=warmed.steady,
-            phases_ns={**phases, "ready": sum(phases.get(name, 0) for name in ready)},
-            peak_memory_bytes={**peaks, "process": max(peaks.values(), default=0)},
-            effective=notes.prepared.effective,
-            output_error=notes.output_error,
-            tail_ns=notes.tail_ns,
-        )

@@ -119,7 +119,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         effective=dict(first.effective) if first is not None else {},
         state=standing.states[cell.id],
         failure=standing.failures.get(cell.id),
-        output_error=first.output_error if first is not None else None,
+        output_error=first.worst_error if first is not None else None,
         marks=marks_of(cell, records, standing),
     )
 

@@ -99,18 +99,11 @@ class CellHost:
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
-            self._slots[0].stage(feed)
-            self._slots[0].run()
-            first = tuple(self._slots[0].fetch())
-        answers = [first]
-        if with_outputs:
-            for slot in self._slots[1:]:
-                slot.stage(feed)
-                slot.run()
-                answers.append(tuple(slot.fetch()))
+            first = _answer(self._slots[0], feed)
+        answers = (first, *(_answer(slot, feed) for slot in self._slots[1:])) if with_outputs else ()
         self._driver = make_driver(self._slots, [feed] * len(self._slots), cell.io)
         self._feed = feed
-        return Prepared(dict(self._session.effective), tuple(answers) if with_outputs else ())
+        return Prepared(dict(self._session.effective), answers)
 
     def warm_up(self) -> Warmed:
         """Call until three chunks agree, within the protocol's bounds, and choose the length of a sample."""
@@ -163,6 +156,10 @@ class CellHost:
         window = driver.drive(calls, round(self._task.timing.settle * 1e9))
         return window.completion_ns - window.issue_ns
 
+    def answer_again(self) -> tuple[tuple[Array, ...], ...]:
+        """Return what each slot answers now to the inputs of its first answer."""
+        return tuple(_answer(slot, self._feed) for slot in self._slots)
+
     def peak_memory_bytes(self) -> int | None:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()
@@ -187,6 +184,12 @@ class CellHost:
             if enough or watch.elapsed_s >= timing.warmup_max:
                 return medians, window
             samples = max(self._fewest, math.ceil(timing.warmup_chunk * 1e9 / medians[-1]))
+
+
+def _answer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
+    slot.stage(feed)
+    slot.run()
+    return tuple(slot.fetch())
 
 
 def median_completion_ns(window: Window, streams: int) -> float:

@@ -1,0 +1,45 @@
+"""Whether a cell's answers are right, stay so, and come from where they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from irbench.record import CellLaunch, Failure, OutputError
+from irbench.spec import Cell, Scalar
+from irbench.spi import Outputs
+from irbench.verify import compare, judge
+
+__all__ = ["CHANGING", "fallback", "mismatch", "worst_error"]
+
+CHANGING = "its answers to the same inputs change between calls"
+
+
+def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool) -> OutputError:
+    """Return how far the worst of several slots' answers is from the reference.
+
+    Raises:
+        ValueError: One cannot be compared; says why.
+    """
+    return max((compare(one, reference, classifier) for one in answers), key=lambda error: error.max_rel)
+
+
+def mismatch(cell: CellLaunch) -> Failure | None:
+    """Return why a cell's answers are wrong, by the precision that it read back; ``None`` where they are right.
+
+    What was not compared with a reference counts as right.
+    """
+    precision = str(cell.effective.get("precision"))
+    first = None if cell.output_error is None else judge(cell.output_error, precision)
+    later = None if cell.repeat_error is None else judge(cell.repeat_error, precision)
+    if first is None and later is not None:
+        return replace(later, message=f"{CHANGING}: {later.message}")
+    return first
+
+
+def fallback(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
+    """Return why a cell may not be timed: its runtime went to another device than was asked for, and said nothing."""
+    device = effective.get("device", cell.device)
+    if device == cell.device:
+        return None
+    return Failure("device", f"it runs on {device}, not on {cell.device}", "See what is here: irbench backends --probe")
