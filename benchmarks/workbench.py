@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 
 
 class CommandFailed(Exception):
-    """A command ended with an error; the message is the last line that it printed."""
+    """A command ended with an error, which the message quotes."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Workbench:
                 process.wait()
                 seconds = watch.elapsed_s
             if process.returncode:
-                raise CommandFailed(_reason(process, _text(err) or _text(out)))
+                raise CommandFailed(_reason(program, process.returncode, _text(err) or _text(out)))
             return Finished(seconds, _text(out), max(peaks.values(), default=0))
 
     def _environment(self, home: Path | None) -> dict[str, str]:
@@ -182,6 +182,8 @@ def _text(file: BinaryIO) -> str:
     return file.read().decode(errors="replace")
 
 
-def _reason(process: subprocess.Popen[bytes], printed: str) -> str:
-    last = (printed.strip().splitlines() or ["it printed nothing"])[-1]
-    return f"{Path(str(process.args[0])).name} ended with {process.returncode}: {last}"  # type: ignore[index]
+def _reason(program: str, code: int, printed: str) -> str:
+    """Return what a command said of its failure: irbench's own line of the error, or the last of another's."""
+    lines = printed.strip().splitlines() or ["it printed nothing"]
+    said = next((line for line in lines if line.startswith("error: ")), lines[-1])
+    return f"{program} ended with {code}: {said.removeprefix('error: ')}"

@@ -32,6 +32,12 @@ def test_a_command_that_fails_is_quoted_by_its_last_line(tmp_path: Path) -> None
         Workbench(tmp_path, quick=True).run("python", "-c", script)
 
 
+def test_of_irbenchs_own_error_the_line_that_says_what_is_wrong_is_quoted(tmp_path: Path) -> None:
+    script = "import sys; sys.exit('resolving\\nerror: No model is called x.\\nhint: Name another,\\nor export one.')"
+    with pytest.raises(CommandFailed, match=r"python ended with 1: No model is called x\.$"):
+        Workbench(tmp_path, quick=True).run("python", "-c", script)
+
+
 def test_the_peak_is_that_of_the_largest_process_children_included(tmp_path: Path) -> None:
     child = "import time; block = b'x' * (200 << 20); time.sleep(0.5)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
