@@ -6,7 +6,7 @@ UV_VERSION := 0.13.8
 STAMP := $(VENV)/.installed-cpu
 KNOWN_SPEED := build/known_speed
 
-.PHONY: help setup demo test test-all bench-truth lint types lock clean
+.PHONY: help setup demo test test-all bench bench-truth lint types lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,9 @@ test: $(STAMP) lint types ## Lint, check types, run the fast tests
 
 test-all: $(STAMP) lint types ## The same with the slow tests
 	$(BIN)/python -m pytest
+
+bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 15 minutes
+	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
 
 bench-truth: $(STAMP) ## Prove the numbers against backends of known speed; leave the machine alone meanwhile
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
