@@ -55,6 +55,7 @@ __all__ = [
 
 _CURRENT, _LATEST = ".current", ".latest"  # no bundle can have such a name
 _STAGING = ".irbench-making-"
+_MOST_BYTES = 1 << 20
 
 
 def home() -> Path:
@@ -71,14 +72,24 @@ def find(name: str) -> Path | None:
     """Return the folder of the current version of the bundle called ``name``."""
     if not _is_name(name):
         return None
-    version = _read_pointer(_root() / name / _CURRENT)
-    return _existing(_root() / name / version) if version else None
+    version = _read(_root() / name / _CURRENT)
+    return _existing(_root() / name / version) if _is_name(version) else None
 
 
 def latest() -> Path | None:
-    """Return the folder of the bundle that was exported last."""
-    pointer = _read_pointer(_root() / _LATEST)
-    return _existing(_root() / pointer) if pointer else None
+    """Return the folder of the bundle that was exported last, ``None`` where nothing was exported.
+
+    Raises:
+        IrbenchError: It is not there any more.
+    """
+    pointer = _read(_root() / _LATEST)
+    if not pointer:
+        return None
+    name, _, version = pointer.partition("/")
+    folder = _existing(_root() / name / version) if _is_name(name) and _is_name(version) else None
+    if folder is None:
+        raise IrbenchError(f"The last export, {pointer}, is not there any more.", hint="Name one: irbench run MODEL")
+    return folder
 
 
 def all() -> tuple[Path, ...]:  # noqa: A001 - read as bundles.all()
@@ -156,14 +167,29 @@ def load_intact(directory: Path) -> Bundle:
     card = load_card(directory)
     remembered = home() / "intact" / f"{hashlib.sha256(os.fsencode(directory)).hexdigest()[:32]}.json"
     state = json.dumps({name: [expected, *_stamp(directory / name)] for name, expected in card.checksums.items()})
-    if state != _read_pointer(remembered):
+    for path in _files(card.bundle):
+        if path.name not in card.checksums:
+            raise _damaged(path, card.bundle)
+    if state != _read(remembered):
         for name, expected in card.checksums.items():
-            if not (directory / name).is_file() or digest(directory / name) != expected:
+            if not _is_intact(directory / name, expected):
                 raise _damaged(directory / name, card.bundle)
         with contextlib.suppress(OSError):  # without a memory the next run compares again
             remembered.parent.mkdir(parents=True, exist_ok=True)
             write_durably(remembered, state.encode())
     return card.bundle
+
+
+def _files(bundle: Bundle) -> tuple[Path, ...]:
+    reference = () if bundle.reference is None else (bundle.reference,)
+    return (*(artifact.path for artifact in bundle.artifacts), *reference)
+
+
+def _is_intact(path: Path, expected: str) -> bool:
+    try:
+        return path.is_file() and digest(path) == expected
+    except OSError:
+        return False
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -191,14 +217,21 @@ def _is_name(name: str) -> bool:
 
 
 def _existing(folder: Path) -> Path | None:
-    return folder if (folder / CARD).is_file() else None
-
-
-def _read_pointer(path: Path) -> str | None:
     try:
-        return path.read_text().strip() or None
-    except OSError:
+        return folder if (folder / CARD).is_file() else None
+    except OSError:  # a name too long for any folder
         return None
+
+
+def _read(path: Path) -> str:
+    """Return the text of a small file, nothing where there is none."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return file.read(_MOST_BYTES).decode(errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def _clear_leftovers(parent: Path) -> None:

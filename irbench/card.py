@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from irbench import host
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle
 
@@ -31,6 +33,14 @@ __all__ = [
 
 CARD = "card.json"
 _SCHEMA_VERSION = 1
+_MOST_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What is read of a card first: of a later one, the rest may have other fields."""
+
+    schema_version: int
 
 
 @dataclass(frozen=True)
@@ -64,17 +74,19 @@ def load(directory: Path) -> Bundle:
 def load_card(directory: Path) -> Card:
     """Return the card in ``directory``, every path absolute; raises as :func:`load` does."""
     path = directory / CARD
+    remedy = f"Export it again: irbench export MODEL --force. Or delete {directory}."
     try:
-        card = msgspec.json.decode(path.read_bytes(), type=Card, dec_hook=_decode)
+        if not path.is_file():
+            raise IrbenchError(f"{directory} is no bundle: it holds no {CARD}.", hint="irbench export MODEL")
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES)
+        if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
+            raise IrbenchError(f"{path} was written by a later irbench.", hint="Upgrade irbench, or export it again.")
+        card = msgspec.json.decode(content, type=Card, dec_hook=_decode)
     except OSError as error:
-        raise IrbenchError(f"{directory} is no bundle: it holds no {CARD}.", hint="irbench export MODEL") from error
-    except msgspec.MsgspecError as error:
-        raise IrbenchError(
-            f"{path} is damaged: {error}",
-            hint=f"Export it again with --force, or delete {directory}.",
-        ) from error
-    if card.schema_version > _SCHEMA_VERSION:
-        raise IrbenchError(f"{path} was written by a later irbench.", hint="Upgrade irbench, or export it again.")
+        raise IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint=remedy) from error
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise IrbenchError(f"{path} is damaged: {error}", hint=remedy) from error
     return replace(card, bundle=with_absolute_paths(card.bundle, directory.absolute()))
 
 
@@ -97,13 +109,22 @@ def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
     import numpy as np
 
     try:
+        _refuse_bombs(bundle.reference)
         with np.load(bundle.reference, allow_pickle=False) as stored:
             return tuple(stored[f"arr_{position}"] for position in range(len(stored.files)))
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:
         raise IrbenchError(
             f"The reference outputs {bundle.reference} cannot be read: {error}",
-            hint="Export the model again with --force.",
+            hint=f"Export the model again: irbench export {bundle.source or bundle.name} --force",
         ) from error
+
+
+def _refuse_bombs(path: Path) -> None:
+    """Raise where an archive would unpack to more than there is memory for."""
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(one.file_size for one in archive.infolist())
+    if unpacked > host.available_memory_bytes():
+        raise ValueError(f"they would take {unpacked / 1e9:.1f} GB of memory")
 
 
 def digest(path: Path) -> str:

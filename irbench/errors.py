@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ExitCode", "IrbenchError"]
+__all__ = ["ExitCode", "IrbenchError", "one_line"]
+
+_LONGEST = 1000
 
 
 class ExitCode(IntEnum):
@@ -36,6 +38,18 @@ class IrbenchError(Exception):
 
     def __init__(self, message: str, *, hint: str = "", exit_code: ExitCode = ExitCode.USAGE) -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = one_line(message)
+        self.hint = one_line(hint)
         self.exit_code = exit_code
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` as one line that a terminal shows as it is: names in files may hold anything, and be endless."""
+    shown = text if text.isprintable() else "".join(map(_shown, text))
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-_LONGEST // 2 :]}"
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"

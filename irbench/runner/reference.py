@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.feeds import repeat_pool
+from irbench.feeds import POOL, repeat_pool
 from irbench.result import Warn
 from irbench.runner.binding import bind_apart
 from irbench.spec import BATCH, Group
@@ -71,7 +71,14 @@ def _stored(group: Group, seed: int) -> Outputs | None:
     if bundle.reference is None or seed != bundle.seed or sizes != defaults:
         return None
     outputs = bundles.reference_outputs(bundle)
-    return None if outputs is None else repeat_pool(outputs, group.batch)
+    if outputs is None:
+        return None
+    if any(output.shape[:1] != (POOL,) for output in outputs):
+        raise IrbenchError(
+            f"The reference outputs of {bundle.name} are not those of {POOL} samples.",
+            hint=f"Export the model again: irbench export {bundle.source or bundle.name} --force",
+        )
+    return repeat_pool(outputs, group.batch)
 
 
 def _computed(name: str, group: Group, scratch: Path, seed: int, deadline_s: float) -> Outputs:

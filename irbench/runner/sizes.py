@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from irbench import host
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, TensorSpec
 
 __all__ = ["bind_sizes", "fixed_batch"]
+
+_DRAWING_BYTES = 16
+"""Of memory for each value of an input: it is drawn in double precision, and copied."""
 
 
 def fixed_batch(bundle: Bundle) -> int | None:
@@ -31,7 +36,8 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
         shapes: Shapes asked for, by input name.
 
     Raises:
-        IrbenchError: A shape contradicts the model, the batch, or another shape; or a dimension stays free.
+        IrbenchError: A shape contradicts the model, the batch, or another shape; a dimension stays free; or the
+            inputs would take more memory than there is.
     """
     fixed = fixed_batch(bundle)
     if fixed is not None and batch not in (None, fixed):
@@ -51,6 +57,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     sizes |= asked
     sizes.setdefault(BATCH, 1)
     _refuse_free(bundle, sizes)
+    _refuse_too_large(bundle, sizes)
     return sizes
 
 
@@ -86,6 +93,19 @@ def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
             raise IrbenchError(
                 f"The size {free[0]!r} of input {spec.tensor.name} of {bundle.name} is free.",
                 hint=f"Bind it: --shape {spec.tensor.name}={example}",
+            )
+
+
+def _refuse_too_large(bundle: Bundle, sizes: Mapping[str, int]) -> None:
+    free_bytes = host.available_memory_bytes()
+    for spec in bundle.inputs:
+        shape = [size for size in spec.tensor.bind(sizes).shape if isinstance(size, int)]
+        needed_bytes = math.prod(shape) * _DRAWING_BYTES
+        if needed_bytes > free_bytes:
+            raise IrbenchError(
+                f"Input {spec.tensor.name} of {bundle.name} has {'x'.join(map(str, shape))} values: drawing them takes "
+                f"{needed_bytes / 1e9:.1f} GB, and {free_bytes / 1e9:.1f} GB of memory are free.",
+                hint="Use a smaller --batch or --shape.",
             )
 
 

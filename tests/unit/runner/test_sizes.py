@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from irbench import host
 from irbench.errors import IrbenchError
 from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
@@ -60,3 +61,11 @@ def test_a_dimension_that_stays_free_is_named_with_the_option_that_binds_it() ->
     with pytest.raises(IrbenchError, match="'length' of input tokens") as caught:
         bind_sizes(bundle("batch", "length"), 2, {})
     assert caught.value.hint == "Bind it: --shape tokens=2x128"
+
+
+def test_inputs_that_would_fill_the_memory_are_refused_before_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "available_memory_bytes", lambda: 1000)
+    assert bind_sizes(bundle(4, 10), None, {})
+    with pytest.raises(IrbenchError, match="tokens of model has 4x100 values") as caught:
+        bind_sizes(bundle(4, 100), None, {})
+    assert "--shape" in caught.value.hint
