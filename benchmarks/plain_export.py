@@ -14,7 +14,7 @@ def export(path: str) -> None:
     import tensorflow as tf
     import tf2onnx
 
-    model = keras.applications.ResNet50(weights=None)
+    model: Any = keras.applications.ResNet50(weights=None)  # pyright: ignore[reportArgumentType] - None is documented
 
     @tf.function  # type: ignore[untyped-decorator]
     def infer(image: Any) -> Any:
