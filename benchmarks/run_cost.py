@@ -122,7 +122,10 @@ def _parts(run: Run) -> str:
     launching = sum(map(launch_ns, run.launches)) / 1e9
     timed = sum(map(timed_ns, run.launches)) / 1e9
     table = run.table
-    return f"{table.launches} launches {launching:.0f} s, timed {timed:.0f} s, stopped by {table.stopped_by}"
+    return (
+        f"{table.launches} launches {launching:.0f} s, timed {timed:.0f} s, "
+        f"before and after the launches {run.seconds - table.seconds:.0f} s, stopped by {table.stopped_by}"
+    )
 
 
 def _time_to_target(runs: Sequence[Run]) -> Finding:
