@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -26,7 +27,11 @@ class Called:
 def irbench(*arguments: object, timeout_s: float = 240) -> Called:
     """Call irbench and wait for it."""
     done = subprocess.run(
-        [sys.executable, "-m", "irbench", *map(str, arguments)], capture_output=True, text=True, timeout=timeout_s
+        [sys.executable, "-m", "irbench", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        env=dict(os.environ),  # without what readline sets behind Python's back: the terminal's COLUMNS
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Called(done.returncode, done.stdout, done.stderr)
