@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -42,13 +43,18 @@ def first_cells(table: list[list[str]]) -> list[str]:
     return [row[0].strip("`") for row in table]
 
 
+@cache
+def functions() -> tuple[ast.FunctionDef, ...]:
+    """Return every function of the harness."""
+    trees = (ast.parse(path.read_text()) for path in HARNESS.rglob("*.py"))
+    return tuple(one for tree in trees for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+
+
 def functions_that_call(name: str) -> Iterator[tuple[ast.FunctionDef, list[ast.Call]]]:
-    for path in HARNESS.rglob("*.py"):
-        for function in ast.walk(ast.parse(path.read_text())):
-            if isinstance(function, ast.FunctionDef):
-                calls = [one for one in ast.walk(function) if isinstance(one, ast.Call) and called(one) == name]
-                if calls:
-                    yield function, calls
+    for function in functions():
+        calls = [one for one in ast.walk(function) if isinstance(one, ast.Call) and called(one) == name]
+        if calls:
+            yield function, calls
 
 
 def called(call: ast.Call) -> str:

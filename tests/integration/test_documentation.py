@@ -1,0 +1,125 @@
+"""What the documents tell a reader to type, to open or to expect is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import models
+import pytest
+
+from irbench.cli import cli
+from irbench.errors import ExitCode
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DEFECT = 70
+"""The one exit code that no caller may rely on: a defect of irbench itself."""
+
+KERAS_FILE = """
+import keras
+keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(4)]).save("my_model.keras")
+"""
+PACKAGE = """
+def my_function():
+    import keras
+    return keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(4, 3), keras.layers.Flatten()])
+"""
+
+
+def without_fences(text: str) -> str:
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def shown_lines(text: str) -> list[str]:
+    """Return the indented lines that are commands, in order, without what a shell takes for a comment."""
+    lines = re.findall(r"^    ((?:irbench|make) .*)$", without_fences(text), re.MULTILINE)
+    return [shlex.join(shlex.split(line, comments=True)) for line in lines]
+
+
+def calls(text: str) -> list[str]:
+    """Return every call of irbench: lines of their own, and words within a sentence."""
+    within = re.findall(r"`((?:irbench) [^`]+)`", without_fences(text))
+    return [one for one in (*shown_lines(text), *within) if one.startswith("irbench ") and "..." not in one]
+
+
+CALLS = [pytest.param(one, id=f"{path.name}: {one}") for path in DOCUMENTS for one in calls(path.read_text())]
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", without_fences(text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(path: Path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_fences(path.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        other = path.parent / name if name else path
+        assert other.exists(), target
+        assert not anchor or anchor in anchors(other.read_text()), target
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_in_a_document_is_one_that_irbench_understands(call: str):
+    command: click.Command = cli
+    parent, arguments = None, shlex.split(call)[1:]
+    while True:
+        try:
+            context = command.make_context(command.name, arguments, parent)
+        except click.exceptions.Exit:  # --help and --version
+            return
+        if not isinstance(command, click.Group) or not (rest := [*context._protected_args, *context.args]):
+            return
+        _, found, arguments = command.resolve_command(context, rest)
+        assert found is not None
+        command, parent = found, context
+
+
+def test_the_documents_show_calls():
+    assert len(CALLS) > 10
+
+
+def test_every_target_of_make_that_is_named_exists():
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    words = [re.findall(r"(?:^    |`)make ([a-z][a-z-]*)", path.read_text(), re.MULTILINE) for path in DOCUMENTS]
+    named = {name for found in words for name in found}
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_the_exit_codes_of_the_readme_are_those_of_the_program():
+    table = README.partition("| exit code |")[2].partition("\n\n")[0]
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == {*map(int, ExitCode), DEFECT}
+
+
+def in_small(command: str) -> str:
+    """Return a command with the least work that still does what it says: a full run would take minutes."""
+    if not command.startswith("irbench run"):
+        return command
+    return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_work_one_after_the_other(tmp_path: Path, own_home: Path):
+    def follow(command: str) -> None:
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=user, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+    user = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    user["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), user["PATH"]])
+    (tmp_path / "my_package.py").write_text(PACKAGE)
+    models.two_inputs(tmp_path).path.rename(tmp_path / "model.onnx")
+    follow(f"python -c {shlex.quote(KERAS_FILE)}")
+    commands = [in_small(one) for one in shown_lines(README) if one.startswith("irbench ")]
+    assert len(commands) > 5
+    for command in commands:
+        follow(command)
