@@ -6,21 +6,27 @@ Their time is virtual: it passes only inside their calls, so that ratios are exa
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import psutil
 from onnx.reference import ReferenceEvaluator
 from virtual_clock import VirtualClock
 
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
-KNOWN = ("call_us", "fault", "at", "precision", "async")
+KNOWN = ("call_us", "fault", "at", "precision", "device", "async")
 GROWTH_BYTES = 200_000_000
 OPENING_MS = 40
+DRIFT_AT = 30
+CHATTER_BYTES = 3_000_000
+DAEMON_SLEEPS_S = 35917
 grown: list[Array] = []
 
 
@@ -62,16 +68,22 @@ class FakeSession:
             "precision": load.options.get("precision", "fp32"),
             "threads": load.threads,
             "streams": load.streams,
-            "device": device,
+            "device": load.options.get("device", device),
         }
 
     def answer(self, feed: Feed) -> tuple[Array, ...]:
         key = b"".join(array.tobytes() for array in feed)
         if key not in self._answers:
             outputs: Any = self._evaluator.run(None, dict(zip(self._names, feed, strict=True)))
-            wrong = 1.5 if self._options.get("fault") == "wrong" else 1.0
-            self._answers[key] = tuple(np.asarray(output) * np.float32(wrong) for output in outputs)
-        return self._answers[key]
+            self._answers[key] = tuple(np.asarray(output) for output in outputs)
+        return tuple(output * np.float32(self._wrongness()) for output in self._answers[key])
+
+    def _wrongness(self) -> float:
+        """Return what answers are multiplied by: 1 unless, or until, the script makes them wrong."""
+        fault = self._options.get("fault", "")
+        if fault in ("drift", "decay") and self._runs < DRIFT_AT:
+            return 1.0
+        return {"wrong": 1.5, "drift": 1.5, "decay": float("nan")}.get(fault, 1.0)
 
     def fault(self, stage: str) -> None:
         self._runs += 1
@@ -89,21 +101,90 @@ class FakeSession:
 def misbehave(options: Mapping[str, str], stage: str, runs: int = 0) -> None:
     """Do what the script says should go wrong at this stage (``at``: import, compile, relaunch, run or run:N)."""
     at, _, number = options.get("at", "run:20").partition(":")
-    if at != stage or (number and runs != int(number)):
-        return
-    match options.get("fault"):
-        case "crash":
-            os.kill(os.getpid(), signal.SIGSEGV)
-        case "hang":
-            time.sleep(3600)  # noqa: TID251 - a hang is what the script asks for
-        case "raise":
-            raise RuntimeError("the device was lost")
-        case "refuse":
-            raise Refusal("no such precision here", hint="ask for fp32")
-        case "grow":
-            grown.append(np.ones(GROWTH_BYTES, np.uint8))
-        case "interrupt":
-            os.kill(os.getppid(), signal.SIGINT)
+    if at == stage and (not number or runs == int(number)):
+        fault, _, detail = options.get("fault", "").partition(":")
+        FAULTS.get(fault, lambda _: None)(detail)
+
+
+def crash(name: str) -> None:
+    """Die as by this signal, SIGSEGV unless named."""
+    os.kill(os.getpid(), signal.Signals[name or "SIGSEGV"])
+
+
+def hang(manner: str) -> None:
+    """Give no answer: asleep, ``deaf`` to polite requests to end, or ``stopped`` by somebody else."""
+    if manner == "deaf":
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+    if manner == "stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(3600)  # noqa: TID251 - a hang is what the script asks for
+
+
+def lose_device(_: str) -> None:
+    raise RuntimeError("the device was lost")
+
+
+def lack_module(name: str) -> None:
+    raise ModuleNotFoundError(f"No module named {name!r}")
+
+
+def refuse(_: str) -> None:
+    raise Refusal("no such precision here", hint="ask for fp32")
+
+
+def grow(_: str) -> None:
+    grown.append(np.ones(GROWTH_BYTES, np.uint8))
+
+
+def exhaust_memory(_: str) -> None:
+    """Ask for more than a limit allows."""
+    resource.setrlimit(
+        resource.RLIMIT_AS, (psutil.Process().memory_info().vms + GROWTH_BYTES // 2, resource.RLIM_INFINITY)
+    )
+    grow("")
+
+
+def chatter(_: str) -> None:
+    """Write as native libraries do that know no lines and no encoding: megabytes to both outputs."""
+    for descriptor in (1, 2):
+        for _ in range(4):
+            os.write(descriptor, b"{\xff\xfe" * (CHATTER_BYTES // 12))
+
+
+def leave_daemon(then: str) -> None:
+    """Start what leaves the worker's session and is adopted by another process; crash afterwards if asked to."""
+    script = f"import subprocess; subprocess.Popen(['sleep', '{DAEMON_SLEEPS_S}'], start_new_session=True)"
+    subprocess.run(["python3", "-c", script], check=True)
+    if then == "crash":
+        crash("")
+
+
+def kill_idle(_: str) -> None:
+    """Kill another worker while it is frozen, as the kernel does that chooses the largest process."""
+    others = [one for one in psutil.Process(os.getppid()).children() if "irbench.worker" in one.cmdline()]
+    frozen = [one for one in others if one.status() == psutil.STATUS_STOPPED]
+    frozen[-1].kill()
+
+
+def interrupt(name: str) -> None:
+    """Send the coordinator a signal, SIGINT unless named."""
+    os.kill(os.getppid(), signal.Signals[name or "SIGINT"])
+
+
+FAULTS: Mapping[str, Callable[[str], None]] = {
+    "crash": crash,
+    "hang": hang,
+    "raise": lose_device,
+    "lack": lack_module,
+    "refuse": refuse,
+    "grow": grow,
+    "memory": exhaust_memory,
+    "chatter": chatter,
+    "daemon": leave_daemon,
+    "kill-idle": kill_idle,
+    "interrupt": interrupt,
+}
 
 
 class FakeBackend:
@@ -137,4 +218,8 @@ class FakeBackend:
 
 first: Backend = FakeBackend("fake-a")
 second: Backend = FakeBackend("fake-b")
+third: Backend = FakeBackend("fake-c")
+fourth: Backend = FakeBackend("fake-d")
+fifth: Backend = FakeBackend("fake-e")
+sixth: Backend = FakeBackend("fake-f")
 absent: Backend = FakeBackend("fake-absent", version=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,26 @@ FASTEST = ("--quick", "--budget", "1s")
 def run(model: Path, *arguments: object) -> Called:
     """Compare the two scripted backends in a single launch."""
     return irbench("run", model, "--backends", "fake-a,fake-b", "--format", "json", *FASTEST, *arguments)
+
+
+def run_all(model: Path, faults: Mapping[str, str], *arguments: object) -> Called:
+    """Run a healthy fake-a beside one backend for each fault, in a single launch of slow calls.
+
+    Calls take 20 ms of virtual time, so that the 30th to the 54th or later ones are those of rounds, whatever the
+    number of blocks, and tails begin before the 100th.
+
+    Args:
+        model: What to run.
+        faults: By the letter of a backend: ``fault`` or ``fault@stage``.
+        arguments: Further ones of the command line.
+    """
+    settings: list[str] = ["--set", "fake-a.call_us=20000"]
+    for letter, script in faults.items():
+        fault, _, at = script.partition("@")
+        for setting in ("call_us=20000", f"fault={fault}", *([f"at={at}"] if at else [])):
+            settings += ["--set", f"fake-{letter}.{setting}"]
+    names = ",".join(f"fake-{letter}" for letter in ("a", *faults))
+    return irbench("run", model, "--backends", names, "--format", "json", *FASTEST, *settings, *arguments)
 
 
 def cell(called: Called, backend: str) -> dict[str, Any]:

@@ -19,28 +19,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
-@pytest.mark.parametrize(
-    ("fault", "at", "stage", "said"),
-    [
-        ("crash", "compile", "compile", "crashed with SIGSEGV"),
-        ("raise", "run", "compile", "the device was lost"),
-        ("raise", "run:20", "warm-up", "the device was lost"),
-        ("refuse", "import", "import", "no such precision here"),
-    ],
-)
-def test_a_cell_that_fails_is_a_row_with_its_reason_and_the_others_go_on(
-    model: Path, fault: str, at: str, stage: str, said: str
-) -> None:
-    called = run(model, "--set", f"fake-b.fault={fault}", "--set", f"fake-b.at={at}")
-    assert called.code == 3, called.err
-    failed = cell(called, "fake-b")
-    assert failed["state"] == "failed"
-    assert failed["failure"]["stage"] == stage
-    assert said in failed["failure"]["message"]
-    assert failed["latency_ms"] is None
-    assert cell(called, "fake-a")["state"] == "ok"
-
-
 def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_raise(model: Path) -> None:
     called = run(model, "--deadline", "6s", "--set", "fake-b.fault=hang")
     assert called.code == 3, called.err

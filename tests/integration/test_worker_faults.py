@@ -1,0 +1,143 @@
+"""What can go wrong with a worker, several at a time: each is a row with its reason, and the rest is measured."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import models
+import pytest
+from fake_backend import CHATTER_BYTES, DAEMON_SLEEPS_S
+from fake_runs import cell, run_all
+from front_door import Called
+from processes import none_left
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+@pytest.fixture(autouse=True)
+def known_backends(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the runs of this file share what the backends found on this machine."""
+    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path_factory.getbasetemp() / "known-backends"))
+
+
+def failed(called: Called, letter: str) -> tuple[str, str, str]:
+    """Return stage, message and hint of a failed row, which has no figures."""
+    row = cell(called, f"fake-{letter}")
+    assert row["state"] == "failed"
+    assert row["latency_ms"] is None
+    assert row["speedup"] is None
+    failure = row["failure"]
+    return failure["stage"], failure["message"], failure["hint"]
+
+
+def test_a_crash_is_named_at_every_stage(model: Path) -> None:
+    faults = {
+        "b": "crash:SIGSEGV@import",
+        "c": "crash:SIGABRT@compile",
+        "d": "crash:SIGILL@run",
+        "e": "crash:SIGBUS@run:45",
+        "f": "crash:SIGFPE@run:200",
+    }
+    called = run_all(model, faults, "--tail")
+    assert called.code == 3, called.err
+    assert cell(called, "fake-a")["latency_ms"]["p99"] == pytest.approx(20)
+    stages = {letter: failed(called, letter) for letter in faults}
+    assert {letter: stage for letter, (stage, _, _) in stages.items()} == {
+        "b": "import", "c": "compile", "d": "compile", "e": "measure", "f": "tail",
+    }  # fmt: skip
+    for letter, script in faults.items():
+        _, message, hint = stages[letter]
+        assert script.split("@")[0].removeprefix("crash:") in message
+        assert f"fake-{letter}" in hint
+        assert Path(hint.rpartition(" ")[2]).is_file()
+
+
+def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: Path) -> None:
+    faults = {"b": "memory@compile", "c": "crash:SIGKILL@run:45", "d": "@run", "e": "drift", "f": "chatter@run:45"}
+    called = run_all(model, faults, "--set", "fake-d.device=npu")
+    assert called.code == 1, called.err
+    assert cell(called, "fake-a")["state"] == "ok"
+
+    stage, message, hint = failed(called, "b")
+    assert (stage, message) == ("compile", "It ran out of memory.")
+    assert "smaller batch" in hint
+    stage, message, hint = failed(called, "c")
+    assert (stage, message) == ("measure", "It crashed with SIGKILL.")
+    assert "out of memory" in hint
+    assert failed(called, "d")[:2] == ("device", "it runs on npu, not on cpu")
+
+    drifted = cell(called, "fake-e")
+    assert drifted["state"] == "mismatch"
+    assert "change between calls: wrong outputs: max_rel 0.5" in drifted["failure"]["message"]
+    assert drifted["output_error"]["max_rel"] == pytest.approx(0.5, rel=0.01)
+    assert drifted["speedup"] is None
+
+    # all of standard output was JSON, or the document could not have been read
+    assert cell(called, "fake-f")["state"] == "ok"
+    (log,) = (own_home / "results").glob("runs/*/*/logs/fake-f*.log")
+    assert log.stat().st_size >= CHATTER_BYTES
+
+
+def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
+    faults = {
+        "b": "decay",
+        "c": "daemon:crash@run:45",
+        "d": "daemon@run:45",
+        "e": "raise@run:20",
+        "f": "lack:tpu@import",
+    }
+    called = run_all(model, faults)
+    assert called.code == 1, called.err
+    assert cell(called, "fake-a")["state"] == cell(called, "fake-d")["state"] == "ok"
+    decayed = cell(called, "fake-b")
+    assert decayed["state"] == "mismatch"
+    assert decayed["failure"]["message"].startswith(
+        "its answers to the same inputs change between calls: output 0 holds NaN"
+    )
+    assert failed(called, "c")[:2] == ("measure", "It crashed with SIGSEGV.")
+    assert failed(called, "e")[:2] == ("warm-up", "RuntimeError: the device was lost")
+    assert failed(called, "f")[:2] == ("import", "ModuleNotFoundError: No module named 'tpu'")
+    assert none_left(lambda process: process.cmdline() == ["sleep", str(DAEMON_SLEEPS_S)])
+
+
+def test_a_worker_that_is_killed_while_it_is_frozen_is_a_failed_row(model: Path) -> None:
+    called = run_all(model, {"b": "kill-idle@run:45", "c": "@run", "d": "refuse@import"})
+    assert called.code == 3, called.err
+    assert failed(called, "d") == ("import", "no such precision here", "ask for fp32")
+    states = {name: cell(called, name)["state"] for name in ("fake-a", "fake-b", "fake-c")}
+    assert sorted(states.values()) == ["failed", "ok", "ok"]
+    assert states["fake-b"] == "ok"
+    (victim,) = [name for name, state in states.items() if state == "failed"]
+    assert cell(called, victim)["failure"]["message"] == "It crashed with SIGKILL."
+
+
+def test_a_run_in_which_all_fails_is_stored_with_its_reasons(model: Path, own_home: Path) -> None:
+    called = run_all(model, {"b": "crash@compile"}, "--set", "fake-a.fault=lack:tpu", "--set", "fake-a.at=import")
+    assert called.code == 3, called.err
+    assert {failed(called, letter)[0] for letter in "ab"} == {"import", "compile"}
+    assert called.document["groups"][0]["stopped_by"] == "failures"
+    assert len(list((own_home / "results").glob("runs/*/*/run.json"))) == 1
+
+
+@pytest.mark.slow
+def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
+    faults = {
+        "b": "hang@import",
+        "c": "hang:deaf@compile",
+        "d": "hang@run",
+        "e": "hang:stopped@run:20",
+        "f": "hang:deaf@run:45",
+    }
+    called = run_all(model, faults, "--deadline", "8s")
+    assert called.code == 3, called.err
+    assert cell(called, "fake-a")["state"] == "ok"
+    stages = {letter: failed(called, letter) for letter in faults}
+    assert [stage for stage, _, _ in stages.values()] == ["import", "compile", "compile", "warm-up", "measure"]
+    for _, message, hint in stages.values():
+        assert "no answer within" in message
+        assert "--deadline 16s" in hint
+    assert none_left(lambda process: "irbench.worker" in process.cmdline() and process.ppid() in (1, os.getpid()))
