@@ -13,7 +13,6 @@ import click
 from irbench import bundles, host
 from irbench.cli.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.console import print_data, to_text
-from irbench.cli.exits import exit_code
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.running import measure
 from irbench.doctor import Facts, Report, ReportView, Twins, describe_machine, find, judge_twins, watch
@@ -28,8 +27,8 @@ from irbench.worker import call_in_worker
 __all__ = ["TwinsAsked", "examine"]
 
 _DEADLINE_S = 60.0
-_SIDE = 512
-"""Of the matrices of our own model: enough for some milliseconds of work, so that overheads do not decide."""
+_OWN_SHAPE = (1, 512, 512)
+"""Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,21 @@ def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Pa
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
     host.require_linux()
-    # a model or backend that is not there is told before anything else
-    backend = resolve_backends([asked.backend] if asked.backend else ())[0] if asked is not None else None
+    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
+        # a backend or model that is not there is told before anything is looked at
+        request = None if asked is None else _request(asked, Path(folder))
+        facts, overhead = _look()
+        twins = None if asked is None or request is None else _measure_twins(request, Path(folder), asked.results)
+    _write(Report(facts, find(facts), overhead, twins), form, output)
+    return int(ExitCode.OK if twins is None else twins.exit_code)
+
+
+def _look() -> tuple[Facts, Overhead]:
     click.echo("looking at this machine for some seconds ...", err=True)
     machine = describe_machine()
     activity = watch(machine.cpus)
     overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)
-    facts = Facts(machine, activity, overhead.bare.median_ns)
-    twins, code = None, ExitCode.OK
-    if asked is not None and backend is not None:
-        twins, code = _measure_twins(asked, backend)
-    report = Report(facts, find(facts), overhead, twins)
-    _write(report, form, output)
-    return int(code)
+    return Facts(machine, activity, overhead.bare.median_ns), overhead
 
 
 def _write(report: Report, form: Literal["table", "json"], output: Path | None) -> None:
@@ -87,25 +88,25 @@ def _write(report: Report, form: Literal["table", "json"], output: Path | None) 
         click.echo(f"stored in {report.twins.folder}", err=True)
 
 
-def _measure_twins(asked: TwinsAsked, backend: tuple[str, str]) -> tuple[Twins, ExitCode]:
-    """Measure a backend against itself as any two are compared; also return what the process should tell."""
-    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
-        scratch = Path(folder)
-        request = RunRequest(
-            bundles=_model(asked.model, scratch),
-            backends=(backend, backend),
-            threads=host.allowance().threads,
-            budget_s=asked.budget_s,
-        )
-        groups = plan(request, scratch)
-        request = request.with_budget_for(len(groups))
-        document, stored = measure(request, groups, scratch, asked.results)
-    twins = judge_twins(document, stored, request.timing.within)
-    return twins, exit_code(document, strict=False) or twins.exit_code
+def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
+    """Return the plan of a run in which one backend is named twice."""
+    backend = resolve_backends([asked.backend] if asked.backend else ())[0]
+    return RunRequest(
+        bundles=_model(asked.model, scratch),
+        backends=(backend, backend),
+        threads=host.allowance().threads,
+        budget_s=asked.budget_s,
+    ).with_budget_for(1)
+
+
+def _measure_twins(request: RunRequest, scratch: Path, results: Path | None) -> Twins:
+    """Measure a backend against itself just as any two are compared."""
+    document, stored = measure(request, plan(request, scratch), scratch, results)
+    return judge_twins(document, stored, request.timing.within)
 
 
 def _model(name: str, scratch: Path) -> tuple[Bundle, ...]:
     """Return the model that was named, else the one exported last, else a product of matrices."""
     if not name and bundles.latest() is None:
-        name = str(matmul(scratch, "fp32", _SIDE).path)
+        name = str(matmul(scratch, "fp32", _OWN_SHAPE).path)
     return resolve_bundles([name] if name else (), everything=False, say=lambda text: click.echo(text, err=True))

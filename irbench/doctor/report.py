@@ -12,7 +12,7 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
     processor.
 ``overhead``
     Nanoseconds of irbench's loop for each timed call beyond a bare one: ``cost_ns``, ``cost_low_ns``, ``cost_high_ns``
-    (median and range over ``repeats``), ``bare_ns``, ``goal_ns``, ``within_goal``.
+    (median and quartiles over ``repeats``), ``bare_ns``, ``goal_ns``, ``within_goal``.
 ``backends``
     As ``irbench backends --format json`` lists them.
 ``findings``
@@ -26,6 +26,7 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -33,9 +34,9 @@ from typing import Any
 from irbench.doctor.facts import CoreToCore, Facts
 from irbench.doctor.finding import Finding
 from irbench.doctor.twins import Twins
-from irbench.measure.overhead import Overhead
+from irbench.measure.overhead import Overhead, Repeats
 
-__all__ = ["GOAL_NS", "Report"]
+__all__ = ["GOAL_NS", "Report", "quartiles_ns"]
 
 GOAL_NS = 300.0
 """What a timed call may cost beyond a bare loop."""
@@ -87,6 +88,12 @@ class Report:
         }
 
 
+def quartiles_ns(repeats: Repeats) -> tuple[float, float]:
+    """Return between which values the middle half of at least two repeats lies; a disturbed one does not stretch it."""
+    low_ns, _, high_ns = statistics.quantiles(repeats.values_ns, n=4, method="inclusive")
+    return low_ns, high_ns
+
+
 def _link(link: CoreToCore | None) -> dict[str, Any] | None:
     if link is None:
         return None
@@ -101,7 +108,7 @@ def _link(link: CoreToCore | None) -> dict[str, Any] | None:
 
 
 def _overhead(overhead: Overhead) -> dict[str, Any]:
-    low_ns, high_ns = overhead.cost.range_ns
+    low_ns, high_ns = quartiles_ns(overhead.cost)
     return {
         "cost_ns": overhead.cost.median_ns,
         "cost_low_ns": low_ns,

@@ -97,8 +97,8 @@ def core_to_core(facts: Facts) -> Iterator[Finding]:
             "cores-moved",
             f"Processors {pair} moved between near ({near_ns:.0f} ns) and far ({rest_ns[0]:.0f} ns).",
             effect,
-            "Nothing inside a virtual machine keeps them in place: quote figures by regime (irbench reports both),"
-            " measure with one thread, or use dedicated hardware.",
+            "Nothing inside a virtual machine keeps them near: quote figures by regime (irbench reports both), measure"
+            " with one thread, or use dedicated hardware.",
             "irbench run --threads 1",
         )
     elif near_ns > _FAR_NS:

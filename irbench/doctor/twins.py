@@ -10,8 +10,21 @@ from irbench.errors import ExitCode
 from irbench.render.figures import ratio
 from irbench.result import GroupResult, RunDocument, Speedup
 from irbench.spec import Timing
+from irbench.stats.phrases import plural
 
 __all__ = ["Twins", "judge_twins"]
+
+_FAILED = (
+    "Failed: {itself}, so this machine tells a backend from itself. Mend what disturbs and repeat; until it passes,"
+    " do not trust differences of this size here."
+)
+_MEANING = {
+    "same": "Passed: {itself}, within {band}.",
+    "undecided": "Undecided: {itself}, which neither stays within {band} nor leaves 1 out. Mend what disturbs, or give"
+    " it more time with --budget.",
+    "faster": _FAILED,
+    "slower": _FAILED,
+}
 
 
 @dataclass(frozen=True)
@@ -51,8 +64,11 @@ class Twins:
     def exit_code(self) -> ExitCode:
         """What the process tells: not different passes, different fails, and the rest is undecided."""
         found = self.speedup
+        if self.table.stopped_by == "interrupt":
+            return ExitCode.INTERRUPTED
         if found is None:
-            return ExitCode.FAILED_CELL
+            wrong = any(cell.state == "mismatch" for cell in self.table.cells)
+            return ExitCode.DIFFERENT if wrong else ExitCode.FAILED_CELL
         if found.verdict == "same":
             return ExitCode.OK
         return ExitCode.DIFFERENT if found.verdict in ("faster", "slower") else ExitCode.UNDECIDED
@@ -63,25 +79,17 @@ class Twins:
         return " ".join(filter(None, (self._outcome(), self._resolution())))
 
     def _outcome(self) -> str:
-        found, band = self.speedup, f"±{100 * self.within:g} %"
-        backend = self.table.cells[0].backend
+        found, launches, backend = self.speedup, self.table.launches, self.table.cells[0].backend
+        if self.exit_code == ExitCode.INTERRUPTED:
+            return f"Interrupted after {plural(launches, 'launch')}: nothing is decided."
         if found is None:
             return f"Failed: {backend} has no two valid results to compare; its row says why."
-        value, low, high = ratio(found.value, found.low, found.high)
-        against_itself = f"{backend} against itself is {value}x [{low}, {high}]"
         if found.verdict == "preview":
-            launches, needed = self.table.launches, Timing().min_launches
-            return f"Undecided: {launches} of at least {needed} launches fitted in. Give it more time with --budget."
-        if found.verdict == "same":
-            return f"Passed: {against_itself}, within {band}."
-        if found.verdict == "undecided":
-            return (
-                f"Undecided: {against_itself}, which neither stays within {band} nor leaves 1 out."
-                " Mend what disturbs, or give it more time with --budget."
-            )
-        return (
-            f"Failed: {against_itself}, so this machine tells a backend from itself. Mend what disturbs and repeat;"
-            " until it passes, do not trust differences of this size here."
+            needed = plural(Timing().min_launches, "launch")
+            return f"Undecided: {launches} of at least {needed} fitted in. Give it more time with --budget."
+        value, low, high = ratio(found.value, found.low, found.high)
+        return _MEANING[found.verdict].format(
+            itself=f"{backend} against itself is {value}x [{low}, {high}]", band=f"±{100 * self.within:g} %"
         )
 
     def _resolution(self) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irbench.doctor.facts import Activity, CoreToCore, Machine
 from irbench.doctor.finding import Finding
-from irbench.doctor.report import GOAL_NS, Report
+from irbench.doctor.report import GOAL_NS, Report, quartiles_ns
 from irbench.doctor.wording import binary_size, cpu_list
 from irbench.measure.overhead import Overhead
 from irbench.render import GroupView
@@ -104,9 +104,9 @@ def _memory(machine: Machine) -> Iterator[str]:
 
 def _allowance(machine: Machine) -> str:
     quota = "no quota" if machine.quota is None else f"a quota of {machine.quota:g} processors"
-    of = f"processors {cpu_list(machine.cpus)}" if len(machine.cpus) > 1 else f"processor {machine.cpus[0]}"
+    processors = f"{'processor' if len(machine.cpus) == 1 else 'processors'} {cpu_list(machine.cpus)}"
     cores = plural(len(machine.cpu_per_core), "core")
-    return f"{of} on {cores}, {quota}: {plural(machine.threads, 'thread')} by default"
+    return f"{processors} on {cores}, {quota}: {plural(machine.threads, 'thread')} by default"
 
 
 def _surroundings(machine: Machine) -> str:
@@ -129,7 +129,7 @@ def _others(activity: Activity) -> Iterator[str]:
 
 
 def _cost(overhead: Overhead) -> str:
-    cost, (low_ns, high_ns) = overhead.cost, overhead.cost.range_ns
+    cost, (low_ns, high_ns) = overhead.cost, quartiles_ns(overhead.cost)
     return (
         f"{cost.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] beyond a bare loop of {overhead.bare.median_ns:.0f} ns,"
         f" {len(cost.values_ns)} repeats; goal {GOAL_NS:.0f} ns: {'met' if cost.median_ns <= GOAL_NS else 'missed'}"

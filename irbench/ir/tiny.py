@@ -8,19 +8,20 @@ from irbench.spec import Artifact, TensorSpec
 
 __all__ = ["matmul"]
 
-_SIDE = 16
+_SHAPE = (16, 16)
 _OPSET = 17
 
 
-def matmul(folder: Path, precision: str, side: int = _SIDE) -> Artifact:
+def matmul(folder: Path, precision: str, shape: tuple[int, ...] = _SHAPE) -> Artifact:
     """Write ``y = x @ w`` with float32 input and output, computed in ``precision`` (``fp32``, ``fp16`` or ``bf16``).
 
     Returns:
-        The artifact; ``x`` and ``y`` are float32 of shape (``side``, ``side``).
+        The artifact; ``x`` and ``y`` are float32 of ``shape``, ``w`` is square.
     """
     from onnx import TensorProto, helper
 
     element = {"fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}[precision]
+    side = shape[-1]
     weights = [(row * side + column) % 7 - 3.0 for row in range(side) for column in range(side)]
     graph = helper.make_graph(
         [
@@ -29,14 +30,13 @@ def matmul(folder: Path, precision: str, side: int = _SIDE) -> Artifact:
             helper.make_node("Cast", ["narrow_y"], ["y"], to=TensorProto.FLOAT),
         ],
         "matmul",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [side, side])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [side, side])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
         [helper.make_tensor("w", element, [side, side], weights)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
     path = folder / f"matmul-{precision}.onnx"
     path.write_bytes(model.SerializeToString())
-    shape = (side, side)
     return Artifact(
         "onnx", path, (TensorSpec("x", "float32", shape),), (TensorSpec("y", "float32", shape),), (), "", 17
     )

@@ -45,6 +45,18 @@ def test_a_preview_has_no_smallest_difference() -> None:
     assert twins(1.0, 0.99, 1.01, "preview").smallest_difference is None
 
 
+def test_an_interrupt_decides_nothing() -> None:
+    again = cell("ort", speedup=speedup(1.0, 0.99, 1.01, "preview"))
+    found = judge_twins(document(group(again, cell("ort"), launches=1, stopped_by="interrupt")), Path("x"), within=0.02)
+    assert found.exit_code == 130
+    assert found.message == "Interrupted after 1 launch: nothing is decided."
+
+
+def test_a_twin_with_wrong_answers_is_different() -> None:
+    found = judge_twins(document(group(cell("ort", state="mismatch"), cell("ort"))), Path("x"), within=0.02)
+    assert found.exit_code == 1
+
+
 def test_a_twin_that_fails_is_a_failed_cell() -> None:
     found = judge_twins(document(group(failed("ort"), cell("ort"))), Path("runs/x"), within=0.02)
     assert found.exit_code == 3

@@ -1,0 +1,100 @@
+"""``irbench doctor`` through its front door: the machine as it is, and a scripted backend against itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import models
+import pytest
+from front_door import irbench
+
+from irbench.store import Store
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+def test_whatever_is_found_is_no_failure(tmp_path: Path) -> None:
+    called = irbench("doctor", "--format", "json", "-o", tmp_path / "machine.json")
+    assert called.code == 0, called.err
+    assert called.out == ""
+    assert '"aa": null' in (tmp_path / "machine.json").read_text()
+
+
+def test_the_machine_is_described_as_far_as_this_process_may_use_it() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        called = irbench("doctor", "--format", "json")
+    finally:
+        os.sched_setaffinity(0, allowed)
+    found = called.document
+    assert found["machine"]["cpus"] == [cpu]
+    assert found["machine"]["threads"] == 1
+    assert found["core_to_core"] is None
+    assert found["overhead"]["repeats"] > 1
+    assert {"fake-a", "ort"} <= {one["name"] for one in found["backends"]}
+    if os.cpu_count() != 1:
+        assert "affinity" in [one["code"] for one in found["findings"]]
+
+
+def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, tmp_path: Path) -> None:
+    called = irbench(
+        "doctor", "--aa", model, "--backend", "fake-a", "--budget", "1s", "--results", tmp_path, "--format", "json"
+    )
+    assert called.code == 4, called.err
+    twins = called.document["aa"]
+    assert (twins["verdict"], twins["exit_code"], twins["smallest_difference"]) == ("preview", 4, None)
+    store = Store(tmp_path)
+    folder = store.find(twins["run_id"])
+    (table,) = store.load(folder).groups
+    assert {cell.label for cell in table.cells} == {"fake-a", "fake-a again"}
+    assert len(store.launches(folder)) == twins["launches"]
+
+
+@pytest.mark.slow
+def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: Path) -> None:
+    called = irbench("doctor", "--aa", "--backend", "fake-a", "--budget", "15m", "--results", tmp_path, timeout_s=1000)
+    assert called.code == 0, called.err
+    assert "Passed: fake-a against itself is 1.00x" in called.out
+    assert "matmul-fp32  1x512x512" in called.out
+    assert str(tmp_path) in called.err
+    shown = irbench("show", "--results", tmp_path)
+    assert "fake-a again" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--budget", "5m"), 2, "--backend, --budget and --results belong to --aa."),
+        (("--aa", "nothing-like-it"), 2, "nothing-like-it"),
+        (("--aa", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),
+        (("--aa", "--backend", "fake-absent"), 5, "pip install irbench-fake"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is_looked_at(
+    arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    called = irbench("doctor", *arguments)
+    assert called.code == code
+    assert message in called.err
+    assert "looking at this machine" not in called.err
+
+
+def test_no_runtime_is_imported_to_look_at_a_machine() -> None:
+    code = (
+        "import sys; from irbench.cli import main\n"
+        "try: main(['doctor', '-o', sys.argv[1]])\n"
+        "except SystemExit: print(sorted({'onnxruntime', 'openvino', 'tensorflow', 'keras'} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "PYTHONPATH": ""}  # leaves out the stand-ins of other tests
+    printed = subprocess.run(
+        [sys.executable, "-c", code, os.devnull], capture_output=True, text=True, check=True, env=environment
+    )
+    assert printed.stdout == "[]\n"

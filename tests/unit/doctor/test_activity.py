@@ -1,0 +1,88 @@
+"""Looking at the machine for a moment, with a scripted kernel."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Self
+
+import pytest
+
+from irbench.doctor import activity, watch
+from irbench.measure.machine import MachineSnapshot
+
+GONE = 2**22 + 1
+"""More than any process id."""
+SECOND = 1_000_000_000
+
+
+class Link:
+    def __init__(self, answers: Iterator[float | None]) -> None:
+        self._answers = answers
+
+    def __call__(self, _cpus: tuple[int, ...]) -> Link:
+        return self
+
+    def core_to_core_ns(self) -> float | None:
+        return next(self._answers, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two snapshots a second apart: this process used half of it, one that is gone a tenth, another next to nothing."""
+    own = os.getpid()
+    before = MachineSnapshot(0, {own: 7, 1: 0}, throttled_ns=0, steal_ns=0)
+    used = {own: 7 + SECOND // 2, GONE: SECOND // 10, 1: 1000}
+    after = MachineSnapshot(SECOND, used, throttled_ns=SECOND // 4, steal_ns=SECOND // 5)
+    snapshots = iter((before, after))
+    monkeypatch.setattr(activity, "snapshot", lambda _cpus: next(snapshots))
+    monkeypatch.setattr(activity, "CoreLink", Link(iter((90.0, None, 92.0))))
+    monkeypatch.setattr(activity, "_LOOK_S", 0.2)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_shares_are_of_one_processor() -> None:
+    found = watch((0, 1))
+    assert found.seconds == 1
+    assert found.foreign_share == pytest.approx(0.6, rel=1e-4)
+    assert found.throttled_share == 0.25
+    assert found.stolen_share == 0.2
+
+
+@pytest.mark.usefixtures("scripted")
+def test_the_largest_programs_are_named_first_and_the_smallest_not_at_all() -> None:
+    own, gone = watch((0, 1)).programs
+    assert (own.process_id, own.share) == (os.getpid(), 0.5)
+    assert own.name
+    assert (gone.name, gone.share) == ("a program that has ended", 0.1)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_probe_that_got_no_answer_is_left_out() -> None:
+    link = watch((0, 1)).core_to_core
+    assert link is not None
+    assert link.samples_ns == (90.0, 92.0)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_one_processor_has_no_core_to_core_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activity, "CoreLink", Link(iter(())))
+    assert watch((0,)).core_to_core is None
+
+
+def test_a_thread_counts_for_its_process() -> None:
+    code = "import threading; t = threading.Thread(target=input); t.start(); print(t.native_id, flush=True); t.join()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        thread = int(child.stdout.readline())
+        assert thread != child.pid
+        assert activity._process_of(thread) == child.pid
+        child.communicate(b"\n")
+    assert activity._process_of(GONE) == GONE
