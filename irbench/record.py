@@ -18,6 +18,7 @@ __all__ = [
     "CellLaunch",
     "Evidence",
     "Failure",
+    "GraphStep",
     "LaunchRecord",
     "OutputError",
     "Round",
@@ -192,3 +193,28 @@ class LaunchRecord:
     load_average: float = 0.0
     frozen: bool = True
     pressure: float | None = None
+
+
+@dataclass(frozen=True)
+class GraphStep:
+    """What one pass of the optimiser did to a graph.
+
+    Attributes:
+        name: The pass; ``original`` is the graph as it came, ``raise_opset`` its move to a later operator set.
+        modified: Whether it changed anything.
+        operators: Number of nodes of each operator after it.
+        max_rel_error: Largest difference of an output from the original graph's, relative to the largest output;
+            ``None`` where nothing was changed.
+        vendor: Domain of operators that the pass wrote and ONNX does not define.
+    """
+
+    name: str
+    modified: bool
+    operators: Mapping[str, int] = field(default_factory=dict[str, int])
+    max_rel_error: float | None = None
+    vendor: str | None = None
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes after it."""
+        return sum(self.operators.values())

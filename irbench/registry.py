@@ -11,19 +11,24 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spi import Availability, Backend, Description, Exporter, ModelSource
+
+if TYPE_CHECKING:
+    from irbench.ir.passes import Pass
 
 __all__ = [
     "BACKENDS",
     "EXPORTERS",
     "MODELS",
+    "PASSES",
     "REFERENCES",
     "PluginWarning",
     "backend",
     "exporter",
+    "graph_pass",
     "installed_backends",
     "load_all",
     "model",
@@ -39,9 +44,10 @@ BACKENDS = "irbench.backends"
 REFERENCES = "irbench.references"
 MODELS = "irbench.models"
 EXPORTERS = "irbench.exporters"
+PASSES = "irbench.passes"
 
 _QUICKEST_REFERENCES = ("ort", "onnx")
-_NOUNS = {BACKENDS: "backend", REFERENCES: "reference", MODELS: "model", EXPORTERS: "exporter"}
+_NOUNS = {BACKENDS: "backend", REFERENCES: "reference", MODELS: "model", EXPORTERS: "exporter", PASSES: "pass"}
 
 
 class PluginWarning(UserWarning):
@@ -75,6 +81,11 @@ def model(name: str) -> ModelSource:
 def exporter(name: str) -> Exporter:
     """Load one exporter; raises as :func:`backend` does."""
     return cast("Exporter", _load(EXPORTERS, name))
+
+
+def graph_pass(name: str) -> Pass:
+    """Load one pass of the optimiser; raises as :func:`backend` does."""
+    return cast("Pass", _load(PASSES, name))
 
 
 def load_all(group: str) -> dict[str, Any]:

@@ -88,6 +88,8 @@ class Artifact:
         inputs: Inputs in the artifact's own order, names and layout.
         outputs: Outputs in the artifact's own order.
         passes: The transformations that made it from the export, oldest first.
+        variant: What the passes were asked for as, ``basic`` for example; empty for the export itself.
+        domains: Operator sets of vendors from which passes took operators, ``com.microsoft`` for example.
         sha256: Digest of the file (for a folder: of its sorted files); empty when unknown.
         opset: ONNX operator set version of the default domain; ``None`` for other kinds.
     """
@@ -99,11 +101,13 @@ class Artifact:
     passes: tuple[str, ...] = ()
     sha256: str = ""
     opset: int | None = None
+    variant: str = ""
+    domains: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """How tables name it: its kind, then the passes that made it."""
-        return "+".join((self.kind, *self.passes))
+        """How documents name it: its kind, then its variant."""
+        return f"{self.kind}+{self.variant}" if self.variant else self.kind
 
 
 @dataclass(frozen=True)
@@ -182,8 +186,10 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """How tables name it: ``ort``, ``ort:cuda``, ``openvino x4``, ``ort again``."""
+        """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``openvino x4``, ``ort again``."""
         name = self.backend if self.device == "cpu" else f"{self.backend}:{self.device}"
+        if self.artifact is not None and self.artifact.variant:
+            name = f"{name}+{self.artifact.variant}"
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
         return f"{name} again" if self.id.endswith(AGAIN) else name
 

@@ -80,6 +80,7 @@ class Description:
         version: Its version; ``None`` when it is not installed.
         devices: Devices the backend can address, ``cpu`` first.
         install: The exact command that installs what is missing.
+        domains: Operator sets of vendors that it reads besides ONNX' own, ``com.microsoft`` for example.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Description:
     version: str | None
     devices: tuple[str, ...] = ("cpu",)
     install: str = ""
+    domains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

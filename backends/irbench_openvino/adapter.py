@@ -14,6 +14,8 @@ from irbench_openvino.properties import PRECISION, compile_properties, read_back
 __all__ = ["OpenVinoBackend"]
 
 _DEVICES = {"cpu": "CPU", "gpu": "GPU"}
+_DOMAINS = ("com.microsoft",)
+"""Its ONNX frontend reads a part of that set; a graph with another operator fails when it is compiled."""
 
 
 class OpenVinoBackend:
@@ -25,7 +27,7 @@ class OpenVinoBackend:
     def describe(self) -> Description:
         """Say which version is installed, from metadata."""
         try:
-            return Description(self.name, "openvino", version("openvino"), tuple(_DEVICES))
+            return Description(self.name, "openvino", version("openvino"), tuple(_DEVICES), domains=_DOMAINS)
         except PackageNotFoundError:
             return Description(self.name, "openvino", None, tuple(_DEVICES), "pip install 'irbench[openvino]'")
 

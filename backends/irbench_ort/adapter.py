@@ -16,6 +16,7 @@ from irbench_ort.probing import probe
 
 __all__ = ["OrtBackend"]
 
+_DOMAINS = ("com.microsoft",)  # its own operators, beside those of ONNX
 _DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")  # both provide the module onnxruntime
 
 
@@ -36,7 +37,7 @@ class OrtBackend:
         """Say which distribution is installed, from metadata."""
         for distribution in _DISTRIBUTIONS:
             try:
-                return Description(self.name, distribution, version(distribution), devices.DEVICES)
+                return Description(self.name, distribution, version(distribution), devices.DEVICES, domains=_DOMAINS)
             except PackageNotFoundError:
                 continue
         return Description(self.name, "onnxruntime", None, devices.DEVICES, "pip install 'irbench[ort]'")

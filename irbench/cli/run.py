@@ -41,6 +41,12 @@ Examples:
     default=("fp32",),
     help="fp32, bf16, fp16, or native: the vendor's default. [default: fp32]",
 )
+@click.option(
+    "--optimize",
+    type=NAMES,
+    default=("none",),
+    help="none, basic, extended, all: ONNX graphs before and after, side by side. [default: none]",
+)
 @click.option("--set", "settings", type=SETTING, multiple=True, help="A property of a backend; may be repeated.")
 @click.option("--baseline", metavar="ROW", help="What speedups are relative to: tf, or tf@streams=1.")
 @click.option("--within", type=PERCENT, help="Closer than this counts as the same. [default: 2%]")

@@ -20,6 +20,7 @@ from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.errors import IrbenchError
 from irbench.measure.lock import measuring, who_measures
+from irbench.optimize import recipe
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
@@ -43,7 +44,7 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
     host.require_linux()
     request = _request(arguments)
     with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
-        groups = plan(request, Path(folder))
+        groups = plan(request, Path(folder), _say)
         request = request.with_budget_for(len(groups))
         if arguments["dry_run"]:
             click.echo(outline(groups, request.timing))
@@ -92,6 +93,7 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
         batches=arguments["batch"],
         streams=arguments["streams"],
         precisions=precisions,
+        variants=_variants(arguments["optimize"]),
         threads=_threads(arguments["threads"], cpus),
         cpus=cpus,
         io=arguments["io"],
@@ -151,6 +153,10 @@ def _precisions(asked: tuple[str, ...]) -> tuple[Precision, ...]:
         if one not in known:
             raise IrbenchError(f"There is no precision {one!r}.", hint=f"Precisions: {', '.join(known)}.")
     return tuple(one for one in known if one in asked)
+
+
+def _variants(asked: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(recipe(one).name for one in asked)
 
 
 def _refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], inputs: set[str]) -> None:

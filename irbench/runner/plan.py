@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from irbench import registry
 from irbench.errors import IrbenchError
+from irbench.optimize import UNOPTIMIZED
 from irbench.record import Failure
-from irbench.runner.binding import bind_apart
+from irbench.runner.forms import Forms
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import bind_sizes
-from irbench.spec import AGAIN, Artifact, Bundle, Cell, Group, Load
+from irbench.spec import AGAIN, Bundle, Cell, Group, Load
 
 __all__ = ["MOST_CELLS", "PlannedGroup", "plan", "split"]
 
@@ -34,20 +34,25 @@ class PlannedGroup:
     absent: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
 
 
-def plan(request: RunRequest, scratch: Path) -> tuple[PlannedGroup, ...]:
+def _silent(_text: str) -> None: ...
+
+
+def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silent) -> tuple[PlannedGroup, ...]:
     """Return one group for each model and batch, split where it would hold too many cells.
 
     Args:
         request: The whole run.
         scratch: Where copies of artifacts with bound shapes are written.
+        say: Hears the progress of optimisations.
 
     Raises:
-        IrbenchError: Shapes contradict each other, no backend can run a model, or the baseline is not a row.
+        IrbenchError: Shapes contradict each other, no backend can run a model, the baseline is not a row, or an
+            optimisation fails.
     """
     groups: list[PlannedGroup] = []
     for bundle, batch in product(request.bundles, request.batches or (None,)):
         sizes = bind_sizes(bundle, batch, request.shapes)
-        whole = _group(request, bundle, sizes, scratch)
+        whole = _group(request, bundle, sizes, Forms(bundle, sizes, scratch, say))
         groups += split(whole, MOST_CELLS)
     return tuple(groups)
 
@@ -69,17 +74,10 @@ def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
     )
 
 
-def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], scratch: Path) -> PlannedGroup:
-    bound: dict[str, Artifact] = {}
+def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], forms: Forms) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
     for (name, device), streams, precision in product(request.backends, request.streams, request.precisions):
-        kinds = registry.backend(name).consumes
-        artifact = bundle.artifact(kinds)
-        if artifact is not None:
-            if artifact.label not in bound:
-                bound[artifact.label] = bind_apart(artifact, sizes, scratch)
-            artifact = bound[artifact.label]
         load = Load(
             batch=sizes["batch"],
             threads=request.threads,
@@ -88,13 +86,12 @@ def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], scratc
             cpus=request.cpus,
             options=request.options.get(name, {}),
         )
-        cell_id = f"{name}-{device}-{precision}-x{streams}"
-        if any(one.id == cell_id for one in cells):  # a backend that is named twice is measured against itself
-            cell_id += AGAIN
-        cell = Cell(cell_id, artifact, name, device, load, request.io)
-        if artifact is None:
-            absent[cell.id] = _not_applicable(bundle, kinds)
-        cells.append(cell)
+        for variant in forms.variants(name, request.variants):
+            artifact, refusal = forms.form(name, variant)
+            cell = Cell(_new_id(cells, name, device, load, variant), artifact, name, device, load, request.io)
+            if refusal is not None:
+                absent[cell.id] = refusal
+            cells.append(cell)
     if len(absent) == len(cells):
         reason = next(iter(absent.values()))
         raise IrbenchError(f"None of the backends can run {bundle.name}: {reason.message}.", hint=reason.hint or "")
@@ -102,13 +99,12 @@ def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], scratc
     return PlannedGroup(Group(bundle, sizes["batch"], dict(sizes), tuple(cells), baseline), absent)
 
 
-def _not_applicable(bundle: Bundle, kinds: tuple[str, ...]) -> Failure:
-    held = ", ".join(sorted({artifact.kind for artifact in bundle.artifacts}))
-    return Failure(
-        "plan",
-        f"it reads {' or '.join(kinds)}, the model is {held}",
-        "Export the model from its TensorFlow source to run it there.",
-    )
+def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: str) -> str:
+    cell_id = f"{name}-{device}-{load.precision}-x{load.streams}"
+    if variant != UNOPTIMIZED:
+        cell_id += f"-{variant}"
+    # a backend that is named twice is measured against itself
+    return f"{cell_id}{AGAIN}" if any(one.id == cell_id for one in cells) else cell_id
 
 
 def _baseline(asked: str | None, cells: tuple[Cell, ...]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from irbench.optimize import UNOPTIMIZED
 from irbench.spec import Bundle, Io, Precision, Timing
 
 __all__ = ["RunRequest"]
@@ -21,6 +22,7 @@ class RunRequest:
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
         precisions: Precisions to pin.
+        variants: Levels of optimisation that ONNX graphs are measured at; ``none`` is the graph as it was exported.
         threads: Total for each process; ``None`` leaves it to the runtimes.
         cpus: Processors that workers may use; ``None`` for all that are allowed.
         io: What the timed region covers.
@@ -39,6 +41,7 @@ class RunRequest:
     batches: tuple[int, ...] | None = None
     streams: tuple[int, ...] = (1,)
     precisions: tuple[Precision, ...] = ("fp32",)
+    variants: tuple[str, ...] = (UNOPTIMIZED,)
     threads: int | None = 1
     cpus: tuple[int, ...] | None = None
     io: Io = "copy"
@@ -72,6 +75,7 @@ class RunRequest:
             "batches": list(self.batches) if self.batches is not None else None,
             "streams": list(self.streams),
             "precisions": list(self.precisions),
+            "variants": list(self.variants),
             "threads": self.threads,
             "cpus": list(self.cpus) if self.cpus is not None else None,
             "io": self.io,

@@ -74,10 +74,10 @@ def _group(table: GroupResult, basis: Basis) -> Group:
 
 def _cell(row: CellResult) -> Cell:
     asked = row.requested
-    kind, *passes = row.artifact.split("+")
+    kind, _, variant = row.artifact.partition("+")
     return Cell(
         id=row.id,
-        artifact=Artifact(kind, Path(), (), (), tuple(passes)) if row.artifact else None,
+        artifact=Artifact(kind, Path(), (), (), variant=variant) if row.artifact else None,
         backend=row.backend,
         device=row.device,
         load=msgspec.convert(

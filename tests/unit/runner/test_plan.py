@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import models
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.optimize import Recipe
+from irbench.runner import forms
 from irbench.runner.capacity import needs_split
 from irbench.runner.plan import MOST_CELLS, PlannedGroup, plan, split
 from irbench.runner.request import RunRequest
@@ -127,3 +130,18 @@ def test_a_cell_that_does_not_fit_beside_two_others_asks_for_a_split(bundle: Bun
     assert needs_split(cell, [4_000_000_000, 1_000_000_000], 3_000_000_000)
     assert not needs_split(cell, [4_000_000_000, 1_000_000_000], 5_000_000_000)
     assert not needs_split(cell, [4_000_000_000], 1)
+
+
+def test_every_level_of_optimisation_is_a_row(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, dict[str, int]]] = []
+
+    def optimized(_bundle: Bundle, sizes: dict[str, int], recipe: Recipe, _say: object) -> SimpleNamespace:
+        asked.append((recipe.name, dict(sizes)))
+        return SimpleNamespace(artifact=replace(bundle.artifacts[0], variant=recipe.name, domains=("com.microsoft",)))
+
+    monkeypatch.setattr(forms, "optimize", optimized)
+    (one,) = planned(bundle, tmp_path, variants=("none", "all"))
+    assert [cell.label for cell in one.group.cells] == ["fake-a", "fake-a+all", "fake-b", "fake-b+all"]
+    assert asked == [("all", {"batch": 1})]
+    refused = [failure.message for failure in one.absent.values()]
+    assert refused == ["it does not read the operators of com.microsoft that all writes"] * 2

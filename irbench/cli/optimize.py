@@ -1,0 +1,111 @@
+"""``irbench optimize``: better graphs, each step of the way proven."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from irbench.cli.options import COUNTS, NAMES, SHAPE
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    from irbench.optimize import Optimized
+    from irbench.spec import Bundle
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench optimize transformer_base --level extended
+  irbench optimize model.onnx --batch 1 -o better.onnx
+  irbench optimize resnet50 --passes fold_shapes,remove_redundant
+  irbench run transformer_base --optimize none,basic,extended
+"""
+
+
+@click.command("optimize", short_help="Fuse and simplify graphs, each step proven.", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, required=True, metavar="MODEL|FILE.onnx...")
+@click.option(
+    "--level",
+    default="basic",
+    show_default=True,
+    metavar="none|basic|extended|all",
+    help="basic and extended write ONNX' own operators; all writes ONNX Runtime's as well.",
+)
+@click.option("--passes", type=NAMES, help="These passes in this order instead of a level's.")
+@click.option("--batch", type=COUNTS, help="Bind the batch first; left free by default.")
+@click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Copy it there.")
+def command(**arguments: Any) -> None:
+    """Fuse and simplify graphs: passes from ONNX to ONNX, each proven before the next begins.
+
+    MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass that changes
+    something the graph is checked, loaded and its outputs compared with the original's. What comes out is kept with
+    the bundle and used by `irbench run --optimize`. Shapes that are bound let more be computed beforehand.
+    """
+    from irbench.cli.resolve import resolve_bundles
+    from irbench.optimize import optimize, recipe
+
+    form: Literal["table", "json"] = arguments["form"]
+    output: Path | None = arguments["output"]
+    if output is not None and len(arguments["models"]) > 1:
+        raise IrbenchError("-o names one file.", hint="Optimize one model at a time, or leave -o out.")
+    asked = recipe(arguments["level"], arguments["passes"])
+    found: list[tuple[Bundle, Optimized]] = []
+    for bundle in resolve_bundles(arguments["models"], False, _say):
+        sizes = _sizes(bundle, arguments["batch"], dict(arguments["shapes"]))
+        found.append((bundle, optimize(bundle, sizes, asked, _say)))
+    _print(found, form)
+    if output is not None:
+        _copy(found[0][1].artifact.path, output)
+
+
+def _sizes(bundle: Bundle, batches: tuple[int, ...] | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Return the free dimensions that were given a size, and no others."""
+    from irbench.runner.sizes import bind_sizes
+
+    if batches is not None and len(batches) > 1:
+        raise IrbenchError("--batch takes one size here.", hint="Optimize for each batch in turn.")
+    if batches is None and not shapes:
+        return {}
+    return dict(bind_sizes(bundle, batches[0] if batches else None, shapes))
+
+
+def _copy(source: Path, output: Path) -> None:
+    try:
+        for path in (source, source.with_name(f"{source.name}.data")):
+            if path.is_file():
+                shutil.copyfile(path, output if path == source else output.with_name(path.name))
+    except OSError as error:
+        raise IrbenchError(
+            f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
+        ) from error
+
+
+def _print(found: list[tuple[Bundle, Optimized]], form: str) -> None:
+    import json
+
+    import msgspec
+
+    from irbench.cli.console import print_data, to_text
+    from irbench.render.optimize import steps_view
+
+    if form == "json":
+        documents = [
+            {"model": bundle.name, "path": str(one.artifact.path), **msgspec.to_builtins(one.lineage)}
+            for bundle, one in found
+        ]
+        print_data(json.dumps({"optimized": documents}, indent=2), None)
+        return
+    for bundle, one in found:
+        print_data(to_text(steps_view(bundle.name, one.lineage.recipe.name, one.lineage.steps)), None)
+        print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,94 @@
+"""What was optimised once is kept by what went in, and found again."""
+
+from pathlib import Path
+
+import models
+import pytest
+
+from irbench import bundles
+from irbench.errors import IrbenchError
+from irbench.optimize import Recipe, build, optimize
+from irbench.spec import Artifact, Bundle
+
+HARMLESS = Recipe("custom", ("fake-harmless",))
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    artifact = models.mlp(tmp_path)
+    return Bundle("mlp", models.logical_inputs(artifact), (artifact,))
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run what a worker would run in this process, and count."""
+    from irbench.optimize.work import work
+
+    made: list[str] = []
+
+    def here(target, task, *, say, deadline_s):
+        made.append(target)
+        return work(task, say)
+
+    monkeypatch.setattr(build, "call_in_worker", here)
+    return made
+
+
+def silent(_text: str) -> None: ...
+
+
+def test_the_result_names_the_passes_that_changed_something(bundle, calls):
+    found = optimize(bundle, {}, Recipe("custom", ("fake-idle", "fake-harmless")), silent)
+    assert found.artifact.passes == ("fake-harmless",)
+    assert found.artifact.label == "onnx+custom"
+    assert found.artifact.path.is_file()
+    assert found.artifact.inputs == bundle.artifacts[0].inputs
+    assert [step.name for step in found.lineage.steps] == ["original", "fake-idle", "fake-harmless"]
+
+
+def test_the_same_request_is_answered_without_work(bundle, calls):
+    first, second = (optimize(bundle, {}, HARMLESS, silent) for _ in range(2))
+    assert first == second
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("sizes", "asked"), [({"batch": 2}, HARMLESS), ({}, Recipe("custom", ("fake-idle",)))])
+def test_another_request_is_another_result(bundle, calls, sizes, asked):
+    first, second = optimize(bundle, {}, HARMLESS, silent), optimize(bundle, sizes, asked, silent)
+    assert first.artifact.path != second.artifact.path
+    assert len(calls) == 2
+
+
+def test_shapes_that_are_bound_first_are_bound_in_the_result(bundle, calls):
+    found = optimize(bundle, {"batch": 2}, HARMLESS, silent)
+    assert found.artifact.inputs[0].shape == (2, 3, 8, 8)
+    assert found.artifact.outputs[0].shape == (2, 5)
+
+
+def test_a_result_that_was_damaged_is_made_again(bundle, calls):
+    first = optimize(bundle, {}, HARMLESS, silent)
+    first.artifact.path.write_bytes(b"damaged")
+    assert optimize(bundle, {}, HARMLESS, silent).lineage.model_sha256 == first.lineage.model_sha256
+    assert len(calls) == 2
+
+
+def test_a_vendors_operators_are_a_fact_of_the_result(bundle, calls):
+    assert optimize(bundle, {}, Recipe("all", ("fake-vendors",)), silent).artifact.domains == ("com.microsoft",)
+
+
+def test_results_lie_with_the_bundle_and_those_of_other_files_with_irbench(bundle, calls, tmp_path):
+    assert optimize(bundle, {}, HARMLESS, silent).artifact.path.is_relative_to(bundles.home() / "optimized")
+    (tmp_path / bundles.CARD).write_text("{}")
+    assert optimize(bundle, {}, HARMLESS, silent).artifact.path.is_relative_to(tmp_path / "optimized")
+
+
+def test_nothing_is_kept_of_a_pass_that_breaks_the_model(bundle, calls):
+    with pytest.raises(IrbenchError):
+        optimize(bundle, {}, Recipe("custom", ("fake-wrong",)), silent)
+    assert not list((bundles.home() / "optimized").iterdir())
+
+
+def test_a_model_without_an_onnx_graph_is_refused(bundle):
+    graph = Artifact("tf-graph", Path("graph.pb"), (), ())
+    with pytest.raises(IrbenchError, match="holds no ONNX graph"):
+        optimize(Bundle("m", (), (graph,)), {}, HARMLESS, silent)
