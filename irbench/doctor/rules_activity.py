@@ -16,7 +16,7 @@ _BUSY = Timing().dirty_foreign_cpu
 _PRESSURE = 0.10
 _LOAD = 0.5
 _STOLEN = 0.02
-_FAR_NS = 200.0
+_FAR_NS = 250.0
 _AFTERWARDS = "Wait until it has passed, then look again."
 
 

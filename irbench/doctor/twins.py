@@ -15,8 +15,8 @@ from irbench.stats.phrases import plural
 __all__ = ["Twins", "judge_twins"]
 
 _FAILED = (
-    "Failed: {itself}, so this machine tells a backend from itself. Mend what disturbs and repeat; until it passes,"
-    " do not trust differences of this size here."
+    "Failed: {itself}, so this machine tells a backend from itself. One run in twenty does so by chance: repeat it. If"
+    " it fails again, mend what disturbs; until it passes, do not trust differences of this size here."
 )
 _MEANING = {
     "same": "Passed: {itself}, within {band}.",
