@@ -223,8 +223,8 @@ def _own_times(regime: Regime, random: np.random.Generator, shape: tuple[int, ..
     launch = random.normal(0, regime.launch_sd, shape[:2])
     if slow:
         launch += _SLOWER * (random.random(shape[:2]) < regime.slow_share)
-    normal = regime.degrees is None
-    noise = random.normal(0, 1, shape) if normal else random.standard_t(regime.degrees, shape)
+    degrees = regime.degrees
+    noise = random.normal(0, 1, shape) if degrees is None else random.standard_t(degrees, shape)
     return launch[..., None] + regime.round_sd * noise
 
 

@@ -139,7 +139,7 @@ def test_swapping_two_cells_negates_the_log_ratio_exactly(found: Measured) -> No
     launches = observe(group("a", "b"), found.records(), TIMING)
     there, back = (log_ratio(launches, *pair, TIMING.confidence) for pair in (("a", "b"), ("b", "a")))
     assert there is not None
-    assert there == -back
+    assert back == -there
 
 
 @law
