@@ -156,10 +156,19 @@ def test_every_exit_code_is_explained():
 
 
 def test_every_field_of_the_document_is_named():
-    whole, cell = tables(section("JSON and CSV"))
+    whole, cell, _ = tables(section("JSON and CSV"))
     named = [{name for row in table for name in re.findall(r"`([\w.\[\]]+)`", row[0])} for table in (whole, cell)]
     assert named[0] - {"groups[].basis"} == set(RunDocument.__dataclass_fields__)
     assert named[1] == set(rows.CellResult.__dataclass_fields__)
+
+
+def test_every_setting_that_is_said_to_be_read_back_is_named_by_its_backend():
+    *_, effective = tables(section("JSON and CSV"))
+    for backends, fields, _ in effective:
+        package = f"irbench_{backends.strip('`').split('`')[0].partition('-')[0]}"
+        source = "".join(path.read_text() for path in (ROOT / "backends" / package).glob("*.py"))
+        for field in re.findall(r"`(\w+)`", fields):
+            assert field in source or (field.endswith("_nodes") and "_nodes" in source), field
 
 
 def test_an_example_from_a_golden_file_is_what_that_file_holds():
