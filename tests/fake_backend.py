@@ -5,12 +5,14 @@ Their time is virtual: it passes only inside their calls, so that ratios are exa
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,6 +169,16 @@ def kill_idle(_: str) -> None:
     frozen[-1].kill()
 
 
+def fill_disk(_: str) -> None:
+    """Leave no room where results are stored."""
+    with (
+        contextlib.suppress(OSError),
+        (Path(os.environ["IRBENCH_RESULTS"]) / "filler").open("wb", buffering=0) as filler,
+    ):
+        while True:
+            filler.write(bytes(4096))
+
+
 def interrupt(name: str) -> None:
     """Send the coordinator a signal, SIGINT unless named."""
     os.kill(os.getppid(), signal.Signals[name or "SIGINT"])
@@ -183,6 +195,7 @@ FAULTS: Mapping[str, Callable[[str], None]] = {
     "chatter": chatter,
     "daemon": leave_daemon,
     "kill-idle": kill_idle,
+    "fill": fill_disk,
     "interrupt": interrupt,
 }
 

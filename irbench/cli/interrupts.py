@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 __all__ = ["as_interrupts"]
@@ -16,9 +17,12 @@ _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 def as_interrupts() -> Iterator[None]:
     """Raise ``KeyboardInterrupt`` where a request to end arrives; one that is ignored, as under nohup, stays so."""
     heard: list[int] = []
+    shown = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]
 
     def interrupt(number: int, _frame: object) -> None:
         heard.append(number)
+        if number == signal.SIGHUP:
+            _let_go(shown)
         if len(heard) == 1:  # such requests come in bursts, and the first is being obeyed
             raise KeyboardInterrupt
 
@@ -31,3 +35,11 @@ def as_interrupts() -> Iterator[None]:
     finally:
         for number in obeyed:
             signal.signal(number, before[number])
+
+
+def _let_go(terminals: Iterable[int]) -> None:
+    """Send nowhere what would have been shown on a terminal: it is closed, and writing to it is an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in terminals:
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import TracebackType
 from typing import Self
 
@@ -29,10 +30,11 @@ class LiveDisplay:
 
     def show(self, progress: Progress) -> None:
         """Take in one moment of the run."""
-        if self._live is not None:
-            self._live.update(_picture(progress), refresh=True)
-        elif progress.interim is not None:
-            self._console.print(_line(progress), highlight=False, soft_wrap=True)
+        with contextlib.suppress(OSError):  # a terminal that was closed is no reason to lose a launch
+            if self._live is not None:
+                self._live.update(_picture(progress), refresh=True)
+            elif progress.interim is not None:
+                self._console.print(_line(progress), highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         if self._live is not None:

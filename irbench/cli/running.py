@@ -27,7 +27,7 @@ from irbench.runner.outline import outline
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.request import RunRequest
 from irbench.spec import Precision, Timing
-from irbench.store import Store, default_root
+from irbench.store import RunWriter, Store, default_root
 
 __all__ = ["execute", "measure"]
 
@@ -75,7 +75,8 @@ def measure(
     request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
     with _measuring(request, lock=lock) as noted, LiveDisplay(err_console()) as display:
         writer = Store(results or default_root()).begin(host.describe(), noted.as_plan())
-        return run(noted, groups, scratch, writer, display.show), writer.folder
+        with _telling_what_is_kept(writer):
+            return run(noted, groups, scratch, writer, display.show), writer.folder
 
 
 def _request(arguments: Mapping[str, Any]) -> RunRequest:
@@ -167,6 +168,16 @@ def _refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], inputs: set[st
 
 def _say(text: str) -> None:
     click.echo(text, err=True)
+
+
+@contextmanager
+def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
+    """Have an error that ends a run say where the launches before it are."""
+    try:
+        yield
+    except IrbenchError as error:
+        kept = f" What was measured before is kept in {writer.folder}" if writer.document.launches else ""
+        raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
 
 
 @contextmanager
