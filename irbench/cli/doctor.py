@@ -34,6 +34,7 @@ Examples:
 )
 @click.option("--backend", metavar="NAME", help="The backend for --aa. [default: the first that is installed]")
 @click.option("--budget", type=DURATION, help="For --aa. [default: 150s]")
+@click.option("--no-lock", is_flag=True, help="Run --aa though another irbench measures on this machine.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 @RESULTS
@@ -41,6 +42,7 @@ def command(
     model: str | None,
     backend: str | None,
     budget: float | None,
+    no_lock: bool,
     form: Literal["table", "json"],
     output: Path | None,
     results: Path | None,
@@ -58,7 +60,7 @@ def command(
 
     asked = None
     if model is not None:
-        asked = TwinsAsked(model, backend, budget, results)
-    elif backend is not None or budget is not None or results is not None:
-        raise click.UsageError("--backend, --budget and --results belong to --aa.")
+        asked = TwinsAsked(model, backend, budget, results, lock=not no_lock)
+    elif backend or budget or results or no_lock:
+        raise click.UsageError("--backend, --budget, --no-lock and --results belong to --aa.")
     return examine(asked, form, output)

@@ -40,12 +40,14 @@ class TwinsAsked:
         backend: Its name, perhaps with a device; ``None`` for the first that is installed.
         budget_s: Wall time it may take; ``None`` for the usual.
         results: Where the run is kept; ``None`` for the usual place.
+        lock: Whether nobody else may measure on this machine meanwhile.
     """
 
     model: str
     backend: str | None
     budget_s: float | None
     results: Path | None
+    lock: bool
 
 
 def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Path | None) -> int:
@@ -64,7 +66,7 @@ def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Pa
         # a backend or model that is not there is told before anything is looked at
         request = None if asked is None else _request(asked, Path(folder))
         facts, overhead = _look()
-        twins = None if asked is None or request is None else _measure_twins(request, Path(folder), asked.results)
+        twins = None if asked is None or request is None else _measure_twins(asked, request, Path(folder))
     _write(Report(facts, find(facts), overhead, twins), form, output)
     return int(ExitCode.OK if twins is None else twins.exit_code)
 
@@ -99,9 +101,9 @@ def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
     ).with_budget_for(1)
 
 
-def _measure_twins(request: RunRequest, scratch: Path, results: Path | None) -> Twins:
+def _measure_twins(asked: TwinsAsked, request: RunRequest, scratch: Path) -> Twins:
     """Measure a backend against itself just as any two are compared."""
-    document, stored = measure(request, plan(request, scratch), scratch, results)
+    document, stored = measure(request, plan(request, scratch), scratch, asked.results, lock=asked.lock)
     return judge_twins(document, stored, request.timing.within)
 
 

@@ -72,7 +72,7 @@ def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--budget", "5m"), 2, "--backend, --budget and --results belong to --aa."),
+        (("--budget", "5m"), 2, "--backend, --budget, --no-lock and --results belong to --aa."),
         (("--aa", "nothing-like-it"), 2, "nothing-like-it"),
         (("--aa", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),
         (("--aa", "--backend", "fake-absent"), 5, "pip install irbench-fake"),
