@@ -10,7 +10,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,12 +19,15 @@ from irbench.cli.groups import SuggestingGroup
 from irbench.cli.interrupts import as_interrupts
 from irbench.errors import ExitCode, IrbenchError
 
-__all__ = ["cli", "main"]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+__all__ = ["COMPLETION", "cli", "main"]
 
 _DEBUG = "IRBENCH_DEBUG"
 """Set it to see the traceback of every error."""
 
-_COMPLETION = "_IRBENCH_COMPLETE"
+COMPLETION = "_IRBENCH_COMPLETE"
 """Set by the shell while it completes a command line."""
 
 _INTERNAL_ERROR = 70
@@ -35,11 +38,12 @@ _COMMANDS = {
     "run": "Measure models on backends: which is fastest, by how much, for certain.",
     "backends": "List the runtimes: versions, devices, or what installs them.",
     "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
-    "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
     "models": "List the models of the zoo.",
+    "optimize": "Fuse and simplify graphs, each step proven.",
     "inspect": "Show what a graph holds, or how two graphs differ.",
     "results": "List the stored runs, remove them, or move them between machines.",
-    "show": "Print a stored run again.",
+    "show": "Print a stored run again, or its raw samples.",
+    "completion": "Print what makes a shell complete irbench's commands.",
 }
 """Help without imports: the text stands here, the command in the module of its name."""
 
@@ -49,6 +53,17 @@ Examples:
   irbench run --backends ort,openvino --streams 4
   irbench run model.onnx --batch 1,8 --quick
   irbench show --format json
+
+\b
+Exit codes:
+  0    all well
+  1    outputs do not match
+  2    wrong call or impossible plan
+  3    at least one cell failed; the others are recorded
+  4    a verdict is undecided (only with --strict)
+  5    a backend or model that was asked for is not installed
+  70   a defect of irbench itself
+  130  interrupted; what was measured is saved
 
 Set IRBENCH_DEBUG=1 to see the traceback of an error.
 """
@@ -66,6 +81,13 @@ class _Lazy(SuggestingGroup):
         command = importlib.import_module(f"irbench.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands and options that begin like this; click would import every command for its help."""
+        from click.shell_completion import CompletionItem
+
+        fitting = [CompletionItem(name, help=text) for name, text in _COMMANDS.items() if name.startswith(incomplete)]
+        return fitting + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):
@@ -130,7 +152,7 @@ def _leave(error: BaseException) -> int:
 
     Where a pipe is broken while a command runs, click exits by itself, with a code that means something else here.
     """
-    if isinstance(error, SystemExit) and _COMPLETION in os.environ:
+    if isinstance(error, SystemExit) and COMPLETION in os.environ:
         raise error
     # at exit the interpreter flushes what is left, and would complain about the pipe once more
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

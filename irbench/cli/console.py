@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["check_writable", "err_console", "print_data", "to_text"]
+__all__ = ["check_writable", "data_file", "err_console", "print_data", "to_text"]
 
 _WIDEST = 1000
 """More than any table needs; a pipe sets no limit of its own."""
@@ -32,12 +34,24 @@ def print_data(text: str, output: Path | None) -> None:
         IrbenchError: The file cannot be written.
     """
     whole = text if text.endswith("\n") or not text else text + "\n"
+    with data_file(output) as target:
+        target.write(whole)
+
+
+@contextmanager
+def data_file(output: Path | None) -> Iterator[TextIO]:
+    """Open ``output`` for text, or lend stdout.
+
+    Raises:
+        IrbenchError: The file cannot be written.
+    """
     if output is None:
-        sys.stdout.write(whole)
+        yield sys.stdout
         sys.stdout.flush()
         return
     try:
-        output.write_text(whole, encoding="utf-8")
+        with output.open("w", encoding="utf-8") as target:
+            yield target
     except OSError as error:
         raise IrbenchError(
             f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."

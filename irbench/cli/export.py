@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from irbench.cli.completing import MODEL
 from irbench.cli.options import Parsed
 from irbench.errors import IrbenchError
 
@@ -26,7 +27,7 @@ def _batch(text: str) -> int | None:
 
 
 @click.command(name="export")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL...")
 @click.option("--opset", type=int, default=18, show_default=True, help="ONNX operator set, 13 to 23.")
 @click.option(
     "--batch",

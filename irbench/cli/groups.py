@@ -1,12 +1,15 @@
-"""A command that has commands, and knows what a mistyped one was meant to be."""
+"""Commands that know what a mistyped name was meant to be, and whose many options stand under headings."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from irbench.errors import IrbenchError
 
-__all__ = ["SuggestingGroup"]
+__all__ = ["SectionedCommand", "SuggestingGroup"]
 
 
 class SuggestingGroup(click.Group):
@@ -29,3 +32,28 @@ class SuggestingGroup(click.Group):
             whose = "There is" if ctx.parent is None else f"{ctx.command_path} has"
             raise IrbenchError(f"{whose} no command {name!r}.", hint=f"{hint}Commands: {', '.join(known)}.")
         return super().resolve_command(ctx, args)
+
+
+class SectionedCommand(click.Command):
+    """A command whose help shows its options under headings.
+
+    Args:
+        sections: Headings by the name of the option that each begins with, in the order of the options.
+        facts: Of any command.
+    """
+
+    def __init__(self, *, sections: Mapping[str, str], **facts: Any) -> None:
+        super().__init__(**facts)
+        self._sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options; see click."""
+        heading, records = "Options", dict[str, list[tuple[str, str]]]()
+        for option in (one for one in self.get_params(ctx) if isinstance(one, click.Option)):
+            heading = self._sections.get(option.name or "", heading)
+            record = option.get_help_record(ctx)
+            if record is not None:
+                records.setdefault(heading, []).append(record)
+        for title, section in records.items():
+            with formatter.section(title):
+                formatter.write_dl(section)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from irbench.cli.completing import RUN
 from irbench.cli.formats import RESULTS, OutputFile
 from irbench.errors import IrbenchError
 
@@ -15,7 +16,7 @@ __all__ = ["export", "import_", "remove"]
 
 
 @click.command("rm", epilog="\b\nExample:\n  irbench results rm 01KAJ3WQ 01KAJ4XY --yes\n")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @RESULTS
 def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
@@ -40,7 +41,7 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
 
 
 @click.command("export", epilog="\b\nExample:\n  irbench results export latest 01KAJ3WQ -o runs.tar.gz\n")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
 @click.option(
     "-o",
     "--output",

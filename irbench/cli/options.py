@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
-__all__ = ["COUNTS", "CPUS", "DURATION", "NAMES", "PERCENT", "SETTING", "SHAPE", "THREADS", "Parsed"]
+from irbench.cli.completing import backend_names, comma_list
+
+__all__ = [
+    "BACKENDS",
+    "COUNTS",
+    "CPUS",
+    "DURATION",
+    "NAMES",
+    "PERCENT",
+    "PRECISIONS",
+    "SETTING",
+    "SHAPE",
+    "THREADS",
+    "Parsed",
+]
 
 T = TypeVar("T")
 
@@ -19,11 +34,13 @@ class Parsed(click.ParamType[T], Generic[T]):
     Args:
         form: An example; the help shows it, and a refusal says to write it like that.
         read: Returns the value; raises ``ValueError``, with what is wrong, for any other text.
+        known: Returns names that a comma-separated list may hold, for a shell to complete.
     """
 
-    def __init__(self, form: str, read: Callable[[str], T]) -> None:
+    def __init__(self, form: str, read: Callable[[str], T], known: Callable[[], Iterable[str]] = tuple) -> None:
         self.name = form
         self._read = read
+        self._known = known
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
         """Return the example as it is; click would make capitals of it."""
@@ -38,12 +55,22 @@ class Parsed(click.ParamType[T], Generic[T]):
         except ValueError as error:
             self.fail(f"{error}; write it like {self.name}", param, ctx)
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
+        """Return what a list of known names may become."""
+        return comma_list(self._known(), incomplete)
+
 
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
         raise ValueError(f"there is an empty name in {text!r}")
     return tuple(dict.fromkeys(names))
+
+
+def _precisions() -> tuple[str, ...]:
+    from irbench.spec import Precision
+
+    return get_args(Precision)
 
 
 def _counts(text: str) -> tuple[int, ...]:
@@ -99,6 +126,8 @@ def _setting(text: str) -> tuple[str, str, str]:
 
 
 NAMES = Parsed("a,b", _names)
+BACKENDS = Parsed("a,b", _names, backend_names)
+PRECISIONS = Parsed("a,b", _names, _precisions)
 COUNTS = Parsed("1,8", _counts)
 THREADS = Parsed("4|native", _threads)
 DURATION = Parsed("90s|5m", _duration_s)

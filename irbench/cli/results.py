@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from irbench.cli.completing import BACKEND, MODEL
 from irbench.cli.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.groups import SuggestingGroup
 from irbench.cli.keeping import export, import_, remove
@@ -43,8 +44,10 @@ Examples:
     short_help="List the stored runs, remove them, or move them between machines.",
     epilog=_EXAMPLES,
 )
-@click.option("--model", metavar="NAME", help="Only runs of this model.")
-@click.option("--backend", metavar="NAME", help="Only runs in which this backend, or this row, took part.")
+@click.option("--model", type=MODEL, metavar="NAME", help="Only runs of this model.")
+@click.option(
+    "--backend", type=BACKEND, metavar="NAME", help="Only runs in which this backend, or this row, took part."
+)
 @click.option("--since", type=DURATION, help="Only runs no older than this: 12h or 7d, for example.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the newest.")
 @click.option("--rebuild", is_flag=True, help="Make the index anew from the folders, and say which cannot be read.")

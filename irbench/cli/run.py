@@ -7,11 +7,23 @@ from typing import Any
 
 import click
 
+from irbench.cli.completing import MODEL
 from irbench.cli.formats import FORMAT, OUTPUT, RESULTS
-from irbench.cli.options import COUNTS, CPUS, DURATION, NAMES, PERCENT, SETTING, SHAPE, THREADS
+from irbench.cli.groups import SectionedCommand
+from irbench.cli.options import (
+    BACKENDS,
+    COUNTS,
+    CPUS,
+    DURATION,
+    NAMES,
+    PERCENT,
+    PRECISIONS,
+    SETTING,
+    SHAPE,
+    THREADS,
+)
 
 __all__ = ["command"]
-
 
 _EXAMPLES = """\b
 Examples:
@@ -21,54 +33,90 @@ Examples:
 """
 
 
+_SECTIONS = {
+    "everything": "What is compared",
+    "threads": "How each of them runs",
+    "within": "How long, and how sure",
+    "form": "What comes of it",
+}
+"""Headings in the help, each above the option that it begins with."""
+
+
 @click.command(
-    "run", short_help="Measure models on backends: which is fastest, by how much, for certain.", epilog=_EXAMPLES
+    "run",
+    cls=SectionedCommand,
+    sections=_SECTIONS,
+    short_help="Measure models on backends: which is fastest, by how much, for certain.",
+    epilog=_EXAMPLES,
 )
-@click.argument("models", nargs=-1, metavar="[MODEL|FILE.onnx]...")
+@click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @click.option("--all", "everything", is_flag=True, help="Every model that was exported.")
 @click.option(
-    "--backends", type=NAMES, help="Backends, each with a device after a colon; every installed one by default."
+    "--backends",
+    type=BACKENDS,
+    show_default="every installed one",
+    help="Backends, each with a device after a colon.",
 )
-@click.option("--batch", type=COUNTS, help="Samples per inference; each size makes a table.")
-@click.option(
-    "--streams", type=COUNTS, default=(1,), help="Inferences in flight; each number makes a row. [default: 1]"
-)
-@click.option("--threads", type=THREADS, help="Total for each process. [default: the physical cores we may use]")
-@click.option("--cpus", type=CPUS, help="Processors the backends may use.")
+@click.option("--batch", type=COUNTS, show_default="1, or the model's own", help="Samples per inference: a table each.")
+@click.option("--shape", "shapes", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
+@click.option("--streams", type=COUNTS, default=(1,), show_default=True, help="Inferences in flight: a row each.")
 @click.option(
     "--precision",
-    type=NAMES,
+    type=PRECISIONS,
     default=("fp32",),
-    help="fp32, bf16, fp16, or native: the vendor's default. [default: fp32]",
+    show_default=True,
+    help="fp32, bf16, fp16, or native, the vendor's default: a row each.",
 )
 @click.option(
     "--optimize",
     type=NAMES,
     default=("none",),
-    help="none, basic, extended, all: ONNX graphs before and after, side by side. [default: none]",
+    show_default=True,
+    help="none, basic, extended, all: ONNX graphs before and after, side by side.",
 )
-@click.option("--set", "settings", type=SETTING, multiple=True, help="A property of a backend; may be repeated.")
-@click.option("--baseline", metavar="ROW", help="What speedups are relative to: tf, or tf@streams=1.")
-@click.option("--within", type=PERCENT, help="Closer than this counts as the same. [default: 2%]")
-@click.option("--budget", type=DURATION, help="For the whole run. [default: 150s for each table]")
 @click.option(
-    "--deadline", type=DURATION, help="When a backend that gives no answer is ended, for each step. [default: 300s]"
+    "--baseline",
+    metavar="ROW",
+    show_default="tf, or the first",
+    help="What speedups are relative to, such as ort, or ort@streams=1.",
 )
-@click.option("--quick", is_flag=True, help="A preview: 3 launches, ranges instead of intervals.")
-@click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%.")
-@click.option("--tail", is_flag=True, help="Also p99 and p99.9, from at least 1,000 uninterrupted calls per launch.")
-@click.option("--allow-mixed", is_flag=True, help="Compare cells of different effective precision, and mark them.")
-@click.option("--strict", is_flag=True, help="Exit with 4 where a verdict is undecided.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of inputs and of the order of measurements.")
+@click.option("--allow-mixed", is_flag=True, help="Compare rows of different effective precision, and mark them.")
+@click.option(
+    "--threads", type=THREADS, show_default="the physical cores we may use", help="Total for each process, or native."
+)
+@click.option("--cpus", type=CPUS, show_default="all that are allowed", help="Processors the backends may use.")
+@click.option("--set", "settings", type=SETTING, multiple=True, help="A property of a backend; may be repeated.")
 @click.option(
     "--io",
     type=click.Choice(["copy", "bound"]),
     default="copy",
-    help="Timed: host arrays in and out, or the inference alone. [default: copy]",
+    show_default=True,
+    help="What is timed: host arrays in and out, or the inference alone.",
 )
-@click.option("--shape", "shapes", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Of inputs and of the order of measurements.",
+)
+@click.option("--within", type=PERCENT, show_default="2%", help="Closer than this counts as the same.")
+@click.option("--budget", type=DURATION, show_default="150s for each table", help="Time for the whole run.")
+@click.option(
+    "--deadline",
+    type=DURATION,
+    show_default="300s",
+    help="When a backend that gives no answer is ended, for each step.",
+)
+@click.option("--quick", is_flag=True, help="A preview: 3 launches, ranges instead of intervals.")
+@click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, 15 minutes for each table.")
+@click.option("--tail", is_flag=True, help="Also p99 and p99.9, from at least 1,000 uninterrupted calls per launch.")
+@click.option("--strict", is_flag=True, help="Exit with 4 where a verdict is undecided.")
 @click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
-@click.option("--dry-run", is_flag=True, help="Print what would be measured and how long it may take.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be measured, with which settings and how long it may take."
+)
 @FORMAT
 @OUTPUT
 @RESULTS

@@ -12,23 +12,32 @@ from irbench.stats.blocks import dirty_blocks
 from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.rounds import round_statistic_ns
 
-__all__ = ["Observed", "log_level", "log_ratio_of_launch", "observe"]
+__all__ = ["Blocks", "Observed", "log_level", "log_ratio_of_launch", "observe", "sort_blocks"]
 
 
 @dataclass(frozen=True)
-class Observed:
-    """One launch, reduced.
+class Blocks:
+    """The blocks of one launch, sorted.
 
     Attributes:
         blocks: Numbers of all blocks that were measured.
         dirty: Those that were disturbed.
         counted: Those that figures are derived from: the clean ones, or all where too few are clean.
-        log_ns: Natural logarithm of the round statistic in nanoseconds, by cell id, then by block.
     """
 
     blocks: frozenset[int]
     dirty: frozenset[int]
     counted: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Observed(Blocks):
+    """One launch, reduced.
+
+    Attributes:
+        log_ns: Natural logarithm of the round statistic in nanoseconds, by cell id, then by block.
+    """
+
     log_ns: Mapping[str, Mapping[int, float]]
 
     @property
@@ -62,14 +71,20 @@ def log_level(one: Observed, cell: str) -> float | None:
     return hodges_lehmann([own[block] for block in counted]) if counted else None
 
 
-def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:
+def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
+    """Return which blocks of a launch were disturbed, and which figures are derived from."""
     blocks = frozenset(one.block for one in record.blocks)
     dirty = dirty_blocks(record.blocks, {cell.cell: cell.rounds for cell in record.cells}, timing)
     clean = blocks - dirty
+    return Blocks(blocks, dirty, clean if len(clean) >= timing.min_blocks else blocks)
+
+
+def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:
+    found = sort_blocks(record, timing)
     return Observed(
-        blocks=blocks,
-        dirty=dirty,
-        counted=clean if len(clean) >= timing.min_blocks else blocks,
+        blocks=found.blocks,
+        dirty=found.dirty,
+        counted=found.counted,
         log_ns={cell.cell: _log_ns(cell, by_completion=by_completion) for cell in record.cells},
     )
 

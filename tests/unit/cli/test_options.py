@@ -13,7 +13,7 @@ from irbench.cli import options
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (options.NAMES, "ort, openvino:gpu,ort", ("ort", "openvino:gpu")),
+        (options.BACKENDS, "ort, openvino:gpu,ort", ("ort", "openvino:gpu")),
         (options.COUNTS, "1,8,1", (1, 8)),
         (options.COUNTS, " 4 ", (4,)),
         (options.THREADS, "2", 2),
@@ -40,7 +40,7 @@ def test_an_option_is_read_as_it_is_meant(kind: Any, text: str, value: object):
 @pytest.mark.parametrize(
     ("kind", "texts"),
     [
-        (options.NAMES, ("", "ort,", ",")),
+        (options.BACKENDS, ("", "ort,", ",")),
         (options.COUNTS, ("", "0", "-1", "1,x", "1.5", "1,", "٣", "1e3")),
         (options.THREADS, ("0", "all", "-2", "")),
         (options.DURATION, ("", "0", "0s", "-5m", "5 weeks", "m", "1m30", "inf", "nan", "٣s")),

@@ -1,0 +1,26 @@
+"""``irbench completion``: the script by which a shell completes irbench's command lines."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+To enable it:
+  bash  echo 'eval "$(irbench completion bash)"' >> ~/.bashrc
+  zsh   echo 'eval "$(irbench completion zsh)"' >> ~/.zshrc
+  fish  irbench completion fish > ~/.config/fish/completions/irbench.fish
+"""
+
+
+@click.command("completion", short_help="Print what makes a shell complete irbench's commands.", epilog=_EXAMPLES)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the script that makes a shell complete commands, options, backends, models and stored runs."""
+    from irbench.cli import COMPLETION, cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(cli, {}, "irbench", COMPLETION).source())

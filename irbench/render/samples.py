@@ -1,0 +1,118 @@
+"""Raw samples as lines of text, one launch after the other."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TextIO
+
+import msgspec
+
+from irbench.record import CellLaunch, LaunchRecord, Sustained
+from irbench.result import RunDocument, row_names
+from irbench.spec import Timing
+from irbench.stats.observed import Blocks, sort_blocks
+
+__all__ = ["SAMPLE_FORMATS", "Sample", "samples_of", "write_samples"]
+
+SAMPLE_FORMATS = ("csv", "jsonl")
+
+
+class Sample(NamedTuple):
+    """One sample, with all that tells it apart from the others of its run.
+
+    Attributes:
+        run_id: The run's ULID.
+        group: Number of the table in its run.
+        model: The table's model.
+        batch: Samples of the model in each inference.
+        row: What the table calls the cell.
+        cell: Its id.
+        launch: Number of the launch in its table.
+        kind: ``round`` for calls that are compared in turns, ``tail`` for the uninterrupted ones of ``--tail``,
+            ``sustained`` for the sum over a cell's run alone.
+        block: Number of the block in its launch; ``None`` for all but rounds.
+        disturbed: Whether something outside disturbed the block.
+        counts: Whether figures are derived from it.
+        sample: Its place in its round, tail or launch, counted from 0.
+        issue_ns: When it was issued, from the opening of its round's timed window.
+        completion_ns: When it completed.
+        latency_ns: Issue to completion.
+        calls: How many calls it lasted.
+    """
+
+    run_id: str
+    group: int
+    model: str
+    batch: int
+    row: str
+    cell: str
+    launch: int
+    kind: str
+    block: int | None
+    disturbed: bool | None
+    counts: bool
+    sample: int
+    issue_ns: int | None
+    completion_ns: int | None
+    latency_ns: int | None
+    calls: int
+
+
+def samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iterator[Sample]:
+    """Yield every sample of a run.
+
+    Args:
+        document: Names the rows, and says which blocks count.
+        launches: Read one after the other.
+    """
+    timing = msgspec.convert(document.plan.get("timing", {}), Timing)
+    for record in launches:
+        table = document.groups[record.group]
+        table_facts = (document.run_id, record.group, table.model, table.batch)
+        names = row_names(table.cells)
+        blocks = sort_blocks(record, timing)
+        for one in record.cells:
+            whose = (names.get(one.cell, one.cell), one.cell, record.launch)
+            yield from (Sample(*table_facts, *whose, *facts) for facts in (*_rounds(one, blocks), *_tail(one)))
+        for alone in record.sustained:
+            whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
+            yield Sample(*table_facts, *whose, *_sustained(alone))
+
+
+def write_samples(samples: Iterable[Sample], form: str, target: TextIO) -> None:
+    """Write samples as they come.
+
+    Args:
+        samples: What to write.
+        form: ``csv`` (the names first; empty where nothing was measured, booleans as 0 and 1) or ``jsonl``.
+        target: Where to.
+    """
+    if form == "jsonl":
+        target.writelines(json.dumps(one._asdict()) + "\n" for one in samples)
+        return
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(Sample._fields)
+    writer.writerows(map(_plain, samples))
+
+
+def _rounds(one: CellLaunch, blocks: Blocks) -> Iterator[tuple[Any, ...]]:
+    for round_ in one.rounds:
+        block = ("round", round_.block, round_.block in blocks.dirty, round_.block in blocks.counted)
+        series = (round_.issue_ns.tolist(), round_.completion_ns.tolist(), round_.latency_ns.tolist())
+        for sample, times in enumerate(zip(*series, strict=True)):
+            yield (*block, sample, *times, one.calls_per_sample)
+
+
+def _tail(one: CellLaunch) -> Iterator[tuple[Any, ...]]:
+    for sample, latency_ns in enumerate(one.tail_ns.tolist()):
+        yield ("tail", None, None, True, sample, None, None, latency_ns, 1)
+
+
+def _sustained(one: Sustained) -> tuple[Any, ...]:
+    return ("sustained", None, None, True, 0, 0, one.wall_ns, None, one.completions)
+
+
+def _plain(sample: Sample) -> tuple[Any, ...]:
+    return tuple(int(value) if isinstance(value, bool) else value for value in sample)

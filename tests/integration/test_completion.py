@@ -1,0 +1,102 @@
+"""What a shell is offered while a command line is typed, asked for as a shell asks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from documents import ENVIRONMENT, example
+from front_door import irbench
+
+from irbench.store import RunWriter, Store, default_root
+
+
+def offered(line: str, shell: str = "bash") -> list[str]:
+    """Return what a shell is told to offer for the last word of a line, as ``kind,value``."""
+    words = shlex.split(line) + [""] * line.endswith(" ")
+    asked = {
+        "_IRBENCH_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": " ".join(map(shlex.quote, words)),
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "irbench"], capture_output=True, text=True, check=True, env={**os.environ, **asked}
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def measured() -> RunWriter:
+    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer.commit(replace(writer.document, groups=(example(),), complete=True))
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("irbench ru", ["plain,run"]),
+        ("irbench results ", ["plain,export", "plain,import", "plain,rm"]),
+        ("irbench run --prec", ["plain,--precision"]),
+        ("irbench run --backends openv", ["plain,openvino"]),
+        ("irbench run --backends ort,openv", ["plain,ort,openvino"]),
+        ("irbench run --backends ort,or", []),
+        ("irbench run --precision fp32,bf", ["plain,fp32,bf16"]),
+        ("irbench run --io ", ["plain,copy", "plain,bound"]),
+        ("irbench run resnet", ["plain,resnet152", "plain,resnet50"]),
+        ("irbench export alex", ["plain,alexnet"]),
+        ("irbench run ./my", ["file,./my"]),
+        ("irbench results --backend tf-", ["plain,tf-xla"]),
+        ("irbench results import x", ["file,x"]),
+        ("irbench show --format js", ["plain,json", "plain,jsonl"]),
+        ("irbench completion ", ["plain,bash", "plain,zsh", "plain,fish"]),
+    ],
+)
+def test_a_shell_is_offered_what_fits(line: str, expected: list[str]) -> None:
+    assert offered(line) == expected
+
+
+@pytest.mark.parametrize("command", ["show", "results rm", "results export"])
+def test_stored_runs_are_offered_newest_first(command: str) -> None:
+    runs = sorted((measured().document.run_id for _ in range(2)), reverse=True)
+    assert offered(f"irbench {command} ") == ["plain,latest", *(f"plain,{run}" for run in runs)]
+    assert offered(f"irbench {command} {runs[0].lower()}") == [f"plain,{runs[0]}"]
+
+
+def test_runs_are_looked_for_where_the_line_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = measured().document.run_id
+    root = default_root()
+    monkeypatch.setenv("IRBENCH_RESULTS", str(tmp_path))
+    assert offered("irbench show ") == ["plain,latest"]
+    assert offered(f"irbench show --results {root} 0") == [f"plain,{run}"]
+
+
+@pytest.mark.parametrize("line", ["irbench ", "irbench run --backends ", "irbench run r", "irbench show "])
+def test_nothing_heavy_is_imported_while_a_line_is_typed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = shlex.split(line) + [""] * line.endswith(" ")
+    monkeypatch.setenv("_IRBENCH_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", " ".join(words))
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    code = (
+        "import atexit, sys; from irbench.cli import main;"
+        "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr)); main()"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr.split()
+    assert "click" in loaded
+    assert not {"numpy", "onnx", "onnxruntime", "openvino", "tensorflow", "rich", "sqlite3"} & set(loaded)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_each_shell_asks_irbench_again(shell: str) -> None:
+    called = irbench("completion", shell)
+    assert called.code == 0
+    assert f"_IRBENCH_COMPLETE={shell}_complete" in called.out
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=called.out, text=True, check=True)
+    assert offered("irbench ru", shell)
