@@ -46,9 +46,9 @@ class OpenVinoBackend:
         core = runtime.load().Core()
         target = _require(core, device)
         wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
-        with phases("load"):
+        with phases("load"), runtime.plain_reasons():
             model = core.read_model(artifact.path)
-        with phases("compile"):
+        with phases("compile"), runtime.plain_reasons():
             compiled = core.compile_model(model, target, wanted)
             granted = str(compiled.get_property(PRECISION).to_string())
             computed = precision.read_back(compiled, granted)

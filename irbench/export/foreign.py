@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from irbench import host
-from irbench.errors import IrbenchError, one_line
+from irbench.errors import IrbenchError
 from irbench.ir.kinds import require_model_file
 from irbench.ir.signature import Signature
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
@@ -35,10 +35,10 @@ def from_onnx_file(path: Path) -> Bundle:
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
         # every exported bundle calls its file model.onnx: the folder says more
-        name=one_line(path.parent.name if path.stem == "model" else path.stem),
+        name=path.parent.name if path.stem == "model" else path.stem,
         inputs=tuple(InputSpec(spec, 0.0, _high(spec)) for spec in found.inputs),
         artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
-        source=_storable(str(path)),
+        source=str(path),
         details={"nodes": found.nodes},
     )
 
@@ -65,8 +65,3 @@ def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:
 
 def _high(spec: TensorSpec) -> float:
     return 2.0 if "int" in spec.dtype else 1.0
-
-
-def _storable(path: str) -> str:
-    """Return a path as text: file names are bytes, and need not be UTF-8."""
-    return path.encode(errors="surrogateescape").decode(errors="replace")

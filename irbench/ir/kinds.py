@@ -35,9 +35,13 @@ def require_model_file(path: Path) -> None:
     """Refuse at a glance what cannot be an ONNX file; what passes may still be anything.
 
     Raises:
-        IrbenchError: It is missing, no regular file, unreadable, empty, too large for a protobuf message, or starts
-            as another format does.
+        IrbenchError: Its name is no text, or it is missing, no regular file, unreadable, empty, too large for a
+            protobuf message, or starts as another format does.
     """
+    if not str(path).isprintable():
+        raise IrbenchError(
+            f"The name of {path} holds characters that are no text, and runtimes refuse it.", hint="Rename the file."
+        )
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
