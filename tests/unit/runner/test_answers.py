@@ -1,0 +1,66 @@
+"""Whether answers are right, stay so, and come from where they were asked for."""
+
+from __future__ import annotations
+
+import launches
+import numpy as np
+import pytest
+
+from irbench.record import CellLaunch, OutputError
+from irbench.runner.answers import fallback, mismatch, worst_error
+
+RIGHT = OutputError(1e-7, 1e-7, 1.0, None)
+WRONG = OutputError(0.5, 0.5, 0.9, None)
+
+
+def answered(first: OutputError | None, later: OutputError | None, precision: str = "fp32") -> CellLaunch:
+    return launches.measured("one", [], effective={"precision": precision}, output_error=first, repeat_error=later)
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "said"),
+    [
+        (None, None, None),
+        (RIGHT, RIGHT, None),
+        (WRONG, WRONG, "wrong outputs"),
+        (WRONG, RIGHT, "wrong outputs"),
+        (RIGHT, WRONG, "its answers to the same inputs change between calls: wrong outputs"),
+    ],
+)
+def test_an_answer_must_be_right_at_first_and_stay_so(
+    first: OutputError | None, later: OutputError | None, said: str | None
+) -> None:
+    found = mismatch(answered(first, later))
+    if said is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.stage == "verify"
+        assert found.message.startswith(said)
+
+
+def test_answers_are_judged_by_the_precision_that_was_read_back() -> None:
+    rough = OutputError(0.05, 0.05, 1.0, None)
+    assert mismatch(answered(rough, rough)) is not None
+    assert mismatch(answered(rough, rough, "bf16")) is None
+
+
+def test_a_row_shows_the_larger_of_both_errors() -> None:
+    assert answered(None, None).worst_error is None
+    assert answered(RIGHT, None).worst_error == RIGHT
+    assert answered(RIGHT, WRONG).worst_error == answered(WRONG, RIGHT).worst_error == WRONG
+
+
+def test_one_wrong_slot_is_enough() -> None:
+    reference = (np.array([1.0, 2.0]),)
+    assert worst_error([reference, (np.array([1.0, 3.0]),)], reference, False).max_rel == 0.5
+
+
+def test_a_runtime_on_another_device_is_not_timed() -> None:
+    (cell,) = launches.group("one").cells
+    assert fallback(cell, {"device": "cpu"}) is None
+    assert fallback(cell, {}) is None
+    found = fallback(cell, {"device": "npu"})
+    assert found is not None
+    assert (found.stage, found.message) == ("device", "it runs on npu, not on cpu")
+    assert found.hint
