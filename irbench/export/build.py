@@ -151,14 +151,13 @@ def _call(target: str, *args: Any, deadline_s: float, what: str, say: Say | None
 
 
 def _card(bundle: Bundle, folder: Path, key: str, error: OutputError) -> bundles.Card:
-    files = {
-        artifact.path.name: artifact.sha256 or bundles.digest(folder / artifact.path) for artifact in bundle.artifacts
-    }
-    if bundle.reference is not None:
-        files[bundle.reference.name] = bundles.digest(folder / bundle.reference)
+    known = {artifact.path.name: artifact.sha256 for artifact in bundle.artifacts}
+    made = sorted(path for path in folder.iterdir() if path.is_file())
+    files = {path.name: known.get(path.name) or bundles.digest(path) for path in made}
     onnx = bundle.artifact(("onnx",))
     assert onnx is not None
-    measured = {"bytes": (folder / onnx.path).stat().st_size, "max_rel_error": error.max_rel}
+    size = sum(path.stat().st_size for path in made if path.name.startswith(onnx.path.name))  # with external weights
+    measured = {"bytes": size, "max_rel_error": error.max_rel}
     return bundles.Card(
         bundle=replace(bundle, details={**bundle.details, **measured}),
         key=key,

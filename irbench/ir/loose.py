@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.errors import IrbenchError
 from irbench.ir.wire import Graph, Model, encode_length_delimited
 from irbench.spi import Array
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["LooseModel", "loosen", "opset_of", "skeleton", "used_names", "write"]
 
 _SMALL_BYTES = 1024
+_ALIGNED_BYTES = 4096
+"""External data starts at a page, so that a runtime can map it."""
 _RAW_DATA_FIELD = 9
 _MAX_BYTES = 2**31 - 1
 """Protobuf's own limit for one message."""
@@ -74,33 +75,60 @@ def skeleton(loose: LooseModel) -> onnx.ModelProto:
 
 
 def write(loose: LooseModel, path: Path) -> str:
-    """Write the whole model to ``path`` and return the SHA-256 of the file.
+    """Write the whole model to ``path`` and return the SHA-256 of that file.
 
-    Weights go to the file one by one: the model is never in memory a second time.
-
-    Raises:
-        IrbenchError: The model is larger than one protobuf message may be.
+    Weights go to the file one by one: the model is never in memory a second time. Where one protobuf message cannot
+    hold them, all but the small ones go to a file beside it, ``<name>.data``, as the standard's external data.
     """
+    graph = loose.model.graph.SerializeToString()
+    within = {name: _inline_header(name, value) for name, value in loose.weights.items()}
+    beside: dict[str, bytes] = {}
+    if len(graph) + sum(len(within[name]) + loose.weights[name].nbytes for name in within) > _MAX_BYTES:
+        beside = _write_beside(loose, path.with_name(f"{path.name}.data"))
+        within = {name: header for name, header in within.items() if name not in beside}
+    size = len(graph) + sum(map(len, beside.values()))
+    size += sum(len(header) + loose.weights[name].nbytes for name, header in within.items())
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        start = (_frame(loose), encode_length_delimited(Model.GRAPH, size), graph)
+        for piece in (*start, *beside.values(), *_weight_pieces(loose, within)):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def _frame(loose: LooseModel) -> bytes:
+    """Return the model without its graph."""
     import onnx
 
     frame = onnx.ModelProto()
     frame.CopyFrom(loose.model)
     frame.ClearField("graph")
-    graph = loose.model.graph.SerializeToString()
-    headers = {name: _tensor_header(name, value) for name, value in loose.weights.items()}
-    size = len(graph) + sum(len(headers[name]) + value.nbytes for name, value in loose.weights.items())
-    if size > _MAX_BYTES:
-        raise IrbenchError(
-            f"The model has {size / 1e9:.1f} GB; an ONNX file holds at most 2 GiB.",
-            hint="Export a smaller variant of the model.",
-        )
-    digest = hashlib.sha256()
+    described: bytes = frame.SerializeToString()
+    return described
+
+
+def _write_beside(loose: LooseModel, path: Path) -> dict[str, bytes]:
+    """Write the large weights to a file of their own; return the initializer that points there, by name."""
+    pointers: dict[str, bytes] = {}
     with path.open("wb") as file:
-        start = (frame.SerializeToString(), encode_length_delimited(Model.GRAPH, size), graph)
-        for piece in (*start, *_weight_pieces(loose, headers)):
-            digest.update(piece)
-            file.write(piece)
-    return digest.hexdigest()
+        for name, value in loose.weights.items():
+            if value.nbytes > _SMALL_BYTES:
+                file.seek(-(-file.tell() // _ALIGNED_BYTES) * _ALIGNED_BYTES)
+                pointers[name] = _pointer(name, value, path.name, file.tell())
+                file.write(_bytes_of(value))
+    return pointers
+
+
+def _pointer(name: str, value: Array, location: str, offset: int) -> bytes:
+    from onnx import TensorProto
+
+    tensor = _described(name, value)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, said in (("location", location), ("offset", str(offset)), ("length", str(value.nbytes))):
+        tensor.external_data.add(key=key, value=said)
+    described: bytes = tensor.SerializeToString()
+    return encode_length_delimited(Graph.INITIALIZER, len(described)) + described
 
 
 def opset_of(model: onnx.ModelProto) -> int:
@@ -123,17 +151,24 @@ def _graphs(attribute: onnx.AttributeProto) -> Iterable[onnx.GraphProto]:
 
 
 def _weight_pieces(loose: LooseModel, headers: dict[str, bytes]) -> Iterator[bytes | memoryview]:
-    for name, value in loose.weights.items():
-        yield headers[name]
-        if value.nbytes:
-            yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+    for name, header in headers.items():
+        yield header
+        yield _bytes_of(loose.weights[name])
 
 
-def _tensor_header(name: str, value: Array) -> bytes:
+def _bytes_of(value: Array) -> bytes | memoryview:
+    return np.ascontiguousarray(value).reshape(-1).view(np.uint8).data if value.nbytes else b""
+
+
+def _inline_header(name: str, value: Array) -> bytes:
     """Return what stands before the bytes of one initializer: its field's length, type, shape and name."""
+    described: bytes = _described(name, value).SerializeToString()
+    described += encode_length_delimited(_RAW_DATA_FIELD, value.nbytes)
+    return encode_length_delimited(Graph.INITIALIZER, len(described) + value.nbytes) + described
+
+
+def _described(name: str, value: Array) -> onnx.TensorProto:
     import onnx
 
     dtype = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
-    described: bytes = onnx.TensorProto(name=name, data_type=dtype, dims=value.shape).SerializeToString()
-    described += encode_length_delimited(_RAW_DATA_FIELD, value.nbytes)
-    return encode_length_delimited(Graph.INITIALIZER, len(described) + value.nbytes) + described
+    return onnx.TensorProto(name=name, data_type=dtype, dims=value.shape)

@@ -9,8 +9,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from irbench.errors import IrbenchError
+from irbench.ir import external
 from irbench.ir import loose as loose_module
+from irbench.ir.check import check_file
 from irbench.ir.loose import loosen, opset_of, skeleton, used_names, write
 
 
@@ -82,7 +83,34 @@ def test_names_used_inside_inner_graphs_count_as_used():
     assert "outer" in set(used_names(graph))
 
 
-def test_a_model_beyond_the_limit_of_protobuf_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(loose_module, "_MAX_BYTES", 1000)
-    with pytest.raises(IrbenchError, match="2 GiB"):
-        write(loosen(onnx.load(models.mlp(tmp_path).path), {}), tmp_path / "m.onnx")
+def test_weights_that_one_message_cannot_hold_go_to_a_file_beside_it(tmp_path, monkeypatch):
+    path = models.mlp(tmp_path).path
+    monkeypatch.setattr(loose_module, "_MAX_BYTES", 2000)
+    digest = write(loosen(onnx.load(path), {}), tmp_path / "large.onnx")
+    assert digest == hashlib.sha256((tmp_path / "large.onnx").read_bytes()).hexdigest()
+    assert (tmp_path / "large.onnx").stat().st_size < 2000
+    check_file(tmp_path / "large.onnx", shapes=True)
+    large = onnx.load(tmp_path / "large.onnx", load_external_data=False).graph.initializer
+    outside = {one.name: {entry.key: entry.value for entry in one.external_data} for one in large}
+    assert outside["dense"] == {"location": "large.onnx.data", "offset": "0", "length": "2560"}
+    assert outside["dense_bias"] == {}, "small weights stay where shape inference sees them"
+    pixels = np.random.default_rng(0).random((2, 3, 8, 8), np.float32)
+    before, after = (
+        ReferenceEvaluator(external.load(one)).run(None, {"pixels": pixels}) for one in (path, tmp_path / "large.onnx")
+    )
+    assert np.array_equal(before[0], after[0])
+
+
+def test_each_weight_beside_the_file_starts_at_a_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(loose_module, "_MAX_BYTES", 2000)
+    weights = {name: np.full(300, number, np.float32) for number, name in enumerate("abc")}
+    graph = helper.make_graph(
+        [helper.make_node("Sum", list("abc"), ["y"])],
+        "g",
+        [],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [300])],
+    )
+    write(loosen(helper.make_model(graph), weights), tmp_path / "m.onnx")
+    assert (tmp_path / "m.onnx.data").stat().st_size == 2 * 4096 + 1200
+    read = {one.name: numpy_helper.to_array(one) for one in external.load(tmp_path / "m.onnx").graph.initializer}
+    assert all(np.array_equal(read[name], value) for name, value in weights.items())
