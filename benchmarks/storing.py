@@ -1,31 +1,23 @@
-"""What it costs to keep a run, and how soon ten thousand kept ones are listed."""
+"""What it costs to keep what was measured."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 
-from benchmarks.rows import Finding, Goal
+from benchmarks.rows import Finding
 from benchmarks.workbench import Workbench
-from irbench.measure.clock import Stopwatch, utc_now
+from irbench.ir.tiny import matmul
+from irbench.measure.clock import Stopwatch
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
-from irbench.store import Store, encode_document, encode_launch
-from irbench.store.folders import RUN_FILE, place_of
-from irbench.store.ulid import new_ulid
+from irbench.store import Store, encode_launch
 
-__all__ = ["Stored", "copies", "measure_listing", "measure_storing", "raw_bytes"]
+__all__ = ["Stored", "measure", "raw_bytes", "short_run"]
 
-_RUNS, _FEWER_RUNS = 10_000, 300
-_MODELS = 20
-_APART = timedelta(hours=1)
-_LAUNCHES = 20
+_COMMITS = 20
 _INT64_BYTES = 8
-_GOAL = Goal("own", "<", 0.5)
 
 
 @dataclass(frozen=True)
@@ -36,51 +28,15 @@ class Stored:
     launches: tuple[LaunchRecord, ...]
 
 
-def measure_storing(bench: Workbench) -> Iterator[Finding]:
-    """Encode and commit the launches of a short run again and again, each on the disk before the next."""
-    run = _short_run(bench)
-    size = len(run.launches)
-    raw = tuple(float(raw_bytes(one)) for one in run.launches)
-    kept = tuple(float(len(encode_launch(one))) for one in run.launches)
-    yield Finding("store", "bytes of a launch", "B", kept, raw, "its samples as int64", remark="three-launch run")
-    store = Store(bench.scratch / "stored")
-    writer = store.begin(run.document.environment, run.document.plan)
-    document = replace(run.document, run_id=writer.document.run_id, created=writer.document.created)
-    taken: list[float] = []
-    for number in range(bench.repeats(_LAUNCHES)):
-        watch = Stopwatch()
-        writer.add_launch(replace(run.launches[number % size], launch=number))
-        writer.commit(document)
-        taken.append(watch.elapsed_s * 1e3)
-    yield Finding("store", "committing a launch", "ms", tuple(taken), remark="flushed to the temporary folder's disk")
-
-
-def measure_listing(bench: Workbench) -> Iterator[Finding]:
-    """List a store of ten thousand runs as whole processes, whose output goes into a file.
-
-    ``cold`` finds no index beside the runs and makes it; the operating system has their files in memory in any case.
-    """
-    run, count = _short_run(bench), _FEWER_RUNS if bench.quick else _RUNS
-    root, empty = bench.scratch / "many", bench.scratch / "none"
-    _fill(root, run.document, count)
-    filters = ("--model", f"{run.document.groups[0].model}-7", "--since", "7d", "--limit", "20")
-    commands: Mapping[str, Callable[[], float]] = {
-        "cold": partial(_listed, bench, root),
-        "warm": partial(_listed, bench, root),
-        "filtered": partial(_listed, bench, root, *filters),
-        "empty": partial(_listed, bench, empty),
-    }
-    rounds: list[dict[str, float]] = []
-    for _ in range(bench.repeats(5)):
-        for index in root.glob("index.sqlite*"):
-            index.unlink()
-        rounds.append({name: list_runs() for name, list_runs in commands.items()})
-    for name, shown in (("cold", ""), ("warm", ""), ("filtered", f" {' '.join(filters)}")):
-        own, nothing = (tuple(one[key] for one in rounds) for key in (name, "empty"))
-        what = f"{count} runs, {name}: irbench results{shown}"
-        goal = None if name == "cold" else _GOAL
-        yield Finding("list", what, "s", own, nothing, "an empty store", goal)
-    shutil.rmtree(root)
+def measure(bench: Workbench) -> Iterator[Finding]:
+    """Keep the launches of two short runs: of a model with few calls in a round, and of one with hundreds."""
+    tiny = matmul(bench.scratch, "fp32").path
+    for name, run in (("resnet50", short_run(bench)), ("a tiny model", short_run(bench, tiny))):
+        raw = tuple(float(raw_bytes(one)) for one in run.launches)
+        kept = tuple(float(len(encode_launch(one))) for one in run.launches)
+        yield Finding("store", f"a launch of {name}", "B", kept, raw, "its samples alone as int64")
+        taken = tuple(_commits(bench, run))
+        yield Finding("store", f"committing a launch of {name}", "ms", taken, remark="onto the temporary folder's disk")
 
 
 def raw_bytes(record: LaunchRecord) -> int:
@@ -89,45 +45,22 @@ def raw_bytes(record: LaunchRecord) -> int:
     return _INT64_BYTES * (samples + sum(cell.tail_ns.size for cell in record.cells))
 
 
-def copies(template: RunDocument, newest: datetime, count: int) -> Iterator[tuple[RunDocument, bytes]]:
-    """Yield runs like a template, an hour apart, the newest first, each with its own id and one of twenty models.
-
-    Args:
-        template: A run of one table.
-        newest: When the first was created.
-        count: How many.
-
-    Yields:
-        The document without its tables, and the bytes of the whole one.
-    """
-    model = template.groups[0].model
-    encoded = [_encoded(template, f"{model}-{number}") for number in range(_MODELS)]
-    for number in range(count):
-        created = newest - number * _APART
-        one = replace(template, run_id=new_ulid(created), created=created.isoformat(timespec="seconds"), groups=())
-        data = encoded[number % _MODELS].replace(template.run_id.encode(), one.run_id.encode())
-        yield one, data.replace(template.created.encode(), one.created.encode())
-
-
-def _encoded(template: RunDocument, model: str) -> bytes:
-    return encode_document(replace(template, groups=tuple(replace(one, model=model) for one in template.groups)))
-
-
-def _fill(root: Path, template: RunDocument, count: int) -> None:
-    for document, data in copies(template, utc_now(), count):
-        folder = place_of(root, document.created, document.run_id)
-        folder.mkdir(parents=True)
-        (folder / RUN_FILE).write_bytes(data)
-
-
-def _listed(bench: Workbench, root: Path, *filters: str) -> float:
-    return bench.irbench("results", "--results", root, *filters).seconds
-
-
-def _short_run(bench: Workbench) -> Stored:
-    root = bench.scratch / "short"
+def short_run(bench: Workbench, model: Path | None = None) -> Stored:
+    """Return a preview of a model (ResNet-50 unless given) on two backends, measured once for a workbench."""
+    root = bench.scratch / "short" / (model.stem if model else "resnet50")
     if not root.exists():
-        bench.irbench("run", bench.bundle, "--backends", "ort,openvino", "--quick", "--results", root)
+        bench.irbench("run", model or bench.bundle, "--backends", "ort,openvino", "--quick", "--results", root)
     store = Store(root)
     folder = store.find("latest")
     return Stored(store.load(folder), tuple(store.launches(folder)))
+
+
+def _commits(bench: Workbench, run: Stored) -> Iterator[float]:
+    """Encode and commit launches, each on the disk before the next; yield the milliseconds of each."""
+    writer = Store(bench.scratch / "stored").begin(run.document.environment, run.document.plan)
+    document = replace(run.document, run_id=writer.document.run_id, created=writer.document.created)
+    for number in range(bench.repeats(_COMMITS)):
+        watch = Stopwatch()
+        writer.add_launch(replace(run.launches[number % len(run.launches)], launch=number))
+        writer.commit(document)
+        yield watch.elapsed_s * 1e3
