@@ -66,6 +66,11 @@ def strings(node: ast.AST) -> set[str]:
     return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
 
 
+def docstrings(tree: ast.Module) -> set[str]:
+    holders = [one for one in ast.walk(tree) if isinstance(one, ast.Module | ast.FunctionDef | ast.ClassDef)]
+    return {text for one in holders if (text := ast.get_docstring(one, clean=False)) is not None}
+
+
 def emitted() -> dict[str, ast.FunctionDef]:
     """Return every code of a warning with the function that emits it.
 
@@ -140,14 +145,10 @@ def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
 @pytest.mark.parametrize("module", ["render/sentences.py", "stats/marks.py", "stats/notes.py", "cli/native.py"])
 def test_every_phrase_above_below_and_beside_the_rows_is_explained(module: str):
     tree = ast.parse((HARNESS / module).read_text())
-    spoken = strings(tree) - {ast.get_docstring(one, clean=False) for one in ast.walk(tree) if documented(one)}
+    spoken = strings(tree) - docstrings(tree)
     phrases = [" ".join(one.split()).rstrip(",") for one in spoken if len(one.split()) > 1]
     assert phrases
     assert [one for one in phrases if one not in FLAT] == []
-
-
-def documented(node: ast.AST) -> bool:
-    return isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
 
 
 def test_every_exit_code_is_explained():
