@@ -69,8 +69,9 @@ def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program,
         if near is None or one in near:
             used_ns[_process_of(one)] += max(0, cpu_ns - before.foreign.get(one, 0))
     wall_ns = after.at_ns - before.at_ns
+    above = {one.pid for one in psutil.Process().parents()}
     return tuple(
-        Program(_name(process), process, cpu_ns / wall_ns)
+        Program(_name(process), process, cpu_ns / wall_ns, process in above)
         for process, cpu_ns in used_ns.most_common(_NAMED)
         if cpu_ns >= _WORTH_NAMING * wall_ns
     )

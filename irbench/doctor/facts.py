@@ -89,11 +89,19 @@ class Machine:
 
 @dataclass(frozen=True)
 class Program:
-    """A process outside our own tree, and the share of a processor that it used while we looked."""
+    """A process outside our own tree, and the share of a processor that it used while we looked.
+
+    Attributes:
+        name: Of its program.
+        process_id: Its number.
+        share: Of one processor.
+        above_us: Whether it started us, perhaps over others: stopping it may stop us, or the terminal.
+    """
 
     name: str
     process_id: int
     share: float
+    above_us: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
 ``machine``
     What stays: every attribute of :class:`irbench.doctor.facts.Machine`.
 ``activity``
-    What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``),
-    ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``. Shares are of one processor.
+    What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``,
+    ``above_us``), ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``. Shares are of one processor.
 ``core_to_core``
     ``median_ns``, ``low_ns``, ``high_ns``, ``regimes_ns`` (one, or near and far), ``samples_ns``; null with one
     processor.

@@ -17,7 +17,6 @@ _PRESSURE = 0.10
 _LOAD = 0.5
 _STOLEN = 0.02
 _FAR_NS = 250.0
-_AFTERWARDS = "Wait until it has passed, then look again."
 
 
 def crowded(facts: Facts) -> Iterator[Finding]:
@@ -26,19 +25,19 @@ def crowded(facts: Facts) -> Iterator[Finding]:
     found = dict(_signs(activity, len(facts.machine.cpus)))
     if not found:
         return
-    largest = activity.programs[0] if "busy-machine" in found and activity.programs else None
-    remedy = _AFTERWARDS
-    if largest is not None:
-        remedy = (
-            f"End them, keep to processors that they leave alone with --cpus, or stop the largest while you measure"
-            f" (kill -CONT {largest.process_id} lets it go on)."
-        )
+    remedy, command = "Wait until it has passed, then look again.", "sleep 60; irbench doctor"
+    if "busy-machine" in found:
+        remedy, command = "End them, or keep to processors that they leave alone with --cpus.", "top -o %CPU"
+        largest = next((one for one in activity.programs if not one.above_us), None)
+        if largest is not None:
+            remedy += f" Or stop the largest while you measure; kill -CONT {largest.process_id} lets it go on."
+            command = f"kill -STOP {largest.process_id}"
     yield Finding(
         code=next(iter(found)),
         found=" ".join(found.values()),
         effect="Calls wait for a processor: latencies grow, and blocks are set aside.",
         remedy=remedy,
-        command=f"kill -STOP {largest.process_id}" if largest is not None else "sleep 60; irbench doctor",
+        command=command,
     )
 
 

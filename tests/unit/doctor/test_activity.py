@@ -36,10 +36,10 @@ class Link:
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two snapshots a second apart: this process used half of it, one that is gone a tenth, another next to nothing."""
-    own = os.getpid()
-    before = MachineSnapshot(0, {own: 7, 1: 0}, throttled_ns=0, steal_ns=0)
-    used = {own: 7 + SECOND // 2, GONE: SECOND // 10, 1: 1000}
+    """Two snapshots a second apart: our parent used half of it, one that is gone a tenth, another next to nothing."""
+    parent, idle = os.getppid(), GONE + 1
+    before = MachineSnapshot(0, {parent: 7, idle: 0}, throttled_ns=0, steal_ns=0)
+    used = {parent: 7 + SECOND // 2, GONE: SECOND // 10, idle: 1000}
     after = MachineSnapshot(SECOND, used, throttled_ns=SECOND // 4, steal_ns=SECOND // 5)
     snapshots = iter((before, after))
     monkeypatch.setattr(activity, "snapshot", lambda _cpus: next(snapshots))
@@ -58,10 +58,10 @@ def test_shares_are_of_one_processor() -> None:
 
 @pytest.mark.usefixtures("scripted")
 def test_the_largest_programs_are_named_first_and_the_smallest_not_at_all() -> None:
-    own, gone = watch((0, 1)).programs
-    assert (own.process_id, own.share) == (os.getpid(), 0.5)
-    assert own.name
-    assert (gone.name, gone.share) == ("a program that has ended", 0.1)
+    parent, gone = watch((0, 1)).programs
+    assert (parent.process_id, parent.share, parent.above_us) == (os.getppid(), 0.5, True)
+    assert parent.name
+    assert (gone.name, gone.share, gone.above_us) == ("a program that has ended", 0.1, False)
 
 
 @pytest.mark.usefixtures("scripted")

@@ -91,6 +91,12 @@ def test_a_busy_machine_whose_programs_have_ended_names_none() -> None:
     assert only(foreign_share=0.5).found == "Other programs use 50 % of a processor."
 
 
+def test_nobody_is_told_to_stop_the_terminal_that_irbench_runs_in() -> None:
+    terminal = Program("terminal", 99, 0.9, above_us=True)
+    assert only(foreign_share=1.5, programs=(terminal, HOG)).command == "kill -STOP 4711"
+    assert only(foreign_share=0.9, programs=(terminal,)).command == "top -o %CPU"
+
+
 def test_a_quota_as_large_as_the_processors_disturbs_nothing() -> None:
     assert codes(quota=4.0) == []
     assert "held us back for 30 %" in only(quota=3.0, throttled_share=0.3).found
