@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from benchmarks.truth_figures import (
     RatioFigures,
+    ThroughputFigures,
     missed_goals,
     ratio_figures,
     ratio_table,
@@ -25,9 +25,10 @@ from benchmarks.truth_figures import (
 )
 from benchmarks.workbench import CommandFailed, Workbench
 from irbench import registry
-from irbench.cli.console import err_console, print_data, to_text
+from irbench.cli.console import print_data, to_text
 from irbench.errors import ExitCode, IrbenchError
 from irbench.ir.tiny import matmul
+from irbench.measure.clock import Stopwatch
 from irbench.result import GroupResult
 from irbench.store import decode_document
 
@@ -40,35 +41,47 @@ _LAUNCH_SD = 0.003
 _RUN_BUDGET, _STREAMS_BUDGET = "40s", "100s"
 
 
+class _NotMeasured(click.ClickException):
+    """Says what is wrong, with an exit code that is not that of a missed goal."""
+
+    exit_code = int(ExitCode.USAGE)
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True, help="Of each ratio.")
 @click.option("--format", "form", type=click.Choice(["table", "md"]), default="table", help="How to print it.")
-def command(runs: int, form: str) -> int:
+def main(runs: int, form: str) -> None:
     """Measure backends of known speed, and say how near irbench's numbers come to the truth.
 
     Exits with 1 where fewer than 17 of 20 intervals hold a ratio, or an error is above 1 %.
     """
-    _require_plugin()
-    say = err_console()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Workbench(Path(folder), quick=False)
-        ratios = [_measure_ratio(bench, ratio, runs, say) for ratio in _RATIOS]
-        say.print(f"throughput of {', '.join(map(str, _STREAMS))} streams", highlight=False)
-        throughputs = throughput_figures(_STREAM_CALL_US / 1e6, _measure_streams(bench))
+    if "known-a" not in registry.names(registry.BACKENDS):
+        raise _NotMeasured("The backends of known speed are not installed here; call: make bench-truth")
+    try:
+        with tempfile.TemporaryDirectory(prefix="irbench-truth-") as folder:
+            ratios, throughputs = _measure(Workbench(Path(folder), quick=False), runs)
+    except (IrbenchError, CommandFailed) as error:
+        raise _NotMeasured(str(error)) from error
     for table in (ratio_table(ratios), throughput_table(throughputs)):
         print_data(f"{table.as_markdown() if form == 'md' else to_text(table)}\n", None)
     missed = missed_goals(ratios, throughputs)
     for sentence in missed:
-        say.print(f"missed: {sentence}", style="red", highlight=False)
-    return ExitCode.DIFFERENT if missed else ExitCode.OK
+        click.echo(f"missed: {sentence}", err=True)
+    sys.exit(ExitCode.DIFFERENT if missed else ExitCode.OK)
 
 
-def _measure_ratio(bench: Workbench, ratio: float, runs: int, say: Console) -> RatioFigures:
-    tables = []
-    for number in range(1, runs + 1):
-        say.print(f"ratio {ratio:.2f}: run {number} of {runs}", highlight=False)
-        tables.append(_compare(bench, ratio, seed=number))
-    return ratio_figures(ratio, "known-b", tables)
+def _measure(bench: Workbench, runs: int) -> tuple[list[RatioFigures], tuple[ThroughputFigures, ...]]:
+    """Measure the ratios in turns, so that a disturbance of the machine does not meet one of them alone."""
+    watch = Stopwatch()
+    tables: dict[float, list[GroupResult]] = {ratio: [] for ratio in _RATIOS}
+    for run in range(1, runs + 1):
+        for ratio in _RATIOS:
+            click.echo(f"{watch.elapsed_s:5.0f} s  run {run} of {runs}, ratio {ratio:.2f}", err=True)
+            tables[ratio].append(_compare(bench, ratio, seed=run))
+    click.echo(f"{watch.elapsed_s:5.0f} s  {', '.join(map(str, _STREAMS))} streams", err=True)
+    throughputs = throughput_figures(_STREAM_CALL_US / 1e6, _measure_streams(bench))
+    click.echo(f"{watch.elapsed_s:5.0f} s  done", err=True)
+    return [ratio_figures(ratio, "known-b", found) for ratio, found in tables.items()], throughputs
 
 
 def _compare(bench: Workbench, ratio: float, seed: int) -> GroupResult:
@@ -96,27 +109,6 @@ def _run(bench: Workbench, settings: Mapping[str, object], *arguments: object) -
     done = bench.irbench("run", model, *arguments, *asked, "--format", "json")
     (table,) = decode_document(done.out.encode(), "the run").groups
     return table
-
-
-def _require_plugin() -> None:
-    """Refuse to start without the backends of known speed.
-
-    Raises:
-        IrbenchError: They are not installed.
-    """
-    if "known-a" not in registry.names(registry.BACKENDS):
-        raise IrbenchError("The backends of known speed are not installed.", hint="Call it by: make bench-truth")
-
-
-def main() -> None:
-    """Run the command and exit with its code; an error is told in words."""
-    try:
-        sys.exit(int(command(standalone_mode=False)))
-    except IrbenchError as error:
-        click.echo(f"error: {error.message}\nhint: {error.hint}", err=True)
-    except (CommandFailed, click.ClickException) as error:
-        click.echo(f"error: {error}", err=True)
-    sys.exit(ExitCode.USAGE)
 
 
 if __name__ == "__main__":

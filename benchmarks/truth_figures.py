@@ -165,7 +165,7 @@ def throughput_table(figures: Sequence[ThroughputFigures]) -> TextTable:
 
 def _missed_ratios(figures: Sequence[RatioFigures]) -> Iterator[str]:
     for one in figures:
-        wanted = math.floor(_HELD_SHARE * one.runs)
+        wanted = max(1, math.floor(_HELD_SHARE * one.runs))
         if one.held < wanted:
             yield f"{one.held} of {one.runs} intervals hold the ratio {one.ratio:.2f}; {wanted} should."
         if one.median_error > _LARGEST_ERROR:

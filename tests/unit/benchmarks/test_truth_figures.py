@@ -77,6 +77,7 @@ def test_seventeen_of_twenty_intervals_are_enough_and_sixteen_are_not():
 def test_fewer_runs_are_held_to_the_same_share():
     assert missed_goals([many(held=1, runs=2)], []) == ()
     assert len(missed_goals([many(held=0, runs=2)], [])) == 1
+    assert len(missed_goals([many(held=0, runs=1)], [])) == 1
 
 
 def test_a_median_error_above_one_percent_is_missed_with_its_size():
