@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import zipfile
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import msgspec
 
 from irbench import host
 from irbench.errors import IrbenchError
-from irbench.spec import Artifact, Bundle
+from irbench.spec import Artifact, Bundle, TensorSpec
 
 if TYPE_CHECKING:
     from irbench.spi import Array
@@ -34,6 +35,7 @@ __all__ = [
 CARD = "card.json"
 _SCHEMA_VERSION = 1
 _MOST_BYTES = 1 << 24
+_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16")
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,35 @@ def load_card(directory: Path) -> Card:
         if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(f"{path} was written by a later irbench.", hint="Upgrade irbench, or export it again.")
         card = msgspec.json.decode(content, type=Card, dec_hook=_decode)
+        _require_sense(card.bundle)
     except OSError as error:
         raise IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint=remedy) from error
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise IrbenchError(f"{path} is damaged: {error}", hint=remedy) from error
     return replace(card, bundle=with_absolute_paths(card.bundle, directory.absolute()))
+
+
+def _require_sense(bundle: Bundle) -> None:
+    """Raise ValueError where a bundle contradicts itself."""
+    logical = [spec.tensor for spec in bundle.inputs]
+    for spec in (*logical, *(one for artifact in bundle.artifacts for one in artifact.inputs)):
+        _require_possible(spec)
+    for artifact in bundle.artifacts:
+        if len(artifact.inputs) != len(logical):
+            raise ValueError(f"{artifact.label} takes {len(artifact.inputs)} inputs, the model has {len(logical)}")
+    for name, size in bundle.defaults.items():
+        if size < 1:
+            raise ValueError(f"the size of {name} must be at least 1, not {size}")
+
+
+def _require_possible(spec: TensorSpec) -> None:
+    if not _DTYPE.fullmatch(spec.dtype):
+        raise ValueError(f"there are no inputs of type '{spec.dtype}'")
+    for size in spec.shape:
+        if isinstance(size, int) and size < 1:
+            raise ValueError(f"the sizes of {spec.name} must be at least 1, not {size}")
+    if spec.permutation is not None and sorted(spec.permutation) != list(range(len(spec.shape))):
+        raise ValueError(f"{spec.permutation} is no order of the {len(spec.shape)} axes of {spec.name}")
 
 
 def write_card(card: Card, directory: Path) -> None:

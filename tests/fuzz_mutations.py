@@ -15,7 +15,7 @@ from irbench.ir.wire import Attribute, Graph, Model, Node, encode_length_delimit
 
 __all__ = ["MUTATIONS", "mutate"]
 
-_INTEGERS = (-(2**63), -(2**31), -1, 0, 1, 2, 17, 255, 2**31 - 1, 2**31, 2**40, 2**63 - 1)
+_INTEGERS = (-(2**63), -(2**31), -1, 0, 1, 2, 3, 4, 5, 8, 17, 255, 2**31 - 1, 2**31, 2**40, 2**63 - 1)
 _STRINGS = ("", "x", "y", "../x", "/etc/passwd", "\n\x1b[31mred", "☃", "a" * 5000, "ai.onnx.ml", "com.microsoft")
 _LOCATIONS = ("../weights.bin", "/etc/passwd", "", ".", "nothing.bin", "*/_ORT_MEM_ADDR_/*", "weights.bin", "a" * 5000)
 _SIZES = ("-1", "0", "1", "4096", "99999999999", "9" * 30, "1e3", "", "٣")
@@ -33,6 +33,7 @@ _OPERATORS = (
     "NoSuchOp",
     "Gather",
 )
+_OPSETS = (7, 9, 11, 13, 15, 18, 21, 22, 24, 26, 99)
 _MOST_BYTES = 64
 
 _Bytes = Callable[[bytes, random.Random], bytes]
@@ -195,19 +196,23 @@ def _change_operator(model: onnx.ModelProto, chance: random.Random) -> None:
 
 def _change_attribute(model: onnx.ModelProto, chance: random.Random) -> None:
     node = chance.choice(model.graph.node)
-    value = chance.choice((chance.choice(_INTEGERS), 0.5, "text", list(chance.choices(_INTEGERS, k=3))))
+    if node.attribute and chance.random() < 0.6:
+        attribute = chance.choice(node.attribute)
+        attribute.i = attribute.i and chance.choice(_INTEGERS)
+        for position in range(len(attribute.ints)):
+            attribute.ints[position] = chance.choice((attribute.ints[position], *_INTEGERS))
+        return
     names = [one.name for one in node.attribute] or ["axis", "to", "pads", "strides", "perm", "keepdims"]
-    name = chance.choice(names)
-    for position, one in enumerate(node.attribute):
-        if one.name == name:
-            del node.attribute[position]
-            break
-    node.attribute.append(helper.make_attribute(name, value))
+    value = chance.choice((chance.choice(_INTEGERS), 0.5, "text", list(chance.choices(_INTEGERS, k=3))))
+    del node.attribute[:]
+    node.attribute.append(helper.make_attribute(chance.choice(names), value))
 
 
 def _change_opset(model: onnx.ModelProto, chance: random.Random) -> None:
     if chance.random() < 0.5:
-        chance.choice(model.opset_import).version = chance.choice((*_INTEGERS, 1, 5, 9, 13, 22, 26, 99))
+        chance.choice(model.opset_import).version = chance.choice(
+            (*_INTEGERS, 7, 9, 11, 13, 15, 18, 21, 22, 24, 26, 99)
+        )
     elif chance.random() < 0.5:
         model.opset_import.append(helper.make_opsetid(chance.choice(_STRINGS), chance.choice((1, 2, 18))))
     else:

@@ -1,0 +1,166 @@
+"""Bundles that were damaged or made by somebody else, through the front door."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import models
+import numpy as np
+import onnx
+import pytest
+from fake_runs import FASTEST, cell
+from front_door import Called, irbench
+from onnx.reference import ReferenceEvaluator
+
+from irbench import bundles, feeds
+from irbench.ir import loose
+from irbench.spec import Bundle
+
+_AGAIN = "irbench export"
+
+
+@pytest.fixture
+def place() -> Path:
+    """A whole bundle in the cache, the last export."""
+    return install(lambda _: None)
+
+
+def install(change: Callable[[Path], object]) -> Path:
+    """Install a bundle whose folder was changed before its checksums were taken."""
+    folder = bundles.staging()
+    artifact = models.mlp(folder, name="model")
+    inputs = models.logical_inputs(artifact)
+    samples = feeds.generate(inputs, {"batch": feeds.POOL}, 0)
+    np.savez(folder / "reference.npz", *ReferenceEvaluator(str(artifact.path)).run(None, {"pixels": samples[0]}))
+    change(folder)
+    kept = Bundle("net", inputs, (relative(artifact),), reference=Path("reference.npz"), source="net.keras")
+    checksums = {path.name: bundles.digest(path) for path in sorted(folder.iterdir())}
+    return bundles.install(folder, bundles.Card(kept, "a" * 64, "2026-01-01T00:00:00+00:00", checksums))
+
+
+def relative(artifact: Any) -> Any:
+    return replace(artifact, path=Path(artifact.path.name))
+
+
+def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    """Change what the card says."""
+
+    def edit(place: Path) -> None:
+        card = json.loads((place / "card.json").read_text())
+        change(card)
+        (place / "card.json").write_text(json.dumps(card))
+
+    return edit
+
+
+def put(name: str, content: bytes) -> Callable[[Path], None]:
+    return lambda place: (place / name).write_bytes(content) and None
+
+
+def gone(name: str) -> Callable[[Path], None]:
+    return lambda place: (place / name).unlink()
+
+
+def first_input(key: str, value: Any) -> Callable[[Path], None]:
+    return edited(lambda card: card["bundle"]["inputs"][0]["tensor"].update({key: value}))
+
+
+def first_artifact(key: str, value: Any) -> Callable[[Path], None]:
+    return edited(lambda card: card["bundle"]["artifacts"][0].update({key: value}))
+
+
+REFUSED = {
+    "an empty card": (put("card.json", b""), "card.json is damaged", _AGAIN),
+    "a card cut short": (put("card.json", b'{"schema_version": 1, "bundle": {'), "card.json is damaged", _AGAIN),
+    "a card nested without end": (put("card.json", b"[" * 10**6), "card.json is damaged", _AGAIN),
+    "a card that is no text": (put("card.json", b"\xff\xfe\x00"), "card.json is damaged", _AGAIN),
+    "a later card": (edited(lambda card: card.update(schema_version=2)), "written by a later irbench", "Upgrade"),
+    "a later card with other fields": (put("card.json", b'{"schema_version": 9}'), "later irbench", "Upgrade"),
+    "a card without a bundle": (edited(lambda card: card.pop("bundle")), "is damaged: Object missing", _AGAIN),
+    "a number for a name": (edited(lambda card: card["bundle"].update(name=7)), "is damaged: Expected `str`", _AGAIN),
+    "sizes that are no numbers": (first_input("shape", [1.5]), "is damaged: Expected", _AGAIN),
+    "a missing model": (gone("model.onnx"), "model.onnx is missing or is not what was exported", "--force"),
+    "another model": (put("model.onnx", b"\x08\x09"), "model.onnx is missing or is not", "net.keras --force"),
+    "a missing reference": (gone("reference.npz"), "reference.npz is missing or is not", "net.keras --force"),
+    "another reference": (put("reference.npz", b"PK"), "reference.npz is missing or is not", "net.keras --force"),
+    "no checksums": (edited(lambda card: card["checksums"].clear()), "model.onnx is missing or is not", "--force"),
+    "a file outside": (first_artifact("path", "../../x.onnx"), "names a file outside its folder", "Do not use it"),
+    "a size below one": (first_input("shape", ["batch", 0, 8, 8]), "sizes of pixels must be at least 1, not 0", _AGAIN),
+    "an unknown type": (first_input("dtype", "float99"), "no inputs of type 'float99'", _AGAIN),
+    "inputs that the artifact lacks": (first_artifact("inputs", []), "takes 0 inputs, the model has 1", _AGAIN),
+    "axes in an impossible order": (
+        edited(lambda card: card["bundle"]["artifacts"][0]["inputs"][0].update(permutation=[0, 0, 1, 9])),
+        "is no order of the 4 axes of pixels",
+        _AGAIN,
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "said", "hint"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_damaged_bundle_is_one_line_and_what_makes_it_again(
+    place: Path, own_home: Path, damage: Callable[[Path], None], said: str, hint: str
+) -> None:
+    damage(place)
+    refused(irbench("run", "--backends", "fake-a"), said, hint)
+    assert not (own_home / "results").exists()
+
+
+def test_a_pointer_to_a_bundle_that_was_deleted_says_so(place: Path) -> None:
+    shutil.rmtree(place)
+    refused(irbench("run", "--backends", "fake-a"), "The last export, net/", "irbench run MODEL")
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [np.zeros((3, 5), np.float32), np.array(1.0), np.zeros((0, 5), np.float32)],
+    ids=["few", "scalar", "none"],
+)
+def test_a_reference_of_another_number_of_samples_is_refused(outputs: Any) -> None:
+    install(lambda folder: np.savez(folder / "reference.npz", outputs))
+    called = run()
+    assert called.code == 2, called.err
+    assert "are not those of 8 samples" in called.err
+
+
+def test_a_reference_of_other_shapes_gives_no_speedup() -> None:
+    install(lambda folder: np.savez(folder / "reference.npz", np.zeros((8, 6), np.float32)))
+    called = run()
+    assert called.code in (1, 3), called.err
+    assert "has shape 1x5, the reference 1x6" in cell(called, "ort")["failure"]["message"]
+
+
+def test_a_model_that_is_none_in_an_intact_bundle_is_refused() -> None:
+    install(lambda folder: (folder / "model.onnx").write_bytes(b"\xff" * 400))
+    refused(irbench("run", "--backends", "ort"), "is not an ONNX model", "again")
+
+
+def test_a_bundle_whose_weights_lie_beside_its_graph_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loose, "_MAX_BYTES", 2000)
+
+    def take_apart(folder: Path) -> None:
+        loose.write(loose.loosen(onnx.load(folder / "model.onnx"), {}), folder / "model.onnx")
+
+    place = install(take_apart)
+    assert (place / "model.onnx.data").is_file()
+    called = run()
+    assert called.code == 0, called.err
+    assert cell(called, "ort")["output_error"]["max_rel"] < 1e-4
+
+
+def run() -> Called:
+    return irbench("run", "--backends", "ort", "--format", "json", *FASTEST)
+
+
+def refused(called: Called, said: str, hint: str) -> None:
+    assert called.code == 2, called.err
+    assert called.out == ""
+    problem, remedy = called.err.strip().splitlines()
+    assert problem.startswith("error: ")
+    assert said in problem
+    assert remedy.startswith("hint: ")
+    assert hint in remedy
