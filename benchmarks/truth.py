@@ -62,8 +62,8 @@ def main(runs: int, form: str) -> None:
             ratios, throughputs = _measure(Workbench(Path(folder), quick=False), runs)
     except (IrbenchError, CommandFailed) as error:
         raise _NotMeasured(str(error)) from error
-    for table in (ratio_table(ratios), throughput_table(throughputs)):
-        print_data(f"{table.as_markdown() if form == 'md' else to_text(table)}\n", None)
+    tables = (ratio_table(ratios), throughput_table(throughputs))
+    print_data("\n\n".join(one.as_markdown() if form == "md" else to_text(one).rstrip("\n") for one in tables), None)
     missed = missed_goals(ratios, throughputs)
     for sentence in missed:
         click.echo(f"missed: {sentence}", err=True)

@@ -11,9 +11,10 @@ from benchmarks.truth_figures import (
     throughput_table,
 )
 from irbench.errors import IrbenchError
+from irbench.result import Verdict
 
 
-def run(value, low, high, verdict="faster", **changes):
+def run(value, low, high, verdict: Verdict = "faster", **changes):
     return group(cell("known-b", speedup=speedup(value, low, high, verdict)), cell("known-a"), **changes)
 
 
