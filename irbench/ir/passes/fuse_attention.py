@@ -1,0 +1,169 @@
+"""Fuse scaled dot-product attention (Vaswani et al., 2017, section 3.2) into ONNX' Attention.
+
+1. MatMul(Softmax(MatMul(q, transposed k) * scale + mask), v)                  -> Attention(q, k, v, mask)
+2. Attention of q, k and v that are split into heads, heads joined after it    -> Attention(q, k, v) that does so itself
+
+In rule 1 scale and mask are optional; q may be scaled too, by product or quotient. The mask is what is added, or a
+Where that puts so low a number that nothing of it is left after the Softmax. Queries, keys and values have axes (batch,
+heads, length, width), or (batch, length, width) for one head without a mask. The mask is made as large as the scores
+in its last two axes, because ONNX Runtime does not stretch it.
+
+For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from irbench.ir.passes import Pass, Rewrite
+from irbench.ir.passes.remove_redundant import merge_layouts
+from irbench.ir.rewrite.edit import add_constant, clean, scalar
+from irbench.ir.rewrite.rules import ANY, Rule, any_order, apply_rules, either
+from irbench.ir.rewrite.shapes import infer
+from irbench.ir.rewrite.sizes import Size, product, sizes_of
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["fuse_attention"]
+
+Build = Callable[..., Any]
+
+_LOW = -1e9
+"""Added to a score in float32 it leaves nothing of it: the scores around are below 64 times its rounding."""
+_NUMBERS = ("by", "over", "factor", "divisor")
+_HEADS_FIRST = [0, 2, 1, 3]
+
+
+def _fuse_attention(model: ir.Model) -> bool:
+    infer(model)
+    rules = [Rule(partial(_products, form), _attention, _attends) for form in (_multiplied, _divided, _plain)]
+    fused = apply_rules(model, rules)
+    infer(model)
+    merge_layouts(model)
+    clean(model)
+    return apply_rules(model, [Rule(_heads, _join_heads, _joins)]) or fused
+
+
+def _multiplied(op: Any, q: Any, by: Any, _: Any) -> Any:
+    return op.Mul(q, by)
+
+
+def _divided(op: Any, q: Any, _: Any, over: Any) -> Any:
+    return op.Div(q, over)
+
+
+def _plain(_: Any, q: Any, *__: Any) -> Any:
+    return q
+
+
+def _products(
+    form: Build,
+    op: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    by: Any,
+    over: Any,
+    factor: Any,
+    divisor: Any,
+    mask: Any,
+    keep: Any,
+    low: Any,
+) -> Any:
+    scores = op.MatMul(form(op, q, by, over), k)
+    scores = either(op.Mul(scores, factor), op.Div(scores, divisor), scores)
+    masked = either(any_order(op.Add, scores, mask), op.Where(keep, scores, low), scores)
+    return op.MatMul(op.Softmax(masked, _outputs=["weights"], **ANY), v)
+
+
+def _attends(_: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, **optional: ir.Value | None) -> bool:
+    sizes, keys, values = sizes_of(q), sizes_of(k), sizes_of(v)
+    node = weights.producer()
+    if sizes is None or keys is None or values is None or node is None or len(sizes) not in (3, 4):
+        return False
+    rank = len(sizes)
+    numbers = [optional.get(name) for name in _NUMBERS]
+    return (
+        len(keys) == len(values) == rank
+        and sizes[:-2] == keys[:-2] == values[:-2]
+        and node.attributes.get_int("axis", -1) % rank == rank - 1
+        and all(one is None or scalar(one) for one in numbers)
+        and _maskable(sizes, keys, **optional)
+    )
+
+
+def _maskable(queries: Any, keys: Any, **optional: ir.Value | None) -> bool:
+    """Whether there is no mask, or one that can be made as large as the scores."""
+    given = optional.get("mask") or optional.get("keep")
+    sizes, wanted = sizes_of(given), [*queries[:-1], keys[-1]]
+    low = optional.get("low")
+    if given is None:
+        return True
+    if len(wanted) != 4 or sizes is None or len(sizes) not in (2, 4) or (low is not None and (scalar(low) or 0) > _LOW):
+        return False
+    if any(size not in (Size(1), whole) for size, whole in zip(sizes[::-1], wanted[::-1], strict=False)):
+        return False
+    return sizes[-2:] == wanted[-2:] or None not in [size.number for size in wanted[-2:]]
+
+
+def _attention(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, **optional: Any) -> Any:
+    rank = len(q.shape or ())
+    by, over, factor, divisor = (scalar(optional.get(name)) or 1.0 for name in _NUMBERS)
+    keys = op.Transpose(k, perm=[*range(rank - 2), rank - 1, rank - 2])
+    heads = {"q_num_heads": 1, "kv_num_heads": 1} if rank == 3 else {}
+    mask = _mask(op, weights, **optional)
+    return op.Attention(q, keys, v, *([] if mask is None else [mask]), scale=by / over * factor / divisor, **heads)
+
+
+def _mask(op: Any, weights: ir.Value, **optional: Any) -> Any:
+    """Return what is to be added to the scores, with their last two axes."""
+    mask, keep, low, graph = *(optional.get(name) for name in ("mask", "keep", "low")), weights.graph
+    given = mask if mask is not None else keep
+    sizes, wanted = sizes_of(given), sizes_of(weights)
+    if given is None or graph is None or sizes is None or wanted is None:
+        return None
+    if keep is not None:
+        assert low is not None
+        zero = add_constant(graph, np.zeros((), low.const_value.numpy().dtype), low)
+        mask = op.Where(keep, zero, low)
+    if sizes[-2:] == wanted[-2:]:
+        return mask
+    whole = [1] * (len(sizes) - 2) + [size.number or 1 for size in wanted[-2:]]
+    return op.Expand(mask, add_constant(graph, np.array(whole, np.int64), weights))
+
+
+def _heads(op: Any, q: Any, k: Any, v: Any, to_q: Any, to_k: Any, to_v: Any, joined: Any) -> Any:
+    queries = op.Transpose(op.Reshape(q, to_q, _outputs=["split_q"]), perm=_HEADS_FIRST)
+    keys = op.Transpose(op.Reshape(k, to_k, _outputs=["split_k"]), perm=_HEADS_FIRST)
+    values = op.Transpose(op.Reshape(v, to_v, _outputs=["split_v"]), perm=_HEADS_FIRST)
+    attended = op.Attention(queries, keys, values, _outputs=["attended"], **ANY)
+    return op.Reshape(op.Transpose(attended, perm=_HEADS_FIRST), joined, _outputs=["result"])
+
+
+def _joins(_: Any, result: ir.Value, attended: ir.Value, **values: ir.Value) -> bool:
+    split = [(sizes_of(values[name]), sizes_of(values[f"split_{name}"])) for name in "qkv"]
+    after, before = sizes_of(result), sizes_of(attended)
+    if after is None or before is None or any(one is None or two is None for one, two in split):
+        return False
+    pairs = [*split, (after, [before[place] for place in _HEADS_FIRST])]
+    return all(
+        one is not None and two is not None and [*one] == [*two[:2], product(two[2:])] and two[2].number is not None
+        for one, two in pairs
+    )
+
+
+def _join_heads(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, attended: ir.Value, **values: ir.Value) -> Any:
+    node = attended.producer()
+    assert node is not None
+    heads = [(sizes_of(values[name]) or [Size(0)] * 3)[2].number for name in ("split_q", "split_k")]
+    return op.Attention(q, k, v, *node.inputs[3:], **node.attributes, q_num_heads=heads[0], kv_num_heads=heads[1])
+
+
+fuse_attention: Pass = Rewrite(
+    "fuse_attention", "scaled dot-product and multi-head attention in one node", _fuse_attention, opset=23
+)

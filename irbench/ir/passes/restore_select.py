@@ -1,0 +1,94 @@
+"""Bring back choices that an exporter wrote as arithmetic.
+
+1. cast(c) * a + cast(not c) * b                        -> Where(c, a, b)
+2. Where(and(t, c), a, b), t everywhere true            -> Where(c, a, b), if a or b alone has the shape of the result
+3. Gather(x, Where(i < 0, i + n, i)), n elements in x   -> Gather(x, i), which counts negative indices from the end
+
+Rule 1 keeps infinities and NaN out of where they were not chosen, as the original model did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from irbench.ir.passes import Pass, Rewrite
+from irbench.ir.rewrite.edit import clean, is_node, weight
+from irbench.ir.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds
+from irbench.ir.rewrite.shapes import infer
+from irbench.ir.rewrite.sizes import Size, sizes_of
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["restore_select"]
+
+
+def _restore_select(model: ir.Model) -> bool:
+    infer(model)
+    rules = [Rule(partial(_sum_pattern, pair), _where, _is_choice) for pair in ORDERS]
+    rules.append(Rule(_wrapped_pattern, _plain_gather, _wraps))
+    changed = apply_rules(model, rules)
+    infer(model)
+    for node in [node for node in model.graph if is_node(node.outputs[0], "Where")]:
+        changed |= _drop_truth(node)
+    clean(model)
+    return changed
+
+
+def _sum_pattern(pair: Callable[[Any, Any], Any], op: Any, condition: Any, a: Any, b: Any) -> Any:
+    chosen, other = (op.Cast(one, _allow_other_attributes=True) for one in (condition, op.Not(condition)))
+    return op.Add(*pair(any_order(op.Mul, chosen, a), any_order(op.Mul, other, b)))
+
+
+def _where(op: Any, condition: Any, a: Any, b: Any, **_: Any) -> Any:
+    return op.Where(condition, a, b)
+
+
+def _is_choice(_: Any, condition: ir.Value, **__: Any) -> bool:
+    return condition.dtype is not None and condition.dtype.name == "BOOL"
+
+
+def _wrapped_pattern(op: Any, data: Any, index: Any, zero: Any, count: Any) -> Any:
+    negative = op.Less(either(op.Cast(index, _allow_other_attributes=True), index), zero)
+    wrapped = op.Where(negative, op.Add(index, count), index)
+    return op.Gather(data, wrapped, _allow_other_attributes=True, _outputs=["gathered"])
+
+
+def _wraps(_: Any, data: ir.Value, zero: ir.Value, count: ir.Value, gathered: ir.Value, **__: Any) -> bool:
+    sizes, node = sizes_of(data), gathered.producer()
+    if sizes is None or node is None or not holds(zero, 0):
+        return False
+    held = weight(count)
+    return held is not None and held.size == 1 and sizes[node.attributes.get_int("axis", 0)] == Size(int(held.item()))
+
+
+def _plain_gather(op: Any, data: ir.Value, index: ir.Value, gathered: ir.Value, **_: Any) -> Any:
+    node = gathered.producer()
+    return op.Gather(data, index, axis=node.attributes.get_int("axis", 0) if node is not None else 0)
+
+
+def _drop_truth(node: ir.Node) -> bool:
+    """Rule 2."""
+    condition, *choices = node.inputs
+    result = sizes_of(node.outputs[0])
+    both = condition.producer() if condition is not None and is_node(condition, "And") else None
+    if both is None or result is None or not any(sizes_of(one) == result for one in choices):
+        return False
+    for place, operand in enumerate(both.inputs):
+        if operand is not None and _is_true(operand):
+            node.replace_input_with(0, both.inputs[1 - place])
+            return True
+    return False
+
+
+def _is_true(value: ir.Value) -> bool:
+    if is_node(value, "Expand"):
+        node = value.producer()
+        return node is not None and node.inputs[0] is not None and _is_true(node.inputs[0])
+    held = weight(value)
+    return held is not None and bool(held.all())
+
+
+restore_select: Pass = Rewrite("restore_select", "choices written as arithmetic become Where, or go", _restore_select)

@@ -1,0 +1,88 @@
+"""Small edits of a graph: constants, nodes, and who reads a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from irbench.spi import Array
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["LAYOUT", "add_constant", "clean", "insert", "is_node", "only_reader", "replace", "scalar", "weight"]
+
+LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
+"""Operations that only say where elements stand."""
+
+
+def add_constant(graph: ir.Graph, array: Array, like: ir.Value) -> ir.Value:
+    """Return a new initializer that holds ``array``, named after the value ``like``."""
+    import onnx_ir as ir
+
+    name, count = f"{like.name}_constant", 0
+    while name in graph.initializers:
+        count += 1
+        name = f"{like.name}_constant{count}"
+    value = ir.Value(name=name, const_value=ir.tensor(np.array(array, order="C"), name=name))
+    value.shape, value.dtype = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
+    graph.register_initializer(value)
+    return value
+
+
+def insert(
+    before: ir.Node, operation: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any] | None = None
+) -> ir.Value:
+    """Put a node of ONNX' own domain in front of another one and return its output, which has no shape yet."""
+    import onnx_ir as ir
+
+    node = ir.node(operation, inputs, attributes or {})
+    node.outputs[0].type = before.outputs[0].type
+    before.prepend(node)
+    return node.outputs[0]
+
+
+def replace(old: ir.Value, new: ir.Value) -> None:
+    """Let every reader of ``old`` read ``new``; an output of the graph passes its name on."""
+    import onnx_ir as ir
+
+    if old.is_graph_output():
+        graph, name = old.graph, old.name
+        assert graph is not None
+        old.name, new.name = f"{name}_replaced", name
+        new.type, new.shape = old.type, old.shape
+    ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
+
+
+def clean(model: ir.Model) -> None:
+    """Remove what no output needs: nodes, initializers, imports of operator sets."""
+    from onnx_ir.passes import common
+
+    common.RemoveUnusedNodesPass()(model)
+    common.RemoveUnusedOpsetsPass()(model)
+
+
+def is_node(value: ir.Value | None, *operations: str) -> bool:
+    """Whether a value is computed by one of these operations of ONNX' own domain."""
+    node = value.producer() if value is not None else None
+    return node is not None and node.domain == "" and node.op_type in operations
+
+
+def only_reader(value: ir.Value) -> ir.Node | None:
+    """Return the one node that reads a value once, unless the value is read elsewhere or is an output too."""
+    uses = list(value.uses())
+    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+
+
+def weight(value: ir.Value | None) -> Array | None:
+    """Return what a constant value holds."""
+    constant = None if value is None else value.const_value
+    return None if constant is None else constant.numpy()
+
+
+def scalar(value: ir.Value | None) -> float | None:
+    """Return the number that a constant of one element holds, however many axes it has."""
+    constant = None if value is None else value.const_value
+    return float(constant.numpy().item()) if constant is not None and constant.size == 1 else None

@@ -1,0 +1,66 @@
+"""Tiny ONNX graphs in ONNX' own textual syntax, and what a pass of the optimiser makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnx_ir as ir
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+__all__ = ["applied", "graph", "kept", "operations", "random"]
+
+Arrays = Mapping[str, Any]
+
+
+def random(*shape: int) -> Any:
+    """Return float32 numbers, the same ones for the same shape."""
+    return np.random.default_rng((7, *shape)).normal(size=shape).astype(np.float32)
+
+
+def graph(text: str, weights: Arrays | None = None, opset: int = 23) -> ir.Model:
+    """Parse ``(float[2,3] x) => (float[2,3] y) { ... }``; ``weights`` are initializers that the nodes name."""
+    imports = f'["" : {opset}, "com.microsoft" : 1]'
+    proto = onnx.parser.parse_model(f"<ir_version: 10, opset_import: {imports}> tiny {text}")
+    proto.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(one), name) for name, one in (weights or {}).items()
+    )
+    return ir.from_proto(proto)
+
+
+def operations(model: ir.Model) -> list[str]:
+    """Return the operations in order, those of a vendor with their domain."""
+    return [".".join(filter(None, (node.domain, node.op_type))) for node in model.graph]
+
+
+def applied(rewrite: Any, model: ir.Model, feed: Arrays, atol: float = 1e-5) -> list[str]:
+    """Apply a pass that must change the graph but not its answers, and return the operations that are left."""
+    before = _answers(model, feed)
+    signature = [(one.name, one.shape, one.dtype) for one in (*model.graph.inputs, *model.graph.outputs)]
+    assert rewrite(model), "nothing was rewritten"
+    assert [(one.name, one.shape, one.dtype) for one in (*model.graph.inputs, *model.graph.outputs)] == signature
+    onnx.checker.check_model(ir.to_proto(model), full_check=rewrite.vendor is None)
+    for one, two in zip(_answers(model, feed), before, strict=True):
+        assert np.allclose(one, two, atol=atol, rtol=1e-4)
+    assert not rewrite(model), "a second application still finds something"
+    return operations(model)
+
+
+def kept(rewrite: Any, model: ir.Model) -> bool:
+    """Whether a pass leaves a graph as it is."""
+    before = operations(model)
+    return not rewrite(model) and operations(model) == before
+
+
+def _answers(model: ir.Model, feed: Arrays) -> Sequence[Any]:
+    proto = ir.to_proto(model)
+    if any(node.domain for node in model.graph):
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        return [np.asarray(one) for one in session.run(None, dict(feed))]
+    return [np.asarray(one) for one in ReferenceEvaluator(proto).run(None, dict(feed))]

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from graphs import applied, graph, kept, random
+
+from irbench.ir.passes.fuse_attention import fuse_attention
+
+FEED = {"q": random(2, 4, 5, 8), "k": random(2, 4, 6, 8), "v": random(2, 4, 6, 3)}
+NUMBERS = {"s": np.float32(0.3), "t": np.float32(1.5), "low": np.float32(-3e38)}
+KEYS = "kt = Transpose <perm: ints = [0, 1, 3, 2]> (k)"
+SCORES = f"{KEYS} m = MatMul (q, kt)"
+END = "w = Softmax <axis: int = -1> (a)  y = MatMul (w, v)"
+SIGNATURE = "float[2,4,5,8] q, float[2,4,6,8] k, float[2,4,6,3] v"
+
+
+def make(body, inputs=SIGNATURE, output="float[2,4,5,3] y", opset=23, **weights):
+    return graph(f"({inputs}) => ({output}) {{ {body} }}", {**NUMBERS, **weights}, opset)
+
+
+SCALED = {
+    "nowhere": f"{KEYS} a = MatMul (q, kt)",
+    "in the queries": f"{KEYS} qs = Mul (s, q)  a = MatMul (qs, kt)",
+    "in the queries by a quotient": f"{KEYS} qs = Div (q, s)  a = MatMul (qs, kt)",
+    "in the scores": f"{SCORES} a = Mul (m, s)",
+    "in the scores by a quotient": f"{SCORES} a = Div (m, s)",
+    "in both": f"{KEYS} qs = Mul (q, s)  m = MatMul (qs, kt)  a = Div (m, t)",
+}
+
+
+@pytest.mark.parametrize("place", SCALED)
+def test_rule_1_takes_a_scale(place):
+    assert applied(fuse_attention, make(f"{SCALED[place]} {END}"), FEED) == ["Attention"]
+
+
+def test_rule_1_transposes_keys_that_came_transposed():
+    model = make(f"a = MatMul (q, kt)  {END}", SIGNATURE.replace("float[2,4,6,8] k", "float[2,4,8,6] kt"))
+    feed = {"q": FEED["q"], "kt": FEED["k"].swapaxes(2, 3), "v": FEED["v"]}
+    assert applied(fuse_attention, model, feed) == ["Transpose", "Attention"]
+
+
+MASKS = {
+    "as large as the scores": (random(2, 4, 5, 6), []),
+    "of every head": (random(2, 1, 5, 6), []),
+    "of two axes": (random(5, 6), []),
+    "of every query": (random(2, 1, 1, 6), ["Expand"]),
+}
+
+
+@pytest.mark.parametrize("case", MASKS)
+def test_rule_1_takes_a_mask(case):
+    mask, stretched = MASKS[case]
+    sizes = ",".join(map(str, mask.shape))
+    model = make(f"{SCORES} c = Mul (m, s)  a = Add (c, mask)  {END}", f"{SIGNATURE}, float[{sizes}] mask")
+    assert applied(fuse_attention, model, {**FEED, "mask": mask}) == [*stretched, "Attention"]
+
+
+@pytest.mark.parametrize("row", ["partly", "wholly"])
+def test_rule_1_takes_a_choice_of_scores_as_the_mask_even_of_rows_that_are_masked(row):
+    keep = np.ones((2, 1, 1, 6), bool)
+    keep[1] = row == "partly"
+    keep[:, :, :, :2] &= row == "partly"
+    model = make(f"{SCORES} c = Mul (m, s)  a = Where (keep, c, low)  {END}", f"{SIGNATURE}, bool[2,1,1,6] keep")
+    assert applied(fuse_attention, model, {**FEED, "keep": keep}) == ["Where", "Expand", "Attention"]
+
+
+def test_rule_1_sees_one_head_where_there_is_no_axis_of_heads():
+    body = f"kt = Transpose <perm: ints = [0, 2, 1]> (k)  m = MatMul (q, kt)  a = Mul (m, s)  {END}"
+    model = make(body, "float[2,5,8] q, float[2,6,8] k, float[2,6,3] v", "float[2,5,3] y")
+    assert applied(fuse_attention, model, {name: value[:, 0] for name, value in FEED.items()}) == ["Attention"]
+
+
+HEADS = """
+    qr = Reshape (q, to)  qh = Transpose <perm: ints = [0, 2, 1, 3]> (qr)
+    kr = Reshape (k, to)  kh = Transpose <perm: ints = [0, 2, 3, 1]> (kr)
+    vr = Reshape (v, to)  vh = Transpose <perm: ints = [0, 2, 1, 3]> (vr)
+    m = MatMul (qh, kh)  a = Mul (m, s)  w = Softmax (a)  o = MatMul (w, vh)
+    ot = Transpose <perm: ints = [0, 2, 1, 3]> (o)  y = Reshape (ot, joined)
+"""
+
+
+@pytest.mark.parametrize("batch", [1, 2, "batch"])
+def test_rule_2_leaves_heads_to_the_operation(batch):
+    three = f"float[{batch},5,8] "
+    weights = {"to": np.array([0, 0, 4, 2]), "joined": np.array([0, 0, 8])}
+    model = make(HEADS, f"{three} q, {three} k, {three} v", f"{three} y", **weights)
+    size = batch if isinstance(batch, int) else 3
+    assert applied(fuse_attention, model, {name: random(size, 5, 8) for name in "qkv"}) == ["Attention"]
+    assert next(iter(model.graph)).attributes.get_int("q_num_heads", 0) == 4
+
+
+def test_rule_2_leaves_heads_that_are_joined_in_another_order():
+    weights = {"to": np.array([0, 0, 4, 2]), "joined": np.array([0, 4, 10])}
+    body = HEADS.replace(
+        "ot = Transpose <perm: ints = [0, 2, 1, 3]> (o)  y = Reshape (ot, joined)", "y = Reshape (o, joined)"
+    )
+    three = "float[2,5,8]"
+    model = make(body, f"{three} q, {three} k, {three} v", "float[2,4,10] y", **weights)
+    assert "Attention" in (found := applied(fuse_attention, model, {name: random(2, 5, 8) for name in "qkv"}))
+    assert len(found) > 1
+
+
+NOT_ATTENTION = {
+    "the softmax is over the queries": f"{SCORES} a = Mul (m, s)  w = Softmax <axis: int = 2> (a)  y = MatMul (w, v)",
+    "the scale differs by key": f"{SCORES} a = Mul (m, many)  {END}",
+    "what is put for masked scores is not low": f"{SCORES} a = Where (keep, m, t)  {END}",
+}
+
+
+@pytest.mark.parametrize("case", NOT_ATTENTION)
+def test_nothing_is_fused_where(case):
+    model = make(NOT_ATTENTION[case], f"{SIGNATURE}, bool[2,1,1,6] keep", many=random(6))
+    assert kept(fuse_attention, model)
+
+
+@pytest.mark.parametrize("inner", ["m", "a", "w"])
+def test_what_is_an_output_inside_stays(inner):
+    assert kept(
+        fuse_attention, make(f"{SCORES} a = Mul (m, s)  {END}", output=f"float[2,4,5,3] y, float[2,4,5,6] {inner}")
+    )
+
+
+def test_heads_that_share_keys_stay():
+    model = make(f"{SCORES} a = Mul (m, s)  {END}", SIGNATURE.replace("float[2,4,6,8] k", "float[2,1,6,8] k"))
+    assert kept(fuse_attention, model)
+
+
+def test_before_opset_23_there_is_nothing_to_fuse_into():
+    assert kept(fuse_attention, make(f"{SCORES} a = Mul (m, s)  {END}", opset=22))
