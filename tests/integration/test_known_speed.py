@@ -47,16 +47,15 @@ def cell(called: Called, backend: str) -> dict[str, Any]:
     return found
 
 
-def test_it_is_listed_like_any_other_backend() -> None:
+def test_its_names_are_listed_like_any_other_backend() -> None:
     listed = irbench("backends")
     assert listed.code == 0, listed.err
     assert [line.split()[:3] for line in listed.out.splitlines() if line.startswith("known-")] == [
-        ["known-a", "irbench-known-speed", "1.0"],
-        ["known-b", "irbench-known-speed", "1.0"],
+        [f"known-{letter}", "irbench-known-speed", "1.0"] for letter in "abcde"
     ]
 
 
-def test_both_names_are_measured_verified_and_compared(model: Path) -> None:
+def test_two_names_are_measured_verified_and_compared(model: Path) -> None:
     called = run(model, "--set", "known-b.wait=sleep", "--set", "known-b.stall_ms=1")
     assert called.code == 0, called.err
     first, second = cell(called, "known-a"), cell(called, "known-b")
