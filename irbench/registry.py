@@ -197,5 +197,5 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     return f"Did you mean '{close[0]}'? " if close else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from irbench.cli.groups import OneOf
+
 __all__ = ["command"]
 
 _EXAMPLES = """\b
@@ -16,7 +18,7 @@ To enable it:
 
 
 @click.command("completion", short_help="Print what makes a shell complete irbench's commands.", epilog=_EXAMPLES)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the script that makes a shell complete commands, options, backends, models and stored runs."""
     from irbench.cli import COMPLETION, cli

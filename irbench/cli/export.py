@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.cli.completing import MODEL
+from irbench.cli.groups import OneOf
 from irbench.cli.options import Parsed
 from irbench.errors import IrbenchError
 
@@ -40,7 +41,7 @@ def _batch(text: str) -> int | None:
 @click.option("--weights", metavar="random|PATH", help="Random weights, or a file; by default the model's own.")
 @click.option(
     "--layout",
-    type=click.Choice(["keep", "nchw"]),
+    type=OneOf(["keep", "nchw"]),
     default="nchw",
     show_default=True,
     help="Of image inputs in ONNX; nchw is the faster one.",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irbench.cli.groups import OneOf
+
 if TYPE_CHECKING:
     from irbench.result import RunDocument
 
@@ -30,7 +32,7 @@ class OutputFile(click.Path):
 FORMAT = click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "json", "jsonl", "csv", "md"]),
+    type=OneOf(["table", "json", "jsonl", "csv", "md"]),
     default="table",
     show_default=True,
     help="How to print it.",

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from irbench.errors import IrbenchError
 
-__all__ = ["SectionedCommand", "SuggestingGroup"]
+__all__ = ["OneOf", "SectionedCommand", "SuggestingGroup", "did_you_mean"]
+
+_NEAR = 0.65
+"""How alike two names must be, from 0 to 1: of three letters, two in the same order are not enough."""
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return the question whether the nearest known name was meant; nothing where none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+    return f"Did you mean {near[0]}? " if near else ""
+
+
+class OneOf(click.Choice[str]):
+    """One of several words; a mistyped one is answered with the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word; see click."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = did_you_mean(str(value), tuple(self.choices))
+            raise click.BadParameter(f"{error.message} {near}".strip(), ctx, param) from error
 
 
 class SuggestingGroup(click.Group):
@@ -25,12 +48,10 @@ class SuggestingGroup(click.Group):
         """
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
-            import difflib
-
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]}? " if near else ""
             whose = "There is" if ctx.parent is None else f"{ctx.command_path} has"
-            raise IrbenchError(f"{whose} no command {name!r}.", hint=f"{hint}Commands: {', '.join(known)}.")
+            raise IrbenchError(
+                f"{whose} no command {name!r}.", hint=f"{did_you_mean(name, known)}Commands: {', '.join(known)}."
+            )
         return super().resolve_command(ctx, args)
 
 

@@ -13,6 +13,7 @@ from irbench.cli.completing import backend_names, comma_list
 
 __all__ = [
     "BACKENDS",
+    "COUNT",
     "COUNTS",
     "CPUS",
     "DURATION",
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+_NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
+_LONGEST_S = 10_000 * 86400
 
 
 class Parsed(click.ParamType[T], Generic[T]):
@@ -78,8 +81,8 @@ def _counts(text: str) -> tuple[int, ...]:
 
 
 def _count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is not a whole number from 1 on")
+    if re.fullmatch(r"0*[1-9]\d{0,8}", text, re.ASCII) is None:
+        raise ValueError(f"{text!r} is not a whole number from 1 to 999999999")
     return int(text)
 
 
@@ -88,10 +91,11 @@ def _threads(text: str) -> int | Literal["native"]:
 
 
 def _duration_s(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|d)?", text, re.ASCII)
-    if match is None or not float(match[1]):
-        raise ValueError(f"{text!r} is not a duration: a number above 0, then s, m, h or d")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?) ?(s|m|h|d)?", text, re.ASCII)
+    seconds = float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"] if match is not None else 0
+    if not 0 < seconds <= _LONGEST_S:
+        raise ValueError(f"{text!r} is not a duration: a number above 0, then s, m, h or d; at most 10000 days")
+    return seconds
 
 
 def _fraction(text: str) -> float:
@@ -105,7 +109,7 @@ def _cpus(text: str) -> tuple[int, ...]:
     from irbench.host import parse_cpu_list
 
     try:
-        return parse_cpu_list(text)
+        return parse_cpu_list(_NUMBER_OF_NO_PROCESSOR.sub("none", text))
     except ValueError:
         raise ValueError(f"{text!r} is not a list of processors") from None
 
@@ -128,6 +132,7 @@ def _setting(text: str) -> tuple[str, str, str]:
 NAMES = Parsed("a,b", _names)
 BACKENDS = Parsed("a,b", _names, backend_names)
 PRECISIONS = Parsed("a,b", _names, _precisions)
+COUNT = Parsed("20", _count)
 COUNTS = Parsed("1,8", _counts)
 THREADS = Parsed("4|native", _threads)
 DURATION = Parsed("90s|5m", _duration_s)

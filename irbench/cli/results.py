@@ -17,7 +17,7 @@ from irbench.cli.completing import BACKEND, MODEL
 from irbench.cli.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.groups import SuggestingGroup
 from irbench.cli.keeping import export, import_, remove
-from irbench.cli.options import DURATION
+from irbench.cli.options import COUNT, DURATION
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ Examples:
     "--backend", type=BACKEND, metavar="NAME", help="Only runs in which this backend, or this row, took part."
 )
 @click.option("--since", type=DURATION, help="Only runs no older than this: 12h or 7d, for example.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the newest.")
+@click.option("--limit", type=COUNT, metavar="N", help="At most so many, the newest.")
 @click.option("--rebuild", is_flag=True, help="Make the index anew from the folders, and say which cannot be read.")
 @FORMAT
 @OUTPUT

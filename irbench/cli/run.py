@@ -9,7 +9,7 @@ import click
 
 from irbench.cli.completing import MODEL
 from irbench.cli.formats import FORMAT, OUTPUT, RESULTS
-from irbench.cli.groups import SectionedCommand
+from irbench.cli.groups import OneOf, SectionedCommand
 from irbench.cli.options import (
     BACKENDS,
     COUNTS,
@@ -88,14 +88,14 @@ _SECTIONS = {
 @click.option("--set", "settings", type=SETTING, multiple=True, help="A property of a backend; may be repeated.")
 @click.option(
     "--io",
-    type=click.Choice(["copy", "bound"]),
+    type=OneOf(["copy", "bound"]),
     default="copy",
     show_default=True,
     help="What is timed: host arrays in and out, or the inference alone.",
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 2**32 - 1),
     metavar="N",
     default=0,
     show_default=True,

@@ -13,11 +13,14 @@ import click
 
 from irbench import host, registry
 from irbench.cli.console import err_console
+from irbench.cli.contradictions import refuse_contradictions
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
+from irbench.cli.groups import did_you_mean
 from irbench.cli.live import LiveDisplay
 from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
+from irbench.cli.settings import settings, too_many_threads
 from irbench.errors import IrbenchError
 from irbench.measure.lock import measuring, who_measures
 from irbench.optimize import recipe
@@ -42,12 +45,14 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
         IrbenchError: The call or the plan is impossible; nothing was measured.
     """
     host.require_linux()
+    refuse_contradictions(arguments, output)
     request = _request(arguments)
     with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
         groups = plan(request, Path(folder), _say)
         request = request.with_budget_for(len(groups))
         if arguments["dry_run"]:
-            click.echo(outline(groups, request.timing))
+            click.echo(f"{outline(groups, request.timing)}\n{settings(request)}")
+            click.echo(f"would be stored in {arguments['results'] or default_root()}")
             return 0
         lock = not arguments["no_lock"]
         document, stored = measure(request, groups, Path(folder), arguments["results"], lock=lock)
@@ -72,6 +77,8 @@ def measure(
         IrbenchError: The store cannot be written, or someone else is measuring; nothing was stored then.
     """
     _say(outline(groups, request.timing))
+    for warning in too_many_threads(request):
+        _say(f"warning: {warning}")
     request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
     with _measuring(request, lock=lock) as noted, LiveDisplay(err_console()) as display:
         writer = Store(results or default_root()).begin(host.describe(), noted.as_plan())
@@ -109,8 +116,6 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
 
 
 def _timing(arguments: Mapping[str, Any]) -> Timing:
-    if arguments["quick"] and arguments["thorough"]:
-        raise IrbenchError("--quick and --thorough contradict each other.", hint="Leave one of them out.")
     timing = _QUICK if arguments["quick"] else _THOROUGH if arguments["thorough"] else Timing()
     within = timing.within if arguments["within"] is None else arguments["within"]
     deadline = timing.deadline if arguments["deadline"] is None else arguments["deadline"]
@@ -152,7 +157,8 @@ def _precisions(asked: tuple[str, ...]) -> tuple[Precision, ...]:
     known = get_args(Precision)
     for one in asked:
         if one not in known:
-            raise IrbenchError(f"There is no precision {one!r}.", hint=f"Precisions: {', '.join(known)}.")
+            near = did_you_mean(one, known)
+            raise IrbenchError(f"There is no precision {one!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
     return tuple(one for one in known if one in asked)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -118,8 +119,9 @@ def _baseline(asked: str | None, cells: tuple[Cell, ...]) -> str:
         names = {cell.label, cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"}
         if name in names and all(facts[key] == value for key, value in wanted.items()):
             return cell.id
-    rows = ", ".join(dict.fromkeys(_address(cell) for cell in cells))
-    raise IrbenchError(f"--baseline {asked} is none of the rows.", hint=f"The rows are: {rows}")
+    labels = Counter(cell.label for cell in cells)
+    rows = dict.fromkeys(cell.label if labels[cell.label] == 1 else _address(cell) for cell in cells)
+    raise IrbenchError(f"--baseline {asked} is none of the rows.", hint=f"The rows are: {', '.join(rows)}")
 
 
 def _condition(text: str, asked: str) -> tuple[str, str]:

@@ -1,0 +1,35 @@
+"""What a run is about to be done with, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irbench import host
+from irbench.runner.request import RunRequest
+
+__all__ = ["settings", "too_many_threads"]
+
+_IO = {"copy": "copies included", "bound": "copies left out"}
+
+
+def settings(request: RunRequest) -> str:
+    """Return the threads, precisions and copies of a run in one line."""
+    processors = host.allowance(request.cpus).cpus
+    threads = "threads as the runtimes choose" if request.threads is None else _count(request.threads, "thread")
+    listing = ",".join(str(cpu) for cpu in processors)
+    where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
+    return f"{threads} on {where} · {', '.join(request.precisions)} · {_IO[request.io]} · seed {request.seed}"
+
+
+def too_many_threads(request: RunRequest) -> Iterator[str]:
+    """Yield a warning where more threads are asked for than can run at a time."""
+    processors = len(host.allowance(request.cpus).cpus)
+    if request.threads is not None and request.threads > processors:
+        yield (
+            f"--threads {request.threads} on {_count(processors, 'processor')}: threads will wait for each other;"
+            " the table says what that costs."
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

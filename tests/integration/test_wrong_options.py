@@ -1,0 +1,150 @@
+"""Every wrong option of the real command line is one line that says what is wrong, and one that mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import models
+import pytest
+from fake_runs import FASTEST
+from front_door import irbench
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+HUGE = "9" * 400
+
+RUN = [
+    # names
+    (("--backends", "opnvino"), "no backend 'opnvino'", "Did you mean 'openvino'?"),
+    (("--backends", "trt"), "no backend 'trt'", "Known: "),
+    (("--backends", "ort:cud"), "ort has no device 'cud'", "Did you mean 'cuda'?"),
+    (("--backends", ""), "empty name", "irbench run --help"),
+    (("--backends", "fake-a,,fake-b"), "empty name", "irbench run --help"),
+    (("--precision", "fp23"), "no precision 'fp23'", "Did you mean fp32?"),
+    (("--precision", ""), "empty name", "irbench run --help"),
+    (("--io", "copi"), "'copi' is not one of 'copy', 'bound'. Did you mean copy?", "irbench run --help"),
+    (("--format", "jsn"), "'jsn' is not one of", "irbench run --help"),
+    (("--thread", "2"), "No such option '--thread'", "--threads"),
+    (("--set", "fake-z.call_us=1"), "no backend 'fake-z'", "Did you mean"),
+    (("--set", "call_us=1"), "lacks a backend", "irbench run --help"),
+    (("--set", "fake-b.call_us=1"), "takes no part", "Taking part: fake-a"),
+    (("--baseline", "fake-q"), "--baseline fake-q is none of the rows", "The rows are: fake-a"),
+    (("--shape", "pixel=1x3x8x8"), "No model has an input 'pixel'", "Inputs: pixels"),
+    # numbers
+    (("--batch", "0"), "'0' is not a whole number", "irbench run --help"),
+    (("--batch", "-1"), "'-1' is not a whole number", "irbench run --help"),
+    (("--batch", "1,"), "'' is not a whole number", "irbench run --help"),
+    (("--batch", HUGE), "is not a whole number", "irbench run --help"),
+    (("--batch", "999999999"), "of memory are free", "--batch"),
+    (("--streams", "nan"), "'nan' is not a whole number", "irbench run --help"),
+    (("--streams", ""), "'' is not a whole number", "irbench run --help"),
+    (("--threads", "0"), "'0' is not a whole number", "irbench run --help"),
+    (("--threads", "1e3"), "'1e3' is not a whole number", "irbench run --help"),
+    (("--budget", "0s"), "'0s' is not a duration", "irbench run --help"),
+    (("--budget", "-5m"), "'-5m' is not a duration", "irbench run --help"),
+    (("--budget", "inf"), "'inf' is not a duration", "irbench run --help"),
+    (("--budget", HUGE), "at most 10000 days", "irbench run --help"),
+    (("--deadline", "nan"), "'nan' is not a duration", "irbench run --help"),
+    (("--within", "0%"), "is not a percentage", "irbench run --help"),
+    (("--within", "100%"), "is not a percentage", "irbench run --help"),
+    (("--seed", "-1"), "-1 is not in the range", "irbench run --help"),
+    (("--seed", HUGE), "is not in the range", "irbench run --help"),
+    (("--cpus", "0-99999999"), "is not a list of processors", "irbench run --help"),
+    (("--cpus", "4096"), "names processor 4096", "We may use"),
+    (("--shape", "pixels=0x3x8x8"), "'0' is not a whole number", "irbench run --help"),
+    # contradictions
+    (("--quick", "--thorough"), "--quick and --thorough contradict", "Leave one"),
+    (("--all",), "--all and a model's name contradict", "Leave one"),
+    (("--batch", "8", "--shape", "pixels=4x3x8x8"), "contradicts the size 8", "--batch"),
+    (("--shape", "pixels=4x3x8x8", "--shape", "pixels=5x3x8x8"), "--shape pixels=5x3x8x8 contradict", "Leave one"),
+    (("--set", "fake-a.call_us=1", "--set", "fake-a.call_us=2"), "--set fake-a.call_us=2 contradict", "Leave one"),
+    (("--dry-run", "-o", "table.txt"), "--dry-run has no result", "Leave one"),
+    # outputs
+    (("-o", "/nowhere/table.txt"), "/nowhere is no folder", "mkdir -p /nowhere"),
+    (("-o", "/"), "/ is a folder", "Name a file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said", "hint"), RUN, ids=lambda one: str(one)[:40])
+def test_a_wrong_run_measures_nothing(
+    model: Path, own_home: Path, arguments: tuple[str, ...], said: str, hint: str
+) -> None:
+    backends = () if "--backends" in arguments else ("--backends", "fake-a")
+    refused(("run", model, *backends, *arguments), said, hint)
+    assert not (own_home / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "hint"),
+    [
+        (("rnu",), "There is no command 'rnu'", "Commands: "),
+        (("resluts",), "There is no command 'resluts'", "Did you mean results?"),
+        (("results", "improt"), "irbench results has no command 'improt'", "Did you mean import?"),
+        (("run", "resnet5", "--dry-run"), "resnet5", "Did you mean resnet50?"),
+        (("run", "", "--dry-run"), "name is empty", "irbench models"),
+        (("run", "missing.onnx", "--dry-run"), "missing.onnx", ""),
+        (("export", "alexne"), "alexne", "Did you mean alexnet?"),
+        (("export", "alexnet", "--layout", "nchv"), "Did you mean nchw?", "irbench export --help"),
+        (("export", "alexnet", "--opset", "99"), "Opset 99", "13 to 23"),
+        (("export", "alexnet", "--seed", "-1"), "-1", "0 or a positive number"),
+        (("export", "alexnet", "--batch", "0"), "'0' is no number of samples", "irbench export --help"),
+        (("results", "--limit", "0"), "'0' is not a whole number", "irbench results --help"),
+        (("results", "--limit", HUGE), "is not a whole number", "irbench results --help"),
+        (("results", "--since", "9999999d"), "at most 10000 days", "irbench results --help"),
+        (("results", "--format", "tabel"), "Did you mean table?", "irbench results --help"),
+        (("show", "--format", "jsnl"), "Did you mean jsonl?", "irbench show --help"),
+        (("show", "--sample"), "No such option '--sample'", "--samples"),
+        (("models", "--format", "yaml"), "'yaml' is not one of", "irbench models --help"),
+        (("completion", "bush"), "Did you mean bash?", "irbench completion --help"),
+        (("completion",), "Missing argument", "irbench completion --help"),
+    ],
+    ids=lambda one: str(one)[:40],
+)
+def test_a_wrong_call_of_any_command_says_what_to_do(arguments: tuple[str, ...], said: str, hint: str) -> None:
+    refused(arguments, said, hint)
+
+
+def refused(arguments: tuple[object, ...], said: str, hint: str) -> None:
+    called = irbench(*arguments)
+    assert called.code == 2, called.err
+    assert called.out == ""
+    *_, problem, remedy = called.err.strip().splitlines()
+    assert problem.startswith("error: ")
+    assert said in problem
+    assert remedy.startswith("hint: ")
+    assert hint in remedy
+
+
+def test_an_output_never_overwrites_the_model(model: Path) -> None:
+    before = model.read_bytes()
+    refused(("run", model, "--backends", "fake-a", "-o", model), "would overwrite the model", "-o")
+    assert model.read_bytes() == before
+
+
+def test_a_place_for_results_that_cannot_be_written_is_refused_before_anything_is_measured(model: Path) -> None:
+    refused(("run", model, "--backends", "fake-a", "--results", "/proc/results"), "cannot be written", "--results")
+
+
+def test_a_wrong_property_of_a_runtime_is_a_row_that_says_what_was_meant(model: Path) -> None:
+    called = irbench(
+        "run", model, "--backends", "ort", "--set", "ort.use_determinstic_compute=1", "--format", "json", *FASTEST
+    )
+    assert called.code == 3
+    (row,) = called.document["groups"][0]["cells"]
+    assert "use_determinstic_compute" in row["failure"]["message"]
+    assert "Did you mean 'use_deterministic_compute'?" in row["failure"]["hint"]
+
+
+def test_a_dry_run_says_with_which_settings_and_where_to(model: Path, own_home: Path) -> None:
+    said = irbench("run", model, "--backends", "fake-a", "--threads", "1", "--cpus", "0", "--io", "bound", "--dry-run")
+    assert "1 thread on processor 0 · fp32 · copies left out · seed 0" in said.out
+    assert f"would be stored in {own_home / 'results'}" in said.out
+
+
+def test_more_threads_than_processors_are_warned_of_before_anything_is_measured(model: Path) -> None:
+    said = irbench("run", model, "--backends", "fake-a", "--threads", "7", "--cpus", "0", *FASTEST)
+    assert "warning: --threads 7 on 1 processor: threads will wait for each other" in said.err
