@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import psutil
 from onnx.reference import ReferenceEvaluator
+from tests_support import hang_in_spawn
 from virtual_clock import VirtualClock
 
 from irbench.spec import Artifact, Io, Load, Scalar
@@ -123,6 +124,13 @@ def hang(manner: str) -> None:
     time.sleep(3600)  # noqa: TID251 - a hang is what the script asks for
 
 
+def resist_freezing(_: str) -> None:
+    """Answer, but with a thread in the kernel that cannot be stopped."""
+    fifo = Path(os.environ["IRBENCH_LOCK"]).with_name("fifo")
+    os.mkfifo(fifo)
+    hang_in_spawn(str(fifo))
+
+
 def lose_device(_: str) -> None:
     raise RuntimeError("the device was lost")
 
@@ -187,6 +195,7 @@ def interrupt(name: str) -> None:
 FAULTS: Mapping[str, Callable[[str], None]] = {
     "crash": crash,
     "hang": hang,
+    "resist": resist_freezing,
     "raise": lose_device,
     "lack": lack_module,
     "refuse": refuse,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import NoReturn
+
+import psutil
 
 
 def start_sleeper() -> int:
@@ -57,3 +61,16 @@ def fill_the_log(megabytes: int) -> None:
     for _ in range(megabytes):
         os.write(1, b"\xff\xfe~" * 350_000)
         os.write(2, b"\x80" * 10)
+
+
+def hang_in_spawn(fifo: str) -> None:
+    """Have a thread start a program that waits for its input before it begins: the kernel cannot stop such a thread."""
+    libc = ctypes.CDLL(None)
+    actions = ctypes.create_string_buffer(256)
+    libc.posix_spawn_file_actions_init(actions)
+    libc.posix_spawn_file_actions_addopen(actions, 0, fifo.encode(), os.O_RDONLY, 0)
+    arguments = (ctypes.c_char_p * 2)(b"true", None)
+    spawn = (ctypes.byref(ctypes.c_int()), b"/bin/true", actions, None, arguments, None)
+    threading.Thread(target=libc.posix_spawn, args=spawn, daemon=True).start()
+    while not psutil.Process().children():
+        time.sleep(0.01)  # noqa: TID251 - until the thread is in the kernel

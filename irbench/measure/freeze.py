@@ -17,12 +17,18 @@ SUPPORTED = sys.platform == "linux" and not os.environ.get("IRBENCH_NO_FREEZE")
 
 _IDLE_GAP_S = 0.005
 _LONGEST_WAIT_NS = 1_000_000_000
+_ATTEMPTS = 5
+_ATTEMPT_NS = 2_000_000_000
+_POLL_S = 50e-6
+_MOMENT_S = 0.05
 
 
 def freeze(process_id: int) -> None:
     """Stop a worker's process group and return once the worker stands still.
 
-    ``kill`` returns before the threads have stopped; ``waitid`` does not.
+    ``kill`` returns before the threads have stopped; ``waitid`` tells when they have. A thread that is just starting a
+    program (``vfork``) cannot stop before that program has begun, which is stopped too: letting both run again for a
+    moment frees them.
 
     Args:
         process_id: The worker, which leads its own process group and is a child of this process.
@@ -30,9 +36,25 @@ def freeze(process_id: int) -> None:
     Raises:
         ProcessLookupError: It is gone.
         ChildProcessError: It is gone and was already waited for.
+        TimeoutError: A thread waits in the kernel for what does not come.
     """
-    os.killpg(process_id, signal.SIGSTOP)
-    os.waitid(os.P_PID, process_id, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    for _ in range(_ATTEMPTS):
+        os.killpg(process_id, signal.SIGSTOP)
+        if _stands_still(process_id):
+            return
+        os.killpg(process_id, signal.SIGCONT)
+        sleep(_MOMENT_S)
+    raise TimeoutError(f"process {process_id} cannot be stopped")
+
+
+def _stands_still(process_id: int) -> bool:
+    """Wait, for one attempt's time at most, until a child has stopped or ended; whether it has."""
+    started = now_ns()
+    while now_ns() - started < _ATTEMPT_NS:
+        if os.waitid(os.P_PID, process_id, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            return True
+        sleep(_POLL_S)
+    return False
 
 
 def thaw(process_id: int) -> None:

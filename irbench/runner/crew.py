@@ -73,8 +73,8 @@ class Crew:
         worker.thaw()
         answer = self._try(cell, stage, lambda: worker.ask(method, *args, deadline_s=deadline_s or self._deadline_s))
         if cell in self._workers:
-            worker.freeze()
-        return answer
+            self._try(cell, stage, worker.freeze)
+        return answer if cell in self._workers else None
 
     def dismiss(self, cell: str, failure: Failure) -> None:
         """Let a healthy cell go, for a reason its worker does not know."""
@@ -108,7 +108,7 @@ class Crew:
         worker = self._workers[cell]
         self._try(cell, "import", lambda: worker.receive(deadline_s=self._deadline_s))
         if cell in self._workers:
-            worker.freeze()
+            self._try(cell, "import", worker.freeze)
 
     def _try(self, cell: str, stage: str, action: Callable[[], Any]) -> Any:
         try:

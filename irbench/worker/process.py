@@ -148,12 +148,19 @@ class Worker:
         """Stop the worker and everything it started; returns once it stands still.
 
         Where processes cannot be stopped, it is given a second to come to rest by itself.
+
+        Raises:
+            WorkerDied: It could not be stopped, and was ended.
         """
         if not freeze.SUPPORTED:
             freeze.wait_until_idle(self.process_id)
             return
         with contextlib.suppress(ProcessLookupError, ChildProcessError):  # the next request finds it dead and says why
-            freeze.freeze(self.process_id)
+            try:
+                freeze.freeze(self.process_id)
+            except TimeoutError:
+                self.kill()
+                raise WorkerDied("It could not be frozen and was ended.", log_tail=self.log_tail()) from None
             self._frozen = True
 
     def thaw(self) -> None:

@@ -109,8 +109,10 @@ def test_a_closed_terminal_keeps_what_was_measured(model: Path, results: Path) -
     assert nothing_runs()
 
 
-def survive_kills(model: Path, results: Path, kills: int) -> None:
-    """Kill runs at seeded moments of their lives, and look at what is left after each."""
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_coordinator_that_is_killed_loses_no_launch_and_leaves_no_process(
+    model: Path, results: Path, kills: int
+) -> None:
     begun = time.monotonic()  # noqa: TID251 - says when to kill; nothing is asserted of it
     assert irbench("run", model, *QUICK).code == 0
     lifetime_s = time.monotonic() - begun  # noqa: TID251
@@ -128,15 +130,6 @@ def survive_kills(model: Path, results: Path, kills: int) -> None:
     assert sum("mlp" in line for line in listed.out.splitlines()) == len(whole)
     assert irbench("show", "--format", "json").document["groups"][0]["launches"] == whole[-1]
     assert irbench("run", model, "--backends", "fake-a", *FASTEST).code == 0
-
-
-def test_a_killed_coordinator_loses_no_launch_and_leaves_no_process(model: Path, results: Path) -> None:
-    survive_kills(model, results, 4)
-
-
-@pytest.mark.slow
-def test_a_coordinator_can_be_killed_at_fifty_moments(model: Path, results: Path) -> None:
-    survive_kills(model, results, 50)
 
 
 def test_a_second_run_is_told_who_measures_and_may_insist(model: Path, results: Path) -> None:

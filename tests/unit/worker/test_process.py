@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.measure import clock, freeze
 from irbench.worker import Worker, WorkerDied, call_in_worker, process
 from irbench.worker.process import CallFailed, WorkerTimedOut
 
@@ -96,6 +97,40 @@ def test_a_worker_can_be_frozen_many_times(tmp_path: Path) -> None:
             worker.freeze()
             assert psutil.Process(worker.process_id).status() == psutil.STATUS_STOPPED
             worker.thaw()
+        assert worker.ask("os:getpid", deadline_s=PATIENCE_S) == worker.process_id
+
+
+def test_a_worker_that_cannot_be_stopped_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freeze, "_ATTEMPT_NS", 200_000_000)
+    os.mkfifo(tmp_path / "fifo")
+    with Worker(tmp_path / "log") as worker:
+        worker.ask("tests_support:hang_in_spawn", str(tmp_path / "fifo"), deadline_s=PATIENCE_S)
+        with pytest.raises(WorkerDied, match="could not be frozen"):
+            worker.freeze()
+    assert not psutil.pid_exists(worker.process_id)
+
+
+def test_a_worker_that_cannot_be_stopped_at_once_is_stopped_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    opened: list[int] = []
+
+    def let_it_begin(seconds: float) -> None:
+        """Give the program its input while all are stopped, so that it begins when they are let run again."""
+        if not opened:
+            opened.append(os.open(fifo, os.O_RDWR))
+        clock.sleep(seconds)
+
+    monkeypatch.setattr(freeze, "_ATTEMPT_NS", 200_000_000)
+    monkeypatch.setattr(freeze, "sleep", let_it_begin)
+    with Worker(tmp_path / "log") as worker:
+        worker.ask("tests_support:hang_in_spawn", str(fifo), deadline_s=PATIENCE_S)
+        worker.freeze()
+        os.close(opened[0])
+        assert psutil.Process(worker.process_id).status() == psutil.STATUS_STOPPED
+        worker.thaw()
         assert worker.ask("os:getpid", deadline_s=PATIENCE_S) == worker.process_id
 
 
