@@ -195,7 +195,7 @@ def _change_operator(model: onnx.ModelProto, chance: random.Random) -> None:
 
 
 def _change_attribute(model: onnx.ModelProto, chance: random.Random) -> None:
-    node = chance.choice(model.graph.node)
+    node = chance.choice([one for one in model.graph.node if one.attribute] or list(model.graph.node))
     if node.attribute and chance.random() < 0.6:
         attribute = chance.choice(node.attribute)
         attribute.i = attribute.i and chance.choice(_INTEGERS)
@@ -233,14 +233,15 @@ def _point_outside(model: onnx.ModelProto, chance: random.Random) -> None:
 
 
 def _nest(data: bytes, chance: random.Random) -> bytes:
-    """Put the graph into an attribute of a node of a graph, many levels deep."""
+    """Add a node with a graph in a node with a graph, many levels deep."""
     model = onnx.ModelProto.FromString(data)
     graph = model.graph.SerializeToString()
     model.ClearField("graph")
+    inner = graph if chance.random() < 0.5 else b""
     for _ in range(chance.choice((1, 20, 40, 500))):
         for number in (Attribute.GRAPH, Node.ATTRIBUTE, Graph.NODE):
-            graph = encode_length_delimited(number, len(graph)) + graph
-    return model.SerializeToString() + encode_length_delimited(Model.GRAPH, len(graph)) + graph
+            inner = encode_length_delimited(number, len(inner)) + inner
+    return model.SerializeToString() + encode_length_delimited(Model.GRAPH, len(graph + inner)) + graph + inner
 
 
 def _on_bytes(change: _Bytes) -> Callable[[Files, Sequence[Files], random.Random], Files]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from irbench.spi import Refusal
 
-__all__ = ["load", "plain_reasons"]
+__all__ = ["load", "plain_reasons", "refusal"]
 
 _WHERE = re.compile(r"Exception from |Check '.*' failed at |FrontEnd API failed|Model wasn't fully converted|Summary:")
 _MOST_REASONS = 3
@@ -31,7 +31,7 @@ def load() -> Any:
 
 @contextmanager
 def plain_reasons() -> Iterator[None]:
-    """Refuse what OpenVINO fails at by its reasons, without the lines that say where in its source they arose.
+    """Refuse with OpenVINO's reasons what it fails at.
 
     Raises:
         Refusal: OpenVINO raised a RuntimeError.
@@ -39,9 +39,14 @@ def plain_reasons() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        lines = [line.strip(" -") for line in str(error).splitlines() if line.strip()]
-        reasons = [line for line in lines if not _WHERE.match(line)] or lines[-1:]
-        raise Refusal(
-            f"OpenVINO cannot run this model: {'; '.join(reasons[:_MOST_REASONS])}",
-            hint="Another backend may: irbench backends lists them.",
-        ) from error
+        raise refusal(error) from error
+
+
+def refusal(error: RuntimeError) -> Refusal:
+    """Return what OpenVINO says, without the lines on where in its source it arose."""
+    lines = [line.strip(" -") for line in str(error).splitlines() if line.strip()]
+    reasons = [line for line in lines if not _WHERE.match(line)] or lines[-1:]
+    return Refusal(
+        f"OpenVINO cannot run this model: {'; '.join(reasons[:_MOST_REASONS])}",
+        hint="Another backend may: irbench backends lists them.",
+    )

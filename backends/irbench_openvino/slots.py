@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from irbench.spi import Feed, Outputs
+from irbench_openvino.runtime import refusal
 
 __all__ = ["BoundSlot", "CopySlot", "FailureWatch"]
 
@@ -86,7 +87,10 @@ class CopySlot:
 
     def run(self) -> None:
         """Run on the calling thread."""
-        self._request.infer()
+        try:
+            self._request.infer()
+        except RuntimeError as error:
+            raise refusal(error) from error
 
     def fetch(self) -> Outputs:
         """Return copies: the request writes into the same memory again."""
@@ -115,7 +119,7 @@ class CopySlot:
         try:
             self._request.wait_for(0)
         except RuntimeError as error:
-            self._complete(error)
+            self._complete(refusal(error))
 
     def _finish(self, _userdata: object) -> None:
         self._complete(None)

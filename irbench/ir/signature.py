@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench.errors import IrbenchError
-from irbench.ir.wire import DAMAGED, Field, Graph, Model, fields, mapped
+from irbench.ir.wire import DAMAGED, Field, Graph, Malformed, Model, fields, mapped
 from irbench.spec import BATCH, Shape, TensorSpec
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
     from onnx import helper
 
     if value.type.WhichOneof("value") != "tensor_type":
-        held = str(value.type.WhichOneof("value") or "nothing").removesuffix("_type").replace("_", " ")
+        held = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
+        if not held:
+            raise IrbenchError(f"'{value.name}' of {path} has no type.", hint=DAMAGED)
         raise IrbenchError(
             f"'{value.name}' of {path} holds {_with_article(held)}, and irbench feeds tensors of numbers only.",
             hint="Export the part of the model that takes and gives numbers.",
@@ -138,7 +140,7 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
 
 
 def _with_article(kind: str) -> str:
-    return kind if kind == "nothing" else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path: Path) -> int | str:
@@ -161,10 +163,10 @@ def _initializer_name(data: memoryview, tensor: Field) -> str:
 
 def _parsed(kind: type[_Message], data: memoryview, field: Field) -> _Message:
     if field.end - field.start > _MAX_SIGNATURE_BYTES:
-        raise IrbenchError("The model's signature is impossibly large.", hint=DAMAGED)
+        raise Malformed
     message = kind()
     try:
         message.ParseFromString(bytes(data[field.start : field.end]))
     except Exception as error:
-        raise IrbenchError("The model's signature cannot be read.", hint=DAMAGED) from error
+        raise Malformed from error
     return message

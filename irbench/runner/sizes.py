@@ -18,8 +18,11 @@ _DRAWING_BYTES = 16
 def fixed_batch(bundle: Bundle) -> int | None:
     """Return the batch that every artifact of the bundle was made for, or ``None`` where it is free.
 
-    A model whose first input has no batch axis at all counts as fixed to a batch of 1.
+    The batch need not be the first axis: sequences may come first. A model whose first input has no batch axis at
+    all counts as fixed to a batch of 1.
     """
+    if any(BATCH in spec.free_dimensions for artifact in bundle.artifacts for spec in artifact.inputs):
+        return None
     batches = {_leading_size(spec) for artifact in bundle.artifacts for spec in artifact.inputs[:1]}
     if len(batches) == 1:
         (batch,) = batches

@@ -16,6 +16,7 @@ from irbench.worker import call_in_worker
 from irbench_openvino import backend
 from irbench_openvino.precision import computed_precision, require
 from irbench_openvino.properties import compile_properties
+from irbench_openvino.runtime import plain_reasons, refusal
 from irbench_openvino.slots import CopySlot, FailureWatch
 
 CPU_PROPERTIES = {
@@ -177,10 +178,25 @@ def test_only_an_inference_that_did_not_complete_since_the_last_look_is_asked_af
     slot.look_for_failure()
     slot.look_for_failure()
     assert request.asked == 1
-    assert [str(one) for one in received[3:]] == ["shape mismatch"]
+    assert [str(one) for one in received[3:]] == ["OpenVINO cannot run this model: shape mismatch"]
     watch.close()
 
 
 def test_a_closed_session_leaves_no_thread(tmp_path: Path):
     artifact = bind(models.mlp(tmp_path), {"batch": 2}, tmp_path)
     assert in_worker("threads_left_by_openvino", artifact) == []
+
+
+def test_a_failure_is_told_by_its_reasons_and_not_by_where_they_arose():
+    said = (
+        "Exception from src/inference/src/cpp/core.cpp:84:\n"
+        "Check 'false' failed at src/frontends/common_translators/src/unconverted_ops_report.cpp:151:\n"
+        "FrontEnd API failed with OpConversionFailure:\nModel wasn't fully converted.\nSummary:\n"
+        "-- No conversion rule found for operations: org.nobody.Relu\n\n"
+    )
+    with pytest.raises(Refusal) as caught, plain_reasons():
+        raise RuntimeError(said)
+    reason = "No conversion rule found for operations: org.nobody.Relu"
+    assert caught.value.message == f"OpenVINO cannot run this model: {reason}"
+    assert caught.value.hint
+    assert refusal(RuntimeError("Exception from src/a.cpp:1:")).message.endswith("Exception from src/a.cpp:1:")

@@ -69,3 +69,11 @@ def test_inputs_that_would_fill_the_memory_are_refused_before_they_are_drawn(mon
     with pytest.raises(IrbenchError, match="tokens of model has 4x100 values") as caught:
         bind_sizes(bundle(4, 100), None, {})
     assert "--shape" in caught.value.hint
+
+
+def test_a_batch_behind_a_fixed_first_axis_is_free() -> None:
+    time_major = bundle(7, "batch", 6)
+    assert fixed_batch(time_major) is None
+    assert bind_sizes(time_major, None, {}) == {"batch": 1}
+    assert bind_sizes(time_major, 3, {}) == {"batch": 3}
+    assert bind_sizes(time_major, None, {"tokens": (7, 5, 6)}) == {"batch": 5}
