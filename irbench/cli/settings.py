@@ -27,7 +27,7 @@ def too_many_threads(request: RunRequest) -> Iterator[str]:
     if request.threads is not None and request.threads > processors:
         yield (
             f"--threads {request.threads} on {_count(processors, 'processor')}: threads will wait for each other;"
-            " the table says what that costs."
+            " a warning below the table says how long, unless other programs ran too."
         )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from irbench.record import BlockEvidence
+from irbench.record import BlockEvidence, Round
 from irbench.result import Warn
 from irbench.stats.blocks import run_queue_share
 from irbench.stats.phrases import listing, percent, plural
@@ -90,28 +90,39 @@ def _not_frozen(scene: Scene) -> Iterator[Warn]:
 
 
 def _waits_on_itself(scene: Scene) -> Iterator[Warn]:
-    waits = {cell: _wait_in_quiet_blocks(scene, cell) for cell in scene.standing.healthy}
-    waiting = {cell: share for cell, share in waits.items() if share > _SELF_WAIT}
+    waiting: list[str] = []
+    for cell in scene.standing.healthy:
+        rounds = _quiet_rounds(scene, cell)
+        share = _median(run_queue_share(one) for one in rounds)
+        if share > _SELF_WAIT:
+            running = _median(one.evidence.cpu_ns / max(1, one.evidence.wall_ns) for one in rounds)
+            threads = scene.rows[cell].effective.get("threads")
+            of = f" of {threads}" if threads is not None else ""
+            waiting.append(f"{percent(share, 0)} of the time of {scene.label(cell)} ({running:.1f}{of} threads ran)")
     if waiting:
-        cells = listing(f"{scene.label(cell)} for {percent(share, 0)} of its time" for cell, share in waiting.items())
         yield Warn(
             "waits-on-itself",
-            f"In quiet blocks too, threads of a cell wait for a processor while others of its own run: {cells}.",
+            "In quiet blocks too, threads of a cell wait for a processor while others of its own run;"
+            f" their waiting adds up to {listing(waiting)}.",
             "Lower --threads or --streams, or give it more processors with --cpus.",
         )
 
 
-def _wait_in_quiet_blocks(scene: Scene, cell: str) -> float:
-    """Return a cell's median wait share over undisturbed blocks; 0 where there is none or the kernel does not tell."""
-    shares = [
-        run_queue_share(round_)
+def _quiet_rounds(scene: Scene, cell: str) -> list[Round]:
+    """Return a cell's rounds of undisturbed blocks."""
+    return [
+        round_
         for record, observed in zip(scene.records, scene.launches, strict=True)
         for one in record.cells
         if one.cell == cell
         for round_ in one.rounds
         if round_.block not in observed.dirty
     ]
-    known = [share for share in shares if share is not None]
+
+
+def _median(values: Iterable[float | None]) -> float:
+    """Return the median of what is known; 0 where nothing is."""
+    known = [value for value in values if value is not None]
     return statistics.median(known) if known else 0.0
 
 
