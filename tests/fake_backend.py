@@ -21,7 +21,7 @@ from onnx.reference import ReferenceEvaluator
 from tests_support import hang_in_spawn
 from virtual_clock import VirtualClock
 
-from irbench.spec import Artifact, Io, Load, Scalar
+from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
 KNOWN = ("call_us", "fault", "at", "precision", "device", "async")
@@ -67,11 +67,12 @@ class FakeSession:
         self.call_ns = int(float(load.options.get("call_us", "300")) * 1000)
         self.clock = VirtualClock().install()
         self._runs = 0
-        self.effective: Mapping[str, Scalar] = {
+        self.effective: Mapping[str, Any] = {
             "precision": load.options.get("precision", "fp32"),
             "threads": load.threads,
             "streams": load.streams,
             "device": load.options.get("device", device),
+            "share": np.float32(0.5),  # no scalar of Python's, as careless backends give
         }
 
     def answer(self, feed: Feed) -> tuple[Array, ...]:
@@ -172,8 +173,7 @@ def leave_daemon(then: str) -> None:
 
 def kill_idle(_: str) -> None:
     """Kill another worker while it is frozen, as the kernel does that chooses the largest process."""
-    others = [one for one in psutil.Process(os.getppid()).children() if "irbench.worker" in one.cmdline()]
-    frozen = [one for one in others if one.status() == psutil.STATUS_STOPPED]
+    frozen = [one for one in psutil.Process(os.getppid()).children() if one.status() == psutil.STATUS_STOPPED]
     frozen[-1].kill()
 
 
@@ -185,6 +185,13 @@ def fill_disk(_: str) -> None:
     ):
         while True:
             filler.write(bytes(4096))
+
+
+def kill_helpers(_: str) -> None:
+    """Kill what serves the coordinator besides its workers."""
+    helpers = [one for one in psutil.Process(os.getppid()).children() if "irbench.worker" not in one.cmdline()]
+    for helper in helpers:
+        helper.kill()
 
 
 def interrupt(name: str) -> None:
@@ -204,6 +211,7 @@ FAULTS: Mapping[str, Callable[[str], None]] = {
     "chatter": chatter,
     "daemon": leave_daemon,
     "kill-idle": kill_idle,
+    "kill-helpers": kill_helpers,
     "fill": fill_disk,
     "interrupt": interrupt,
 }

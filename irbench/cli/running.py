@@ -56,8 +56,10 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
             return 0
         lock = not arguments["no_lock"]
         document, stored = measure(request, groups, Path(folder), arguments["results"], lock=lock)
-    write_document(document, form, output)
-    click.echo(f"stored in {stored}", err=True)
+    try:
+        write_document(document, form, output)
+    finally:  # a file that cannot be written any more is no loss
+        click.echo(f"stored in {stored}", err=True)
     return int(exit_code(document, strict=bool(arguments["strict"])))
 
 

@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns"]
+
+_PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ class CellHost:
         answers = (first, *(_answer(slot, feed) for slot in self._slots[1:])) if with_outputs else ()
         self._driver = make_driver(self._slots, [feed] * len(self._slots), cell.io)
         self._feed = feed
-        return Prepared(dict(self._session.effective), answers)
+        effective = {str(name): _plain(value) for name, value in self._session.effective.items()}
+        return Prepared(effective, answers)
 
     def warm_up(self) -> Warmed:
         """Call until three chunks agree, within the protocol's bounds, and choose the length of a sample."""
@@ -189,7 +193,14 @@ class CellHost:
 def _answer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     slot.stage(feed)
     slot.run()
-    return tuple(slot.fetch())
+    return tuple(np.asarray(output) for output in slot.fetch())
+
+
+def _plain(value: Any) -> Scalar:
+    """Return what documents can hold and the coordinator can read without the runtime; others become their text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    plain: Scalar = value if type(value) in _PLAIN else str(value)
+    return plain
 
 
 def median_completion_ns(window: Window, streams: int) -> float:

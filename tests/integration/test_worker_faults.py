@@ -104,13 +104,16 @@ def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
     assert none_left(lambda process: process.cmdline() == ["sleep", str(DAEMON_SLEEPS_S)])
 
 
-def test_a_worker_that_is_killed_while_it_is_frozen_is_a_failed_row(model: Path) -> None:
-    called = run_all(model, {"b": "kill-idle@run:45", "c": "@run", "d": "refuse@import"})
+def test_a_worker_that_is_killed_while_it_is_frozen_is_a_failed_row_and_helpers_are_not_missed(model: Path) -> None:
+    called = run_all(
+        model, {"b": "kill-idle@run:45", "c": "@run", "d": "refuse@import"}, "--set", "fake-a.fault=kill-helpers"
+    )
     assert called.code == 3, called.err
     assert failed(called, "d") == ("import", "no such precision here", "ask for fp32")
     states = {name: cell(called, name)["state"] for name in ("fake-a", "fake-b", "fake-c")}
     assert sorted(states.values()) == ["failed", "ok", "ok"]
     assert states["fake-b"] == "ok"
+    assert cell(called, "fake-a")["effective"]["share"] == 0.5
     (victim,) = [name for name, state in states.items() if state == "failed"]
     assert cell(called, victim)["failure"]["message"] == "It crashed with SIGKILL."
 
