@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_writable", "data_file", "err_console", "print_data", "to_text"]
 
+_NO_BLANKS = re.compile(r" +$", re.MULTILINE)
 _WIDEST = 1000
 """More than any table needs; a pipe sets no limit of its own."""
 
@@ -94,4 +96,5 @@ def to_text(renderable: RenderableType, *, to_file: bool = False) -> str:
         console.width = Measurement.get(console, console.options.update(max_width=_WIDEST), renderable).maximum
     with console.capture() as capture:
         console.print(renderable, highlight=False)
-    return capture.get()
+    text = capture.get()
+    return text if console.is_terminal else _NO_BLANKS.sub("", text)

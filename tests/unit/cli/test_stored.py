@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,3 +131,16 @@ def test_a_damaged_run_is_a_warning_and_the_others_are_listed():
     assert "warning: " in result.stderr
     assert str(damaged.folder) in result.stderr
     assert sound.document.run_id in result.stdout
+
+
+def test_a_listing_of_known_runs_imports_no_arrays():
+    measured()
+    listed()
+    code = (
+        "import sys; from irbench.cli import main\n"
+        "try: main(['results'])\n"
+        "except SystemExit: print(*sys.modules, file=sys.stderr)"
+    )  # fmt: skip
+    called = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "resnet50" in called.stdout
+    assert not {"numpy", "onnx", "psutil"} & set(called.stderr.split())

@@ -1,0 +1,171 @@
+"""Runs move between machines whole and as they were measured, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from front_door import irbench
+from stored_runs import altered, measured, names, refused, results
+
+from irbench.store import Store
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "stored"
+
+
+def test_runs_move_to_another_machine_as_they_were(root: Path, tmp_path: Path) -> None:
+    runs = [measured(root, launches=2) for _ in range(2)]
+    archive, there = tmp_path / "runs.tar.gz", tmp_path / "there"
+    packed = results(root, "export", *(run.document.run_id for run in runs), "-o", archive)
+    assert packed.code == 0, packed.err
+    assert packed.out.count("exported ") == 2
+    moved = results(there, "import", archive)
+    assert moved.code == 0, moved.err
+    assert moved.out.count("imported ") == 2
+    for run in runs:
+        arrived = Store(there).find(run.document.run_id)
+        assert Store(there).load(arrived) == run.document
+        assert len(Store(there).launches(arrived)) == 2
+    again = results(there, "import", archive)
+    assert again.code == 0
+    assert again.out == ""
+    assert again.err.count("was here already") == 2
+    assert [path.name for path in there.iterdir()] == ["runs"]
+
+
+def test_an_archive_unpacks_to_a_folder_of_results_with_tar_alone(root: Path, tmp_path: Path) -> None:
+    run = measured(root)
+    results(root, "export", "latest", "-o", tmp_path / "run.tar.gz")
+    subprocess.run(["tar", "xzf", tmp_path / "run.tar.gz", "-C", tmp_path], check=True)
+    assert names(tmp_path) == {run.document.run_id}
+
+
+def test_a_folder_of_runs_is_imported_too(root: Path, tmp_path: Path) -> None:
+    runs = {measured(root).document.run_id for _ in range(2)}
+    assert results(tmp_path / "there", "import", root).code == 0
+    assert names(tmp_path / "there") == runs
+
+
+def test_a_run_that_is_here_with_other_content_is_refused(root: Path, tmp_path: Path) -> None:
+    run, other = measured(root), measured(root)
+    results(root, "export", run.document.run_id, other.document.run_id, "-o", tmp_path / "runs.tar.gz")
+    there = tmp_path / "there"
+    assert results(there, "import", run.folder).code == 0
+    here = Store(there).find(run.document.run_id)
+    changed = (here / "run.json").read_bytes().replace(b'"model": "resnet50"', b'"model": "resnet51"')
+    (here / "run.json").write_bytes(changed)
+    assert refused(results(there, "import", tmp_path / "runs.tar.gz"), "with other content", "irbench results rm")
+    assert (here / "run.json").read_bytes() == changed
+    assert names(there) == {run.document.run_id}
+
+
+def test_a_damaged_launch_is_neither_exported_nor_imported(root: Path, tmp_path: Path) -> None:
+    run, sound = measured(root), measured(root)
+    path = run.folder / "launch-00-00.bin"
+    path.write_bytes(altered(path.read_bytes()))
+    asked = (sound.document.run_id, run.document.run_id)
+    assert refused(results(root, "export", *asked, "-o", tmp_path / "x.tar.gz"), "launch-00-00.bin is damaged", "copy")
+    assert not list(tmp_path.glob("*x.tar.gz*"))
+    assert refused(results(tmp_path / "there", "import", root), "launch-00-00.bin is damaged", "copy")
+    assert names(tmp_path / "there") == set()
+    assert not list((tmp_path / "there").glob(".*"))
+
+
+def archive_of(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for member, data in members:
+            member.size = len(data) if member.isfile() else 0
+            tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+def member(name: str, **facts: Any) -> tarfile.TarInfo:
+    one = tarfile.TarInfo(name)
+    for key, value in facts.items():
+        setattr(one, key, value)
+    return one
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        member("../escaped.json"),
+        member("/tmp/irbench-escaped.json"),
+        member("runs/link.json", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        member("runs/link.bin", type=tarfile.LNKTYPE, linkname="run.json"),
+        member("runs/pipe.json", type=tarfile.FIFOTYPE),
+        member("runs/device.json", type=tarfile.CHRTYPE),
+    ],
+    ids=lambda one: one.name,
+)
+def test_an_archive_that_reaches_out_of_its_folder_is_refused(root: Path, tmp_path: Path, hostile: Any) -> None:
+    sound = measured(tmp_path / "elsewhere")
+    data = (sound.folder / "run.json").read_bytes()
+    archive = archive_of(tmp_path / "x.tar.gz", (member("runs/a/b/run.json"), data), (hostile, b"{}"))
+    assert refused(results(root, "import", archive), repr(hostile.name), "do not trust")
+    assert names(root) == set()
+    assert not Path("/tmp/irbench-escaped.json").exists()
+
+
+def test_a_member_of_impossible_size_is_refused_before_it_is_unpacked(root: Path, tmp_path: Path) -> None:
+    header = member("runs/a/b/run.json", size=1 << 41).tobuf(tarfile.GNU_FORMAT)
+    (tmp_path / "x.tar").write_bytes(header + bytes(10240))
+    assert refused(results(root, "import", tmp_path / "x.tar"), "2199.0 GB", "Make room")
+
+
+def test_a_launch_whose_name_leads_elsewhere_is_refused(root: Path, tmp_path: Path) -> None:
+    run = measured(tmp_path / "elsewhere")
+    (tmp_path / "secret").write_text("a secret")
+    document = json.loads((run.folder / "run.json").read_text())
+    document["launches"] = {"../../../../secret": hashlib.sha256(b"a secret").hexdigest()}
+    (run.folder / "run.json").write_text(json.dumps(document))
+    assert refused(results(root, "import", tmp_path / "elsewhere"), "no launch's name", "copy")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lambda whole: b"", "no archive of runs"),
+        (lambda whole: b"no archive" * 100, "no archive of runs"),
+        (lambda whole: whole[: len(whole) // 2], "no archive of runs"),
+        (lambda whole: whole[:200] + bytes(50) + whole[250:], "no archive of runs"),
+    ],
+    ids=["empty", "text", "cut", "overwritten"],
+)
+def test_a_broken_archive_imports_nothing(
+    root: Path, tmp_path: Path, content: Callable[[bytes], bytes], said: str
+) -> None:
+    measured(tmp_path / "elsewhere", launches=3)
+    archive = tmp_path / "x.tar.gz"
+    results(tmp_path / "elsewhere", "export", "latest", "-o", archive)
+    archive.write_bytes(content(archive.read_bytes()))
+    assert refused(results(root, "import", archive), said, "export")
+    assert names(root) == set()
+
+
+def test_an_archive_without_runs_and_one_that_is_missing_are_told_apart(root: Path, tmp_path: Path) -> None:
+    empty = archive_of(tmp_path / "x.tar.gz", (member("notes.txt"), b"hello"))
+    assert refused(results(root, "import", empty), "holds no run", "irbench results export")
+    assert refused(results(root, "import", tmp_path / "missing.tar.gz"), "does not exist", "--help")
+
+
+def test_a_run_of_a_newer_irbench_is_listed_as_a_problem_and_asks_for_an_update(root: Path, tmp_path: Path) -> None:
+    newer, sound = measured(root), measured(root)
+    document = json.loads((newer.folder / "run.json").read_text())
+    (newer.folder / "run.json").write_text(json.dumps({**document, "schema_version": 99}))
+    called = irbench("results", "--results", root)
+    assert "warning: " in called.err
+    assert "written by a newer irbench" in called.err
+    assert sound.document.run_id in called.out
+    assert refused(irbench("show", newer.document.run_id, "--results", root), "newer irbench", "pip install --upgrade")
+    assert refused(results(tmp_path / "there", "import", newer.folder), "newer irbench", "pip install --upgrade")
