@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -149,6 +148,8 @@ def _fits(entry: RunEntry, model: str | None, backend: str | None, oldest: datet
 
 
 def _as_text(found: list[RunEntry], form: str, *, to_file: bool) -> str:
+    from msgspec.structs import asdict
+
     if form == "json":
         return json.dumps({"runs": [asdict(entry) for entry in found]}, indent=2)
     if form == "jsonl":
