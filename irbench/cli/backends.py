@@ -8,15 +8,27 @@ from typing import Literal
 import click
 
 from irbench.cli.backend_rows import as_json, as_table, backend_rows
+from irbench.cli.groups import OneOf
 
 __all__ = ["command"]
 
 
-@click.command("backends", short_help="List the runtimes: versions, devices, or what installs them.")
+@click.command(
+    "backends",
+    short_help="List the runtimes: versions, devices, or what installs them.",
+    epilog="\b\nExamples:\n  irbench backends --probe\n  irbench backends --format json\n",
+)
 @click.option(
     "--probe", "look", is_flag=True, help="Start each runtime and see which devices and precisions it has here."
 )
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=OneOf(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print it.",
+)
 def command(look: bool, form: Literal["table", "json"]) -> None:
     """List the runtimes: versions, devices, or what is missing and the command that installs it.
 

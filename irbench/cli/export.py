@@ -27,9 +27,17 @@ def _batch(text: str) -> int | None:
     return int(text)
 
 
-@click.command(name="export")
+_EXAMPLES = """\b
+Examples:
+  irbench export resnet50
+  irbench export vgg16 --batch 8 --opset 17
+  irbench export my_model.keras my_package:my_function
+"""
+
+
+@click.command(name="export", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL...")
-@click.option("--opset", type=int, default=18, show_default=True, help="ONNX operator set, 13 to 23.")
+@click.option("--opset", type=int, metavar="N", default=18, show_default=True, help="ONNX operator set, 13 to 23.")
 @click.option(
     "--batch",
     type=Parsed("N|dynamic", _batch),
@@ -37,8 +45,12 @@ def _batch(text: str) -> int | None:
     show_default=True,
     help="A fixed batch, or a free one.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random weights and of generated inputs.")
-@click.option("--weights", metavar="random|PATH", help="Random weights, or a file; by default the model's own.")
+@click.option(
+    "--seed", type=int, metavar="N", default=0, show_default=True, help="Of random weights and of generated inputs."
+)
+@click.option(
+    "--weights", metavar="random|PATH", show_default="the model's own", help="Random weights, or a file of them."
+)
 @click.option(
     "--layout",
     type=OneOf(["keep", "nchw"]),

@@ -9,6 +9,7 @@ import click
 
 from irbench import registry
 from irbench.cli import plugins
+from irbench.cli.groups import OneOf
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 
@@ -18,8 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("models", short_help="List the models of the zoo.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.command(
+    "models",
+    short_help="List the models of the zoo.",
+    epilog="\b\nExamples:\n  irbench models\n  irbench models --format json\n",
+)
+@click.option(
+    "--format",
+    "form",
+    type=OneOf(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print it.",
+)
 def command(form: Literal["table", "json"]) -> None:
     """List the models that can be exported by name, with their inputs. Imports no framework."""
     from irbench.cli import console
