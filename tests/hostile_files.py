@@ -10,9 +10,10 @@ from pathlib import Path
 import models
 import numpy as np
 import onnx
+from front_door import Called
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["changed", "graph_of", "raw", "with_external"]
+__all__ = ["changed", "graph_of", "raw", "refusal", "with_external"]
 
 Build = Callable[[Path], Path]
 _FLOAT = TensorProto.FLOAT
@@ -197,3 +198,13 @@ def constant(folder: Path) -> Path:
     """A model without inputs."""
     weight = numpy_helper.from_array(np.ones(3, np.float32), "w")
     return graph_of([helper.make_node("Relu", ["w"], ["y"])], [], [value("y", [3])], [weight])(folder)
+
+
+def refusal(called: Called) -> tuple[str, str]:
+    """Return what a refused call said and its remedy, after seeing that it said nothing else."""
+    assert called.code == 2, called.err
+    assert called.out == ""
+    problem, remedy = called.err.strip().splitlines()
+    assert problem.startswith("error: ")
+    assert remedy.startswith("hint: ")
+    return problem, remedy

@@ -118,7 +118,9 @@ def test_a_file_that_cannot_be_measured_is_one_line_and_its_remedy(
 ) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    refused(irbench("run", build(folder), "--backends", "fake-a"), said, hint)
+    problem, remedy = hostile.refusal(irbench("run", build(folder), "--backends", "fake-a"))
+    assert said in problem
+    assert hint in remedy
     assert not (own_home / "results").exists()
 
 
@@ -126,12 +128,16 @@ def test_a_file_that_cannot_be_measured_is_one_line_and_its_remedy(
 def test_a_file_of_somebody_elses_is_refused(tmp_path: Path) -> None:
     path = models.mlp(tmp_path).path
     path.chmod(0)
-    refused(irbench("run", path, "--backends", "fake-a"), "Permission denied", "is yours")
+    problem, remedy = hostile.refusal(irbench("run", path, "--backends", "fake-a"))
+    assert "Permission denied" in problem
+    assert "is yours" in remedy
 
 
 def test_a_size_of_zero_is_refused_where_it_is_asked_for(tmp_path: Path) -> None:
     path = models.two_inputs(tmp_path).path
-    refused(irbench("run", path, "--backends", "fake-a", "--shape", "tokens=1x0"), "0", "")
+    problem, remedy = hostile.refusal(irbench("run", path, "--backends", "fake-a", "--shape", "tokens=1x0"))
+    assert "0" in problem
+    assert remedy
 
 
 def test_what_the_hint_says_about_a_free_dimension_works(tmp_path: Path) -> None:
@@ -161,7 +167,9 @@ def test_a_check_that_crashes_is_one_line_and_its_remedy(tmp_path: Path, monkeyp
     (tmp_path / "onnx" / "__init__.py").write_text("import os\nos.abort()\n")  # what a defect in native code does
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
     path = models.mlp(tmp_path / "model").path
-    refused(irbench("run", path, "--backends", "ort"), "crashed with SIGABRT", "export or download it again")
+    problem, remedy = hostile.refusal(irbench("run", path, "--backends", "ort"))
+    assert "crashed with SIGABRT" in problem
+    assert "export or download it again" in remedy
 
 
 def test_weights_in_a_file_of_their_own_are_measured(tmp_path: Path) -> None:
@@ -211,13 +219,3 @@ def test_weights_above_two_gigabytes_are_bound_verified_and_measured(tmp_path: P
 
 def run(path: Path, backends: str, *arguments: object) -> Called:
     return irbench("run", path, "--backends", backends, "--format", "json", *FASTEST, *arguments)
-
-
-def refused(called: Called, said: str, hint: str) -> None:
-    assert called.code == 2, called.err
-    assert called.out == ""
-    problem, remedy = called.err.strip().splitlines()
-    assert problem.startswith("error: ")
-    assert said in problem
-    assert remedy.startswith("hint: ")
-    assert hint in remedy
