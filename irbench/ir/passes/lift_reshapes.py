@@ -19,8 +19,19 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.passes.remove_redundant import merge_layouts
-from irbench.ir.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace, scalar, weight
-from irbench.ir.rewrite.shapes import infer, reshape_target, set_sizes
+from irbench.ir.rewrite.edit import (
+    LAYOUT,
+    add_constant,
+    clean,
+    insert,
+    insert_reshape,
+    is_node,
+    only_reader,
+    replace,
+    scalar,
+    weight,
+)
+from irbench.ir.rewrite.shapes import infer, set_sizes
 from irbench.ir.rewrite.sizes import product, sizes_of
 
 if TYPE_CHECKING:
@@ -68,7 +79,7 @@ def _keep_rows(node: ir.Node) -> bool:
     if result is None or len(sizes) != 2 or len(result) < 2 or result[-1] != sizes[1]:
         return False
     wanted = [*result[:-1], sizes[0]]
-    value = source if sizes_of(source) == wanted else _reshape(node, source, wanted)
+    value = source if sizes_of(source) == wanted else insert_reshape(node, source, wanted)
     if value is None:
         return False
     made = insert(node, "MatMul", [value, columns])
@@ -87,11 +98,11 @@ def _merge_later(node: ir.Node) -> bool:
     if leading is None or any((sizes or ())[:-2] != result[:-2] for sizes in merged) or len(leading) <= len(result) - 2:
         return False
     sources = [
-        _reshape(node, one, [*leading, *(sizes or ())[-2:]]) for one, sizes in zip(operands, merged, strict=True)
+        insert_reshape(node, one, [*leading, *(sizes or ())[-2:]]) for one, sizes in zip(operands, merged, strict=True)
     ]
     made = insert(node, "MatMul", sources)
     set_sizes(made, [*leading, *result[-2:]])
-    value = _reshape(node, made, result)
+    value = insert_reshape(node, made, result)
     if None in sources or value is None:
         return False
     replace(node.outputs[0], value)
@@ -134,7 +145,7 @@ def _add_before_split(node: ir.Node) -> bool:
         flat = np.broadcast_to(constant.reshape(shape), [number or 0 for number in numbers]).reshape(-1)
         made = insert(node, "Add", [source, add_constant(node.graph, flat, node.outputs[0])])
         set_sizes(made, before)
-        again = _reshape(node, made, after)
+        again = insert_reshape(node, made, after)
         if again is not None:
             replace(node.outputs[0], again)
             return True
@@ -167,17 +178,6 @@ def _scale_later(node: ir.Node) -> bool:
 def _source(value: ir.Value | None) -> ir.Value | None:
     node = value.producer() if value is not None else None
     return node.inputs[0] if node is not None else None
-
-
-def _reshape(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:
-    """Reshape a value in front of a node, if a constant can say to what."""
-    source = sizes_of(value)
-    target = reshape_target(source, sizes) if source is not None else None
-    if target is None or before.graph is None or value is None:
-        return None
-    made = insert(before, "Reshape", [value, add_constant(before.graph, np.array(target, np.int64), before.outputs[0])])
-    set_sizes(made, sizes)
-    return made
 
 
 lift_reshapes: Pass = Rewrite(

@@ -7,12 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irbench.ir.rewrite.shapes import reshape_target, set_sizes
+from irbench.ir.rewrite.sizes import Size, sizes_of
 from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["LAYOUT", "add_constant", "clean", "insert", "is_node", "only_reader", "replace", "scalar", "weight"]
+__all__ = [
+    "LAYOUT",
+    "add_constant",
+    "clean",
+    "insert",
+    "insert_reshape",
+    "is_node",
+    "only_reader",
+    "replace",
+    "scalar",
+    "weight",
+]
 
 LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that only say where elements stand."""
@@ -42,6 +55,17 @@ def insert(
     node.outputs[0].type = before.outputs[0].type
     before.prepend(node)
     return node.outputs[0]
+
+
+def insert_reshape(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:
+    """Reshape a value in front of a node, if a constant can say to what."""
+    source = sizes_of(value)
+    target = reshape_target(source, sizes) if source is not None else None
+    if target is None or before.graph is None or value is None:
+        return None
+    made = insert(before, "Reshape", [value, add_constant(before.graph, np.array(target, np.int64), before.outputs[0])])
+    set_sizes(made, sizes)
+    return made
 
 
 def replace(old: ir.Value, new: ir.Value) -> None:
