@@ -36,6 +36,7 @@ _INTERNAL_ERROR = 70
 _COMMANDS = {
     "export": "Export models to bundles that every backend can run.",
     "run": "Measure models on backends: which is fastest, by how much, for certain.",
+    "verify": "Check every backend's answers, or run ONNX' own test suite.",
     "backends": "List the runtimes: versions, devices, or what installs them.",
     "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
     "models": "List the models of the zoo.",

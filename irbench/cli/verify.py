@@ -1,0 +1,58 @@
+"""``irbench verify``: whether every backend computes what a model must give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irbench.cli.completing import MODEL
+from irbench.cli.formats import OUTPUT
+from irbench.cli.groups import OneOf
+from irbench.cli.options import BACKENDS, SHAPE
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench verify resnet50
+  irbench verify model.onnx --data model_zoo/model --backends ort,openvino
+  irbench verify --suite onnx --only 'test_conv*'
+  irbench verify --suite onnx --format json -o suite.json
+"""
+
+
+@click.command("verify", short_help="Check every backend's answers, or run ONNX' own test suite.", epilog=_EXAMPLES)
+@click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Holds test_data_set_*/input_*.pb and output_*.pb: inputs and the outputs to expect.",
+)
+@click.option("--shape", "shapes", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
+@click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite that the onnx package carries.")
+@click.option("--only", metavar="PATTERN", help="The suite's cases of such names, test_add* for example.")
+@click.option(
+    "--backends",
+    type=BACKENDS,
+    show_default="every installed one",
+    help="Backends, each with a device after a colon.",
+)
+@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@OUTPUT
+def command(**arguments: Any) -> int:
+    """Run a model on every backend and compare the outputs with those expected; nothing is timed.
+
+    MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export` takes.
+    Expected are the outputs in --data, matched by order; without it those of the original model that an export
+    stored, or what ONNX Runtime with optimisations off or ONNX' reference evaluator answers to seeded inputs. Backends
+    compute in fp32 where they can, and are held to the tolerance of the precision that they report.
+
+    With --suite onnx each case of ONNX' backend test suite is run and compared as ONNX' own runner does: every
+    element within 1e-3 relative, and a scoreboard says what passed, was wrong, is unsupported or crashed.
+    """
+    from irbench.cli.verifying import execute
+
+    return execute(arguments)

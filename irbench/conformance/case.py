@@ -1,0 +1,115 @@
+"""The suite's cases and what became of them, as immutable values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from irbench.record import OutputError
+
+__all__ = ["OUTCOMES", "Case", "CaseResult", "Outcome", "Runtime", "SuiteReport", "Tried"]
+
+Outcome = Literal["passed", "wrong", "unsupported", "crashed", "skipped"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model with its data sets, in files as the ONNX convention has them.
+
+    Attributes:
+        name: Its name in the suite, ``test_add_bcast`` for example.
+        kind: The suite's part that it belongs to: ``node``, ``simple``, ``pytorch-converted``, ``pytorch-operator``
+            or ``real``.
+        operator: What it tests; ``several`` for a graph of different operators.
+        model: The ONNX file.
+        data: The folder that holds ``test_data_set_*``.
+        rtol: Difference that passes, relative to each expected element.
+        atol: Difference that passes besides, in absolute terms.
+        skip: Why irbench cannot run it; empty where it can.
+    """
+
+    name: str
+    kind: str
+    operator: str
+    model: Path
+    data: Path
+    rtol: float
+    atol: float
+    skip: str = ""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a case on one backend.
+
+    Attributes:
+        outcome: ``passed``; ``wrong``: it answered something else; ``unsupported``: the runtime raised an error;
+            ``crashed``: its process died or gave no answer in time; ``skipped``: irbench did not run it.
+        reason: Why it did not pass; empty where it did.
+        precision: The effective precision; ``None`` where no session was made.
+        output_error: How far the worst output is off; ``None`` where the outputs cannot be compared.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    precision: str | None = None
+    output_error: OutputError | None = None
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case on one backend, as the suite's document has it; see :class:`Case` and :class:`Tried`."""
+
+    name: str
+    kind: str
+    operator: str
+    backend: str
+    outcome: Outcome
+    reason: str
+    precision: str | None
+    output_error: OutputError | None
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A backend that ran the suite.
+
+    Attributes:
+        backend: ``ort``, or ``ort:cuda`` with a device other than the CPU.
+        distribution: The distribution that carries the runtime.
+        version: Its version.
+        counts: Number of cases by outcome; every outcome is there.
+    """
+
+    backend: str
+    distribution: str
+    version: str
+    counts: Mapping[Outcome, int]
+
+
+@dataclass(frozen=True)
+class SuiteReport:
+    """The document of one run of the suite: its JSON has these keys, and later versions may only add to them.
+
+    Attributes:
+        suite: ``onnx``.
+        suite_version: Of the distribution ``onnx`` that carries the cases.
+        irbench_version: Of the program that ran them.
+        pattern: What ``--only`` chose the cases by; null where all were run.
+        seconds: Wall time of the cases.
+        complete: False where the run was interrupted; the cases are those that were done.
+        backends: In the order in which they were asked for.
+        cases: One for each case and backend, by case.
+    """
+
+    suite: Literal["onnx"]
+    suite_version: str
+    irbench_version: str
+    pattern: str | None
+    seconds: float
+    complete: bool
+    backends: tuple[Runtime, ...]
+    cases: tuple[CaseResult, ...]

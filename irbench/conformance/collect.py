@@ -1,0 +1,127 @@
+"""The ONNX backend test suite as files: the models and data that the ``onnx`` package carries or generates.
+
+Generating the cases of single operators runs hundreds of small NumPy programs: do it in a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irbench.conformance.case import Case
+
+if TYPE_CHECKING:
+    import onnx
+    from onnx.backend.test.case.test_case import TestCase
+
+__all__ = ["collect", "operator_of", "unfit"]
+
+_KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
+_EXPANDED = "_expanded"
+_FED = ("tensor_type",)
+_COMPARED = ("tensor_type", "sequence_type")
+
+
+def collect(folder: Path, pattern: str) -> tuple[Case, ...]:
+    """Write what is not yet a file into ``folder`` and return the cases whose names match a pattern.
+
+    Args:
+        folder: Where models and data are written that the package generates.
+        pattern: As in a shell: ``test_add*``.
+    """
+    from onnx.backend.test.loader import load_model_tests
+
+    found: list[Case] = []
+    for kind in _KINDS:
+        tests = sorted(load_model_tests(kind=kind), key=lambda one: one.name)
+        operators = _operators(tests) if kind == "node" else {}
+        chosen = (one for one in tests if fnmatchcase(one.name, pattern))
+        found += [_case(one, folder / one.name, operators) for one in chosen]
+    return tuple(found)
+
+
+def operator_of(graph: onnx.GraphProto) -> str:
+    """Return the one operator that a graph is made of, constants aside; ``several`` where it has more."""
+    names = {f"{node.domain}.{node.op_type}".lstrip(".") for node in graph.node if node.op_type != "Constant"}
+    return names.pop() if len(names) == 1 else "several"
+
+
+def unfit(graph: onnx.GraphProto) -> str:
+    """Return why irbench cannot feed or compare a model, which takes tensors and gives tensors or sequences of them."""
+    for role, values, allowed in (("input", graph.input, _FED), ("output", graph.output, _COMPARED)):
+        for value in values:
+            held = str(value.type.WhichOneof("value"))
+            if held not in allowed:
+                return f"{role} '{value.name}' is no tensor but of type {held.removesuffix('_type')}"
+    return ""
+
+
+def _operators(tests: Sequence[TestCase]) -> Mapping[str, str]:
+    """Return the operator of each case; of one that spells out a function's body, that of the function."""
+    names = {one.name: operator_of(one.model.graph) for one in tests if one.model is not None}
+    return {name: names.get(name.split(_EXPANDED)[0], own) for name, own in names.items()}
+
+
+def _case(test: TestCase, folder: Path, operators: Mapping[str, str]) -> Case:
+    import onnx
+
+    model = folder / "model.onnx"
+    case = Case(test.name, test.kind, "", model, folder, test.rtol, test.atol)
+    if test.model is not None:
+        folder.mkdir(parents=True)
+        model.write_bytes(test.model.SerializeToString())
+    elif test.model_dir is not None:
+        case = replace(case, model=Path(test.model_dir) / "model.onnx", data=Path(test.model_dir))
+    else:
+        case = replace(case, model=_package_file(str(test.url)))
+        _write_light_data(case)
+    graph = onnx.load(case.model).graph
+    case = replace(case, operator=operators.get(test.name) or operator_of(graph), skip=unfit(graph))
+    if test.data_sets is not None and not case.skip:
+        for number, (inputs, outputs) in enumerate(test.data_sets):
+            _write_set(case.data / f"test_data_set_{number}", inputs, outputs)
+    return case
+
+
+def _package_file(url: str) -> Path:
+    """Return the path of a file that the suite names as a repository has it, ``onnx/backend/test/data/...``."""
+    import onnx
+
+    return Path(onnx.__file__).parent.parent / url
+
+
+def _write_light_data(case: Case) -> None:
+    """Write the inputs of a network without weights as ONNX' own runner makes them, beside its expected output."""
+    import onnx
+    from onnx import numpy_helper
+    from onnx.backend.test.runner import Runner
+
+    graph = onnx.load(case.model).graph
+    weights = {one.name for one in graph.initializer}
+    inputs = [Runner.generate_dummy_data(one) for one in graph.input if one.name not in weights]
+    expected = case.model.with_name(f"{case.model.stem}_output_0.pb").read_bytes()
+    _write_set(case.data / "test_data_set_0", inputs, [numpy_helper.to_array(onnx.TensorProto.FromString(expected))])
+
+
+def _write_set(folder: Path, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    folder.mkdir(parents=True)
+    for role, values in (("input", inputs), ("output", outputs)):
+        for number, message in enumerate(_messages(values)):
+            (folder / f"{role}_{number}.pb").write_bytes(message.SerializeToString())
+
+
+def _messages(values: Sequence[Any]) -> Iterator[onnx.TensorProto | onnx.SequenceProto]:
+    import numpy as np
+    import onnx
+    from onnx import numpy_helper
+
+    for value in values:
+        if isinstance(value, onnx.TensorProto):  # of a type that NumPy lacks
+            yield value
+        elif isinstance(value, list | tuple):
+            yield numpy_helper.from_list([np.asarray(one) for one in value])
+        else:
+            yield numpy_helper.from_array(np.asarray(value))

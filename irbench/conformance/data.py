@@ -1,0 +1,108 @@
+"""Data sets as the ONNX convention has them: ``test_data_set_*/input_*.pb`` and ``output_*.pb``.
+
+The files may come from anywhere: read them in a worker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["DataSet", "read_for_model", "read_sets"]
+
+_CONVENTION = "A folder of data holds test_data_set_0/input_0.pb, output_0.pb and so on."
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Inputs and the outputs that they must lead to.
+
+    Attributes:
+        name: That of its folder.
+        inputs: One array for each input of the model, in the model's order.
+        outputs: One array for each output, likewise; a list of arrays where the output is a sequence.
+    """
+
+    name: str
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+def read_for_model(folder: Path, inputs: int, outputs: int) -> tuple[DataSet, ...]:
+    """Read every data set of a model whose inputs and outputs are tensors.
+
+    Args:
+        folder: Holds ``test_data_set_*``.
+        inputs: How many the model has.
+        outputs: How many the model has.
+
+    Raises:
+        IrbenchError: There is no data set, one is incomplete, or a file cannot be read.
+    """
+    return read_sets(folder, ("tensor_type",) * inputs, ("tensor_type",) * outputs)
+
+
+def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[DataSet, ...]:
+    """Read every data set in a folder, in the order of their numbers.
+
+    Args:
+        folder: Holds ``test_data_set_*``.
+        inputs: What each input of the model holds, ``tensor_type`` or ``sequence_type``.
+        outputs: Likewise for its outputs.
+
+    Raises:
+        IrbenchError: There is no data set, one is incomplete, or a file cannot be read.
+    """
+    found = _numbered(folder, "test_data_set_*")
+    if not found:
+        raise IrbenchError(f"{folder} holds no data set.", hint=_CONVENTION)
+    return tuple(DataSet(one.name, _values(one, "input", inputs), _values(one, "output", outputs)) for one in found)
+
+
+def _values(folder: Path, role: str, kinds: Sequence[str]) -> tuple[Any, ...]:
+    files = _numbered(folder, f"{role}_*.pb")
+    if len(files) != len(kinds):
+        raise IrbenchError(
+            f"{folder} holds {len(files)} {role}s, and the model has {len(kinds)}.",
+            hint=f"{_CONVENTION} Every {role} of the model needs one, in the model's order.",
+        )
+    return tuple(_value(file, kind) for file, kind in zip(files, kinds, strict=True))
+
+
+def _value(file: Path, kind: str) -> Any:
+    import numpy as np
+    import onnx
+    from onnx import numpy_helper
+
+    message = onnx.SequenceProto() if kind == "sequence_type" else onnx.TensorProto()
+    try:
+        message.ParseFromString(file.read_bytes())
+        if isinstance(message, onnx.SequenceProto):
+            return numpy_helper.to_list(message)
+        _refuse_external(message)
+        return np.array(numpy_helper.to_array(message), order="C")  # which runtimes may share, and so write to
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise IrbenchError(
+            f"{file} holds no tensor that can be read: {reason}", hint="Download it again, or write it anew."
+        ) from error
+
+
+def _refuse_external(tensor: onnx.TensorProto) -> None:
+    """Refuse values that lie in another file, whose name the author of this one chose."""
+    if tensor.data_location == tensor.EXTERNAL:
+        raise ValueError("its values lie in another file")
+
+
+def _numbered(folder: Path, pattern: str) -> list[Path]:
+    """Return what is named so, by number: 10 comes after 9."""
+    return sorted(folder.glob(pattern), key=lambda path: [int(one) for one in _NUMBER.findall(path.name)])

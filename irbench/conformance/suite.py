@@ -1,0 +1,105 @@
+"""The coordinator's side of the suite: one long-lived worker for each backend, started anew after each death."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from irbench.conformance.case import Case, CaseResult, Tried
+from irbench.errors import IrbenchError
+from irbench.worker.process import CallFailed, Worker, WorkerDied, call_in_worker
+
+__all__ = ["collect_cases", "run_cases"]
+
+_COLLECT_DEADLINE_S = 900.0
+_CASE_DEADLINE_S = 120.0
+
+
+def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
+    """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet.
+
+    Raises:
+        IrbenchError: None matches, or the installed ``onnx`` does not carry the suite.
+    """
+    found: tuple[Case, ...] = call_in_worker(
+        "irbench.conformance.collect:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
+    )
+    if not found:
+        raise IrbenchError(
+            f"No case of the suite is called {pattern!r}.",
+            hint="Names begin with test_; * stands for anything: --only 'test_add*'.",
+        )
+    return found
+
+
+def run_cases(
+    cases: Sequence[Case], backends: Sequence[tuple[str, str]], scratch: Path, deadline_s: float = _CASE_DEADLINE_S
+) -> Iterator[tuple[CaseResult, ...]]:
+    """Yield what became of each case, one result for each backend; the backends work side by side.
+
+    Args:
+        cases: In the order in which they are run.
+        backends: (name, device).
+        scratch: Where logs and copies of models are written.
+        deadline_s: When a worker that gives no answer to a case is ended.
+    """
+    benches = [_Bench(name, device, scratch, deadline_s) for name, device in backends]
+    try:
+        for case in cases:
+            if case.skip:
+                yield tuple(bench.result(case, Tried("skipped", case.skip)) for bench in benches)
+                continue
+            for bench in benches:
+                bench.begin(case)
+            yield tuple(bench.result(case, bench.finish()) for bench in benches)
+    finally:
+        for bench in benches:
+            bench.close()
+
+
+class _Bench:
+    """One backend's worker, which tries one case after the other for as long as it lives."""
+
+    def __init__(self, name: str, device: str, scratch: Path, deadline_s: float) -> None:
+        self._name = name
+        self._device = device
+        self._scratch = scratch
+        self._deadline_s = deadline_s
+        self._worker: Worker | None = None
+
+    @property
+    def label(self) -> str:
+        return self._name if self._device == "cpu" else f"{self._name}:{self._device}"
+
+    def begin(self, case: Case) -> None:
+        if self._worker is None:
+            self._worker = Worker(self._scratch / f"{self.label.replace(':', '-')}.log")
+        self._worker.send("irbench.conformance.trial:try_case", case, self._name, self._device, self._scratch)
+
+    def finish(self) -> Tried:
+        assert self._worker is not None
+        try:
+            tried: Tried = self._worker.receive(deadline_s=self._deadline_s)
+        except CallFailed as error:
+            return Tried("unsupported", error.message)
+        except WorkerDied as death:
+            self.close()
+            return Tried("crashed", death.message)
+        return tried
+
+    def result(self, case: Case, tried: Tried) -> CaseResult:
+        return CaseResult(
+            name=case.name,
+            kind=case.kind,
+            operator=case.operator,
+            backend=self.label,
+            outcome=tried.outcome,
+            reason=tried.reason,
+            precision=tried.precision,
+            output_error=tried.output_error,
+        )
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None

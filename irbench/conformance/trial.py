@@ -1,0 +1,173 @@
+"""The worker's side: what a backend answers to given inputs, and whether a case of the suite passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irbench import registry
+from irbench.conformance.case import Case, Tried
+from irbench.conformance.data import DataSet, read_sets
+from irbench.errors import one_line
+from irbench.ir.bind import bind
+from irbench.measure.phases import PhaseLog
+from irbench.record import OutputError
+from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
+from irbench.spi import Feed, Outputs, Refusal, Session
+from irbench.verify import compare
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Answered", "answer", "specs", "try_case"]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a session said.
+
+    Attributes:
+        effective: What the runtime read back.
+        outputs: For each feed, in the order of the artifact's outputs.
+    """
+
+    effective: Mapping[str, Scalar]
+    outputs: tuple[Outputs, ...]
+
+
+def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
+    """Compile a cell's artifact and run it once for each feed.
+
+    A graph that cannot be computed in the precision of the cell is computed in the runtime's native one: a graph of
+    fp16 or of integers has no other on most runtimes.
+
+    Raises:
+        Refusal: The runtime cannot do what was asked; it may raise anything else as well.
+    """
+    assert cell.artifact is not None
+    session = _session(cell, cell.artifact)
+    try:
+        (slot,) = session.open_slots(1, "copy")
+        outputs: list[Outputs] = []
+        for feed in feeds:
+            slot.stage(feed)
+            slot.run()
+            outputs.append(tuple(slot.fetch()))
+        return Answered(dict(session.effective), tuple(outputs))
+    finally:
+        session.close()
+
+
+def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
+    """Run one case on one backend and compare what comes out as ONNX' own runner does.
+
+    Args:
+        case: One that is not to be skipped.
+        backend: Its name.
+        device: One of its devices.
+        scratch: Where a copy of the model with bound shapes may be written.
+    """
+    import onnx
+
+    graph = onnx.load(case.model).graph
+    inputs, outputs = specs(graph)
+    artifact = Artifact("onnx", case.model, inputs, outputs)
+    kinds = tuple(str(one.type.WhichOneof("value")) for one in graph.output)
+    tried: list[Tried] = []
+    for data in read_sets(case.data, ("tensor_type",) * len(inputs), kinds):
+        cell = Cell(case.name, _fitted(artifact, data, scratch), backend, device, Load())
+        try:
+            answered = answer(cell, [data.inputs])
+        except Exception as error:  # noqa: BLE001 - every runtime says no in a way of its own
+            return Tried("unsupported", _reason(error))
+        tried.append(_judged(case, answered, data.outputs))
+    return max(tried, key=lambda one: one.outcome == "wrong")
+
+
+def specs(graph: onnx.GraphProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    """Return the inputs, without those that only name weights, and the outputs of any graph.
+
+    Nothing is refused: a type that NumPy lacks keeps the name that ONNX has for it, and an unknown rank is ().
+    """
+    weights = {one.name for one in graph.initializer}
+    given = tuple(_spec(one) for one in graph.input if one.name not in weights)
+    return given, tuple(_spec(one) for one in graph.output)
+
+
+def _session(cell: Cell, artifact: Artifact) -> Session:
+    try:
+        return _compiled(cell, artifact, cell.load)
+    except Refusal:
+        return _compiled(cell, artifact, replace(cell.load, precision="native"))
+
+
+def _compiled(cell: Cell, artifact: Artifact, load: Load) -> Session:
+    backend = registry.backend(cell.backend)
+    backend.import_runtime(load, cell.device)
+    return backend.compile(artifact, load, cell.device, PhaseLog())
+
+
+def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
+    from onnx import TensorProto, helper
+
+    tensor = value.type.tensor_type
+    try:
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+    except KeyError:
+        dtype = str(TensorProto.DataType.Name(tensor.elem_type)).lower()
+    axes = (
+        int(one.dim_value) if one.HasField("dim_value") else one.dim_param or f"{value.name}_{axis}"
+        for axis, one in enumerate(tensor.shape.dim)
+    )
+    return TensorSpec(value.name, dtype, tuple(axes))
+
+
+def _fitted(artifact: Artifact, data: DataSet, scratch: Path) -> Artifact:
+    """Return the artifact with its free dimensions bound to the data's, as every backend gets it to be measured.
+
+    It stays as it is where the data leaves a dimension empty, or gives one name two sizes.
+    """
+    sizes: dict[str, int] = {}
+    for spec, array in zip(artifact.inputs, data.inputs, strict=True):
+        for axis, size in zip(spec.shape, array.shape, strict=False):
+            if isinstance(axis, str) and (size < 1 or sizes.setdefault(axis, size) != size):
+                return artifact
+    return bind(artifact, sizes, scratch)
+
+
+def _judged(case: Case, answered: Answered, expected: Outputs) -> Tried:
+    from onnx.backend.test.runner import Runner
+
+    (outputs,) = answered.outputs
+    precision = str(answered.effective["precision"])
+    error, reason = _difference(outputs, expected)
+    try:
+        Runner.assert_similar_outputs(expected, outputs, case.rtol, case.atol)
+    except (AssertionError, AttributeError, TypeError):  # the last two where a tensor and a sequence meet
+        return Tried("wrong", reason, precision, error)
+    return Tried("passed", "", precision, error)
+
+
+def _difference(outputs: Outputs, expected: Outputs) -> tuple[OutputError | None, str]:
+    """Return how far outputs are off, where that can be said, and the sentence for those that are too far."""
+    flat, reference = _flat(outputs), _flat(expected)
+    try:
+        error = compare(flat, reference, classifier=False)
+    except (ValueError, TypeError) as problem:
+        return None, _reason(problem)
+    for position, (one, other) in enumerate(zip(flat, reference, strict=True)):
+        if one.dtype != other.dtype:
+            return error, f"output {position} is {one.dtype}, the reference {other.dtype}"
+    return error, f"off by {error.max_abs:.2g}, {error.max_rel:.2g} of the largest element"
+
+
+def _flat(values: Outputs) -> list[Any]:
+    """Return tensors and those inside sequences in one list."""
+    return [inner for one in values for inner in (one if isinstance(one, list) else [one])]
+
+
+def _reason(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return one_line(lines[0].strip() if lines else type(error).__name__)

@@ -1,0 +1,131 @@
+"""What was verified, for the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from irbench.conformance.case import OUTCOMES, SuiteReport
+from irbench.conformance.model import ModelReport
+from irbench.conformance.score import OperatorScore, operator_scores
+from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.wording import plain
+from irbench.result import CellResult
+
+__all__ = ["Document", "model_view", "suite_view"]
+
+_LONGEST_REASON = 160
+_INTERRUPTED = "Interrupted: these are the results until then."
+_MODEL_COLUMNS = (
+    Column("backend", words=True),
+    Column("prec", words=True),
+    Column("outputs", words=True),
+    Column("max err"),
+    Column("max abs"),
+    Column("cosine"),
+    Column("top-1"),
+)
+_STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}
+
+
+@dataclass(frozen=True)
+class Document:
+    """Paragraphs and tables, one below the other, in every text format."""
+
+    parts: tuple[str | TextTable, ...]
+
+    def as_markdown(self) -> str:
+        """Return the paragraphs and tables as Markdown."""
+        return "\n\n".join(one if isinstance(one, str) else one.as_markdown() for one in self.parts) + "\n"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the parts with an empty line between them; called by rich."""
+        lines: list[RenderableType] = []
+        for one in self.parts:
+            lines += ["", Text(plain(one)) if isinstance(one, str) else one]
+        yield Group(*lines[1:])
+
+
+def model_view(report: ModelReport) -> Document:
+    """Return a row for each backend, and a sentence below for each that does not match."""
+    title = f"{report.model}: outputs compared with {report.verified_against}"
+    rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
+    said = tuple(_sentence(cell) for cell in report.cells if cell.failure is not None)
+    return Document((title, TextTable(_MODEL_COLUMNS, rows), *said, *_ending(report.complete)))
+
+
+def suite_view(report: SuiteReport) -> Document:
+    """Return the scoreboard: a row for each backend, then one for each operator that a backend does not pass whole."""
+    cases = len({one.name for one in report.cases})
+    chosen = f" that match {report.pattern}" if report.pattern else ""
+    title = f"ONNX backend test suite of onnx {report.suite_version}: {cases} cases{chosen}, {report.seconds:.0f} s"
+    scores = operator_scores(report.cases)
+    troubled = [one for one in scores if not one.perfect]
+    parts: list[str | TextTable] = [title, _totals(report)]
+    if troubled:
+        parts.append(_operators(troubled))
+    return Document((*parts, *_passed_whole(scores), *_ending(report.complete)))
+
+
+def _cells(cell: CellResult) -> tuple[str, ...]:
+    error = cell.output_error
+    return (
+        cell.label,
+        str(cell.effective.get("precision", NOT_MEASURED)),
+        _STATES.get(cell.state, cell.state),
+        error_size(None if error is None else error.max_rel),
+        error_size(None if error is None else error.max_abs),
+        NOT_MEASURED if error is None else f"{error.cosine:.6f}",
+        NOT_MEASURED if error is None or error.top1_agreement is None else f"{error.top1_agreement * 100:.0f} %",
+    )
+
+
+def _sentence(cell: CellResult) -> str:
+    assert cell.failure is not None
+    hint = f" {cell.failure.hint}" if cell.failure.hint else ""
+    return f"{cell.label}: {cell.failure.message.rstrip('.')}.{hint}"
+
+
+def _totals(report: SuiteReport) -> TextTable:
+    columns = (Column("backend", words=True), Column("version", words=True), *(Column(one) for one in OUTCOMES))
+    rows = (
+        Row((one.backend, f"{one.distribution} {one.version}", *(str(one.counts[outcome]) for outcome in OUTCOMES)))
+        for one in report.backends
+    )
+    return TextTable(columns, tuple(rows))
+
+
+def _operators(scores: Sequence[OperatorScore]) -> TextTable:
+    columns = (
+        Column("operator", words=True),
+        Column("backend", words=True),
+        *(Column(one) for one in OUTCOMES),
+        Column("most frequent reason", words=True, folds=True),
+    )
+    rows = (
+        Row((one.operator, one.backend, *(str(one.counts[outcome]) for outcome in OUTCOMES), _short(one.reason)))
+        for one in scores
+    )
+    return TextTable(columns, tuple(rows))
+
+
+def _passed_whole(scores: Sequence[OperatorScore]) -> tuple[str, ...]:
+    """Return, for each backend, the operators of which it passes every case."""
+    backends = dict.fromkeys(one.backend for one in scores)
+    whole = {
+        backend: [one.operator for one in scores if one.backend == backend and one.perfect and one.counts["passed"]]
+        for backend in backends
+    }
+    return tuple(f"{backend} passes every case of: {', '.join(names)}." for backend, names in whole.items() if names)
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON].rstrip()} ..."
+
+
+def _ending(complete: bool) -> tuple[str, ...]:
+    return () if complete else (_INTERRUPTED,)
