@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.ir.kinds import require_model_file
 
 __all__ = [
     "DAMAGED",
@@ -150,16 +151,13 @@ def mapped(path: Path) -> Iterator[memoryview]:
     A file that shrinks while it is mapped ends the process with SIGBUS: map files of unknown origin in workers.
 
     Raises:
-        IrbenchError: The file is missing, unreadable or empty, or what is done with it finds that it is
-            :class:`Malformed`.
+        IrbenchError: The file is not what :func:`irbench.ir.kinds.require_model_file` takes for one, or what is
+            done with it finds that it is :class:`Malformed`.
     """
+    require_model_file(path)
     with ExitStack() as stack:
-        try:
-            file = stack.enter_context(path.open("rb"))
-            mapping = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except (OSError, ValueError) as error:
-            reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is empty"
-            raise IrbenchError(f"{path} cannot be read: {reason}.", hint="Name an ONNX file that exists.") from error
+        file = stack.enter_context(path.open("rb"))
+        mapping = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         view = memoryview(mapping)
         try:
             yield view

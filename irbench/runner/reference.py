@@ -58,7 +58,7 @@ def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) 
             Warn(
                 "unverified",
                 f"Outputs of {group.bundle.name} were not verified: no reference could answer ({'; '.join(reasons)}).",
-                "Install onnxruntime, or export the model from its TensorFlow source.",
+                "Export the model from its TensorFlow source, which brings a reference, or install onnxruntime.",
             ),
         ),
     )
