@@ -50,13 +50,13 @@ def ratio(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def speedup_cell(one: Speedup | None, *, is_baseline: bool) -> str:
-    """Return ``1.31 [1.29, 1.33]``, or ``1 baseline``."""
+    """Return ``1.31 [1.29, 1.33]``, or ``1 baseline``; without brackets where a single launch gives no range."""
     if is_baseline:
         return "1 baseline"
     if one is None:
         return NOT_MEASURED
     value, low, high = ratio(one.value, one.low, one.high)
-    return f"{value} [{low}, {high}]"
+    return value if one.low == one.high else f"{value} [{low}, {high}]"
 
 
 def error_size(value: float | None) -> str:

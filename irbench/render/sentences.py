@@ -68,13 +68,13 @@ def footer(result: GroupResult) -> Iterator[str]:
 
 
 def remarks(result: GroupResult) -> Iterator[str]:
-    """Yield wrong outputs and warnings, each with what to do about it."""
+    """Yield wrong outputs and warnings, each with what to do about it; a warning's code is where it is explained."""
     names = row_names(result.cells)
     for cell in result.cells:
         if cell.state == "mismatch" and cell.latency_ms is not None:
             yield f"mismatch: {names[cell.id]}: {reason(cell)}"
     for warning in result.warnings:
-        yield f"warning: {warning.message} {warning.remedy}".rstrip()
+        yield f"warning: {' '.join(filter(None, (warning.message, warning.remedy)))} [{warning.code}]"
 
 
 def incomplete(document: RunDocument) -> str:

@@ -47,7 +47,7 @@ def _too_few_launches(scene: Scene) -> Iterator[Warn]:
     if scene.stopped_by == "budget" and 0 < done < wanted:
         yield Warn(
             "too-few-launches",
-            f"The budget of {scene.timing.budget:.0f} s held {done} of the {wanted} launches that an interval needs;"
+            f"The budget of {scene.timing.budget:.0f} s held {done} of {plural(wanted, 'launch')};"
             " ranges over launches are shown as a preview.",
             f"Give each group about --budget {math.ceil(scene.seconds / done * wanted * 1.1)}s.",
         )

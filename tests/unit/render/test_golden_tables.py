@@ -12,8 +12,8 @@ from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
 from irbench.result import GroupResult, Warn, Winner
 
-CRASH = Failure("first_inference", "the process was killed by SIGSEGV", "its last words are in logs/ort-00.log")
-NO_GRAPH = Failure("plan", "tf reads tf-graph; this model has onnx", "Export it from TensorFlow: irbench export")
+CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
+NO_GRAPH = Failure("plan", "it reads tf-graph, the model is onnx", "Export the model from its TensorFlow source to run it there.")
 
 
 def failure_rows() -> GroupResult:

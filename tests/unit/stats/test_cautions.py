@@ -169,7 +169,7 @@ def test_blocks_that_scatter_as_much_as_launches_are_not_blamed_on_launches():
 
 def test_the_budget_that_a_full_run_needs_is_named():
     found = warnings(group("base", "cell"), pair([10.0] * 3), stopped_by="budget", seconds=120.0)
-    assert "3 of the 6 launches" in found["too-few-launches"].message
+    assert "3 of 6 launches" in found["too-few-launches"].message
     assert "--budget 264s" in found["too-few-launches"].remedy
 
 
