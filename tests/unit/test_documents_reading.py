@@ -94,11 +94,6 @@ def test_every_warning_has_its_heading_and_no_heading_is_stale():
     assert list(DOCUMENTED) == sorted(EMITTED)
 
 
-def test_the_list_that_leads_to_the_warnings_names_each_once():
-    (index,) = tables(section("Warnings"))
-    assert sorted(re.findall(r"\[(\S+)\]\(#\1\)", str(index))) == sorted(EMITTED)
-
-
 @pytest.mark.parametrize("code", sorted(EMITTED))
 def test_a_warning_is_quoted_in_the_words_that_are_printed_and_has_a_remedy(code: str):
     quoted = " ".join(re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE))
