@@ -1,0 +1,106 @@
+"""Fuse a residual connection with the normalisation behind it, for runtimes that read Microsoft's operators.
+
+1. LayerNormalization(x + skip)                -> SkipLayerNormalization(x, skip)
+2. LayerNormalization((x + bias) + skip)       -> SkipLayerNormalization(x, skip, bias), bias constant with one axis
+
+Others may read the sum: the fused node gives it too. x and skip have the same shape with three axes, of which the last
+is normalised; scale and bias are there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irbench.ir.passes import Pass, Rewrite
+from irbench.ir.rewrite.edit import clean, is_node, only_reader, replace, weight
+from irbench.ir.rewrite.shapes import infer
+from irbench.ir.rewrite.sizes import sizes_of
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["fuse_skip_layer_normalization"]
+
+_DOMAIN = "com.microsoft"
+
+
+def _fuse(model: ir.Model) -> bool:
+    infer(model)
+    changed = sum(_fuse_one(node) for node in list(model.graph) if is_node(node.outputs[0], "LayerNormalization")) > 0
+    if changed:
+        model.graph.opset_imports[_DOMAIN] = 1
+        clean(model)
+    return changed
+
+
+def _fuse_one(norm: ir.Node) -> bool:
+    import onnx_ir as ir
+
+    total = norm.inputs[0]
+    add = total.producer() if total is not None and is_node(total, "Add") else None
+    if add is None or total is None or not _fits(norm, add):
+        return False
+    x, skip, bias = _unbiased(add)
+    others = len(list(total.uses())) > 1 or total.is_graph_output()
+    epsilon = norm.attributes.get_float("epsilon", 1e-5)
+    inputs = [x, skip, *norm.inputs[1:3], *([] if bias is None else [bias])]
+    fused = ir.node(
+        "SkipLayerNormalization", inputs, {"epsilon": epsilon}, domain=_DOMAIN, num_outputs=4 if others else 1
+    )
+    for output in fused.outputs:
+        output.type, output.shape = total.type, total.shape
+    norm.prepend(fused)
+    replace(norm.outputs[0], fused.outputs[0])
+    if others:
+        fused.outputs[1].name = fused.outputs[2].name = ""
+        replace(total, fused.outputs[3])
+    return True
+
+
+def _fits(norm: ir.Node, add: ir.Node) -> bool:
+    sizes = [sizes_of(one) for one in (*add.inputs, add.outputs[0])]
+    vectors = [one is not None and one.shape is not None and len(one.shape) == 1 for one in norm.inputs[1:]]
+    return (
+        sizes[0] is not None
+        and len(sizes[0]) == 3
+        and sizes[0] == sizes[1] == sizes[2]
+        and len(vectors) == 2
+        and all(vectors)
+        and len(norm.outputs) == 1
+        and norm.attributes.get_int("axis", -1) in (-1, 2)
+        and norm.inputs[0] is not None
+        and norm.inputs[0].dtype is not None
+        and norm.inputs[0].dtype.name in ("FLOAT", "FLOAT16")
+        and _precedes(norm, add)
+    )
+
+
+def _precedes(norm: ir.Node, add: ir.Node) -> bool:
+    """Whether the sum is read by nothing before the normalisation, where the fused node will stand."""
+    graph = norm.graph
+    if graph is None:
+        return False
+    place = {node: number for number, node in enumerate(graph)}
+    return all(place.get(use.node, -1) >= place[norm] for use in add.outputs[0].uses())
+
+
+def _unbiased(add: ir.Node) -> tuple[ir.Value | None, ir.Value | None, ir.Value | None]:
+    """Return what is added, and a bias that only one of the two has."""
+    for place, value in enumerate(add.inputs):
+        inner = value.producer() if value is not None and is_node(value, "Add") else None
+        if inner is None or value is None or only_reader(value) is not add:
+            continue
+        for side, bias in enumerate(inner.inputs):
+            held = weight(bias)
+            if held is not None and held.ndim == 1 and sizes_of(inner.inputs[1 - side]) == sizes_of(value):
+                return inner.inputs[1 - side], add.inputs[1 - place], bias
+    return add.inputs[0], add.inputs[1], None
+
+
+fuse_skip_layer_normalization: Pass = Rewrite(
+    "fuse_skip_layer_normalization",
+    "a residual connection and its normalisation in one of Microsoft's operators",
+    _fuse,
+    opset=17,
+    vendor=_DOMAIN,
+)
