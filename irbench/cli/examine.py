@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +22,7 @@ from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle
 from irbench.worker import call_in_worker
+from irbench.worker.scratch import scratch_folder
 
 __all__ = ["TwinsAsked", "examine"]
 
@@ -62,11 +62,11 @@ def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Pa
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
     host.require_linux()
-    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
+    with scratch_folder() as folder:
         # a backend or model that is not there is told before anything is looked at
-        request = None if asked is None else _request(asked, Path(folder))
+        request = None if asked is None else _request(asked, folder)
         facts, overhead = _look()
-        twins = None if asked is None or request is None else _measure_twins(asked, request, Path(folder))
+        twins = None if asked is None or request is None else _measure_twins(asked, request, folder)
     _write(Report(facts, find(facts), overhead, twins), form, output)
     return int(ExitCode.OK if twins is None else twins.exit_code)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -47,15 +46,15 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
     host.require_linux()
     refuse_contradictions(arguments, output)
     request = _request(arguments)
-    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
-        groups = plan(request, Path(folder), _say)
+    with scratch_folder() as folder:
+        groups = plan(request, folder, _say)
         request = request.with_budget_for(len(groups))
         if arguments["dry_run"]:
             click.echo(f"{outline(groups, request.timing)}\n{settings(request)}")
             click.echo(f"would be stored in {arguments['results'] or default_root()}")
             return 0
         lock = not arguments["no_lock"]
-        document, stored = measure(request, groups, Path(folder), arguments["results"], lock=lock)
+        document, stored = measure(request, groups, folder, arguments["results"], lock=lock)
     try:
         write_document(document, form, output)
     finally:  # a file that cannot be written any more is no loss

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from irbench import bundles, feeds, registry
 from irbench.errors import IrbenchError
@@ -15,6 +13,7 @@ from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spi import Array, ExportRequest
 from irbench.verify import compare, judge
 from irbench.worker.reference import answer
+from irbench.worker.scratch import scratch_folder
 
 __all__ = ["accept", "make"]
 
@@ -76,5 +75,5 @@ def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, .
 
 def _run(bundle: Bundle, artifact: Artifact, reference: str, batch: int) -> tuple[Array, ...]:
     sizes = {**bundle.defaults, BATCH: batch}
-    with tempfile.TemporaryDirectory(prefix="irbench-") as scratch:
-        return answer(reference, bind(artifact, sizes, Path(scratch)), bundle, sizes, bundle.seed)
+    with scratch_folder() as scratch:
+        return answer(reference, bind(artifact, sizes, scratch), bundle, sizes, bundle.seed)

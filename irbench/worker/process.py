@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Pipe, wait
@@ -17,6 +16,7 @@ from typing import Any, Self
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
+from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog
 from irbench.worker.wire import Problem, Reply, Request, Say
 
@@ -226,8 +226,8 @@ def call_in_worker(
         WorkerDied: The process crashed or passed its deadline; the last line of its log is in the hint.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="irbench-") as folder,
-        Worker(Path(folder) / "log", environment=environment) as worker,
+        scratch_folder() as folder,
+        Worker(folder / "log", environment=environment) as worker,
     ):
         try:
             return worker.ask(target, *args, deadline_s=deadline_s, say=say)
