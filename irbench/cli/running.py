@@ -30,6 +30,7 @@ from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.request import RunRequest
 from irbench.spec import Precision, Timing
 from irbench.store import RunWriter, Store, default_root
+from irbench.worker.scratch import scratch_folder
 
 __all__ = ["execute", "measure"]
 

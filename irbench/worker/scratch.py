@@ -1,4 +1,4 @@
-"""Folders that are gone when their process ends: at once where it ends in order, at the next use where it was killed."""
+"""Folders that go with their process: at once where it ends in order, at the next use where it was killed."""
 
 from __future__ import annotations
 
