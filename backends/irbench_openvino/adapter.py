@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+from irbench.ir.external import external_tensors
+from irbench.ir.wire import mapped
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_openvino import precision, runtime
@@ -47,7 +50,7 @@ class OpenVinoBackend:
         target = _require(core, device)
         wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
         with phases("load"), runtime.plain_reasons():
-            model = core.read_model(artifact.path)
+            model = _read(core, artifact.path)
         with phases("compile"), runtime.plain_reasons():
             compiled = core.compile_model(model, target, wanted)
             granted = str(compiled.get_property(PRECISION).to_string())
@@ -61,6 +64,25 @@ class OpenVinoBackend:
             **read_back(compiled, load.options),
         }
         return OpenVinoSession(compiled, artifact, effective)
+
+
+def _read(core: Any, path: Path) -> Any:
+    """Read a model from its file, or from its bytes where that fails.
+
+    OpenVINO has a reader for each, and that of bytes knows operators which that of files does not. From bytes it
+    would look for weights that lie in other files beside whatever folder the process is in.
+    """
+    try:
+        return core.read_model(path)
+    except RuntimeError:
+        with mapped(path) as data:
+            if next(external_tensors(data), None) is not None:
+                raise
+        try:
+            return core.read_model(path.read_bytes())
+        except RuntimeError:
+            pass
+        raise
 
 
 def _require(core: Any, device: str) -> str:

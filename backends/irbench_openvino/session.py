@@ -9,7 +9,7 @@ from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Slot
 from irbench_openvino.slots import BoundSlot, CopySlot, FailureWatch
 
-__all__ = ["OpenVinoSession"]
+__all__ = ["OpenVinoSession", "input_indices"]
 
 
 class OpenVinoSession:
@@ -17,7 +17,7 @@ class OpenVinoSession:
 
     def __init__(self, compiled: Any, artifact: Artifact, effective: Mapping[str, Scalar]) -> None:
         self._compiled: Any = compiled
-        self._inputs = _indices(compiled.inputs, artifact.inputs)
+        self._inputs = input_indices(compiled.inputs, artifact.inputs)
         self._outputs = _indices(compiled.outputs, artifact.outputs)
         self._watch = FailureWatch()
         self.effective = effective
@@ -32,6 +32,14 @@ class OpenVinoSession:
         """Stop watching and drop the model; its memory goes with the last slot."""
         self._watch.close()
         self._compiled = None
+
+
+def input_indices(ports: Sequence[Any], specs: Sequence[TensorSpec]) -> tuple[int | None, ...]:
+    """Return, for each input of the artifact, the index of its port; ``None`` where OpenVINO dropped it as unused."""
+    if len(ports) == len(specs):
+        return _indices(ports, specs)
+    by_name = {name: index for index, port in enumerate(ports) for name in port.get_names()}
+    return tuple(by_name.get(spec.name) for spec in specs)
 
 
 def _indices(ports: Sequence[Any], specs: Sequence[TensorSpec]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from irbench.spi import Feed, Outputs
 from irbench_openvino.runtime import refusal
+from irbench_openvino.tensors import to_tensor
 
 __all__ = ["BoundSlot", "CopySlot", "FailureWatch"]
 
@@ -62,12 +63,12 @@ class CopySlot:
 
     Args:
         request: An infer request of its own.
-        inputs: For each input of the artifact, its index among the model's inputs.
+        inputs: For each input of the artifact, its index among the model's inputs; ``None`` where it has none.
         outputs: For each output of the artifact, its index among the model's outputs.
         watch: Reports queued inferences that fail.
     """
 
-    def __init__(self, request: Any, inputs: Sequence[int], outputs: Sequence[int], watch: FailureWatch) -> None:
+    def __init__(self, request: Any, inputs: Sequence[int | None], outputs: Sequence[int], watch: FailureWatch) -> None:
         self._request = request
         self._inputs = tuple(inputs)
         self._outputs = tuple(outputs)
@@ -79,10 +80,12 @@ class CopySlot:
 
     def stage(self, feed: Feed) -> None:
         """Point the request at the arrays, which it reads until the next staging."""
-        import openvino
-
-        for index, array in zip(self._inputs, feed, strict=True):
-            self._request.set_input_tensor(index, openvino.Tensor(array, shared_memory=True))
+        try:
+            for index, array in zip(self._inputs, feed, strict=True):
+                if index is not None:
+                    self._request.set_input_tensor(index, to_tensor(array))
+        except RuntimeError as error:
+            raise refusal(error) from error
         self._feed = feed
 
     def run(self) -> None:
@@ -137,4 +140,5 @@ class BoundSlot(CopySlot):
     def stage(self, feed: Feed) -> None:
         """Copy the arrays into the request's tensors."""
         for index, array in zip(self._inputs, feed, strict=True):
-            self._request.get_input_tensor(index).data[...] = array
+            if index is not None:
+                self._request.get_input_tensor(index).data[...] = array

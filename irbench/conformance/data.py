@@ -16,7 +16,7 @@ from irbench.errors import IrbenchError
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DataSet", "read_for_model", "read_sets"]
+__all__ = ["DataSet", "kind_of", "read_for_model", "read_sets"]
 
 _CONVENTION = "A folder of data holds test_data_set_0/input_0.pb, output_0.pb and so on."
 _NUMBER = re.compile(r"\d+")
@@ -66,6 +66,12 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
     if not found:
         raise IrbenchError(f"{folder} holds no data set.", hint=_CONVENTION)
     return tuple(DataSet(one.name, _values(one, "input", inputs), _values(one, "output", outputs)) for one in found)
+
+
+def kind_of(value: onnx.ValueInfoProto) -> str:
+    """Return what a value holds, ``tensor_type`` for example; of an optional, what is in it."""
+    held = value.type.optional_type.elem_type if value.type.HasField("optional_type") else value.type
+    return str(held.WhichOneof("value"))
 
 
 def _values(folder: Path, role: str, kinds: Sequence[str]) -> tuple[Any, ...]:

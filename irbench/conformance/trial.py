@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench import registry
 from irbench.conformance.case import Case, Tried
-from irbench.conformance.data import DataSet, read_sets
+from irbench.conformance.data import DataSet, kind_of, read_sets
 from irbench.errors import one_line
 from irbench.ir.bind import bind
 from irbench.measure.phases import PhaseLog
@@ -74,14 +74,15 @@ def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
     graph = onnx.load(case.model).graph
     inputs, outputs = specs(graph)
     artifact = Artifact("onnx", case.model, inputs, outputs)
-    kinds = tuple(str(one.type.WhichOneof("value")) for one in graph.output)
+    kinds = tuple(kind_of(one) for one in graph.output)
     tried: list[Tried] = []
     for data in read_sets(case.data, ("tensor_type",) * len(inputs), kinds):
-        cell = Cell(case.name, _fitted(artifact, data, scratch), backend, device, Load())
+        fitted = _fitted(artifact, data, scratch)
+        cell = Cell(case.name, fitted, backend, device, Load())
         try:
             answered = answer(cell, [data.inputs])
         except Exception as error:  # noqa: BLE001 - every runtime says no in a way of its own
-            return Tried("unsupported", _reason(error))
+            return Tried("unsupported", _reason(error).replace(str(fitted.path), fitted.path.name))
         tried.append(_judged(case, answered, data.outputs))
     return max(tried, key=lambda one: one.outcome == "wrong")
 

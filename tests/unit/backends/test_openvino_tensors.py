@@ -1,0 +1,95 @@
+"""What OpenVINO is given: arrays of every type, and only the inputs that it kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from irbench.measure.phases import PhaseLog
+from irbench.spec import Artifact, Load, TensorSpec
+from irbench.spi import Array
+from irbench_openvino import backend
+from irbench_openvino.session import input_indices
+from irbench_openvino.tensors import to_tensor
+
+
+class Port:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def get_names(self) -> set[str]:
+        return {self._name}
+
+
+def specs(*names: str) -> list[TensorSpec]:
+    return [TensorSpec(name, "float32", (1,)) for name in names]
+
+
+def test_an_input_that_openvino_dropped_gets_no_port_of_another():
+    assert input_indices([Port("b")], specs("a", "b")) == (None, 0)
+
+
+def test_inputs_are_found_by_name_and_else_by_their_place():
+    assert input_indices([Port("b"), Port("a")], specs("a", "b")) == (1, 0)
+    assert input_indices([Port("x"), Port("b")], specs("a", "b")) == (0, 1)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_types_that_numpy_knows_by_extension_arrive_bit_by_bit(dtype: Any):
+    array = np.array([[1, 0.5], [-3, 4]], dtype)
+    tensor = to_tensor(array)
+    assert tuple(tensor.shape) == (2, 2)
+    assert (tensor.data.view(dtype) == array).all()
+
+
+def test_plain_arrays_are_shared_and_texts_are_copied():
+    array = np.zeros(3, np.float32)
+    to_tensor(array).data[0] = 7
+    assert array[0] == 7
+    assert list(to_tensor(np.array(["a", "bc"], object)).str_data) == ["a", "bc"]
+
+
+def answer(path: Path, given: list[TensorSpec], feed: tuple[Array, ...], made: str) -> Array:
+    artifact = Artifact("onnx", path, tuple(given), tuple(specs(made)))
+    backend.import_runtime(Load(), "cpu")
+    session = backend.compile(artifact, Load(), "cpu", PhaseLog())
+    (slot,) = session.open_slots(1, "copy")
+    slot.stage(feed)
+    slot.run()
+    (found,) = slot.fetch()
+    session.close()
+    return found
+
+
+def saved(nodes: list[Any], inputs: list[Any], outputs: list[Any], opset: int, path: Path) -> Path:
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("io", ["first", "last"])
+def test_an_unused_input_takes_no_other_inputs_place(io: str, tmp_path: Path):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    unused = helper.make_tensor_value_info("unused", TensorProto.INT64, [3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    inputs = [unused, x] if io == "first" else [x, unused]
+    path = saved([helper.make_node("Neg", ["x"], ["y"])], inputs, [y], 17, tmp_path / "model.onnx")
+    arrays = {"x": np.array([1, 2], np.float32), "unused": np.arange(3)}
+    feed = tuple(arrays[one.name] for one in inputs)
+    assert answer(path, specs(*(one.name for one in inputs)), feed, "y").tolist() == [-1, -2]
+
+
+def test_what_only_the_reader_of_bytes_knows_is_read_too(tmp_path: Path):
+    scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [3, 5, 2])
+    target = helper.make_tensor_value_info("target", TensorProto.INT64, [3, 2])
+    loss = helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])
+    node = helper.make_node("NegativeLogLikelihoodLoss", ["scores", "target"], ["loss"], ignore_index=1)
+    path = saved([node], [scores, target], [loss], 13, tmp_path / "model.onnx")
+    feed = (np.full((3, 5, 2), -0.5, np.float32), np.zeros((3, 2), np.int64))
+    assert answer(path, specs("scores", "target"), feed, "loss") == pytest.approx(0.5)
