@@ -55,6 +55,7 @@ def _lift_reshapes(model: ir.Model) -> bool:
     changed = False
     while sum(rule(node) for node in list(model.graph) for rule in rules.get(node.op_type, ()) if _stands(node)):
         changed = True
+        clean(model)
         merge_layouts(model)
         clean(model)
     return changed

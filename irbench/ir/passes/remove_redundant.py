@@ -81,9 +81,14 @@ def _merge_chain(last: ir.Node) -> bool:
         gain = min(length, owned) - len(made)
         if gain > (best[0] if best else 0):
             best = (gain, source, made)
-    if best is None or (last.outputs[0].is_graph_output() and not best[2]):
+    if best is None or (last.outputs[0].is_graph_output() and not best[2] and not _may_be_output(best[1])):
         return False
     return _rewrite(last, best[1], best[2])
+
+
+def _may_be_output(value: ir.Value) -> bool:
+    """Whether a value can take the place of an output of the graph, name and all."""
+    return value.producer() is not None and not value.is_graph_output()
 
 
 def _chain(last: ir.Node) -> list[ir.Node]:

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from graphs import applied, graph, kept, random
+
+from irbench.ir.passes.fold_shapes import fold_shapes
+from irbench.ir.rewrite.shapes import infer
+
+NUMBERS = {"zero": np.array([0]), "one": np.array([1]), "two": np.array([2]), "minus": np.array([-1])}
+NUMBERS |= {"four": np.array([4]), "first": np.array([0, 1]), "true": np.array(True)}
+
+
+def make(body, x="float[2,6,8] x", y="float[a,b,c] y", opset=18, **weights):
+    return graph(f"({x}) => ({y}) {{ {body} }}", {**NUMBERS, **weights}, opset)
+
+
+ELEMENTS = {
+    "a slice": "s = Shape (x)  t = Slice (s, zero, two, zero)",
+    "a gathering": "s = Shape (x)  t = Gather (s, first)",
+    "a cast": "s = Shape (x)  i = Cast <to: int = 6> (s)  g = Gather (i, first)  t = Cast <to: int = 7> (g)",
+    "a product": "s = Shape (x)  g = Gather (s, first)  t = ReduceProd (g)",
+    "a part of a shape": "t = Shape <start: int = 1, end: int = -1> (x)",
+    "a squeezed number": "s = Shape (x)  g = Gather (s, one)  q = Squeeze (g)  t = Unsqueeze (q, zero)",
+    "the larger": "s = Shape (x)  g = Gather (s, one)  t = Max (g, two)",
+    "a multiple": "s = Shape (x)  g = Gather (s, one)  t = Mul (g, two)",
+}
+
+
+@pytest.mark.parametrize("case", ELEMENTS)
+def test_rule_1_computes_from_known_sizes(case):
+    inputs = "float[2,6,8] x, int64[1] k"
+    model = make(f"{ELEMENTS[case]}  y = Add (t, k)", inputs, "int64[n] y")
+    assert applied(fold_shapes, model, {"x": random(2, 6, 8), "k": np.array([5])}) == ["Add"]
+
+
+def test_rule_1_leaves_what_a_free_size_reaches():
+    assert kept(fold_shapes, make("y = Shape (x)", "float[batch,6] x", "int64[2] y"))
+
+
+TARGETS = {
+    "every size": (
+        "float[2,6,8] x",
+        "s = Shape (x)  b = Gather (s, zero)  t = Concat <axis: int = 0> (b, minus, four)",
+        [2, 12, 4],
+    ),
+    "a free batch that stays": (
+        "float[batch,6,8] x",
+        "s = Shape (x)  b = Gather (s, zero)  t = Concat <axis: int = 0> (b, minus, four)",
+        [0, 12, 4],
+    ),
+    "a free batch that moves": (
+        "float[batch,6,8] x",
+        "s = Shape (x)  b = Gather (s, zero)  t = Concat <axis: int = 0> (four, minus, b)",
+        [4, 12, -1],
+    ),
+    "a free batch written as what is left": (
+        "float[batch,6,8] x",
+        "t = Concat <axis: int = 0> (minus, four, twelve)",
+        [0, 4, 12],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TARGETS)
+def test_rule_2_settles_the_target_of_a_reshape(case):
+    x, body, target = TARGETS[case]
+    model = make(f"{body}  y = Reshape (x, t)", x, twelve=np.array([12]))
+    assert applied(fold_shapes, model, {"x": random(2, 6, 8)}) == ["Reshape"]
+    assert next(iter(model.graph)).inputs[1].const_value.numpy().tolist() == target
+
+
+def test_rule_2_leaves_a_target_with_two_free_sizes_out_of_place():
+    body = "s = Shape (x)  r = Gather (s, backwards)  y = Reshape (x, r)"
+    model = make(body, "float[batch,length] x", "float[a,b] y", backwards=np.array([1, 0]))
+    assert kept(fold_shapes, model)
+
+
+def test_rule_3_drops_an_expansion_to_the_same_size():
+    model = make("s = Shape (x)  e = Expand (x, s)  y = Relu (e)", "float[batch,6] x", "float[batch,6] y")
+    assert applied(fold_shapes, model, {"x": random(2, 6)}) == ["Relu"]
+
+
+def test_rule_3_keeps_an_expansion_that_stretches():
+    assert kept(fold_shapes, make("e = Expand (x, two)  y = Relu (e)", "float[1] x", "float[2] y"))
+
+
+def test_rule_4_computes_a_table_of_positions():
+    body = """
+        s = Shape (x)  i = Cast <to: int = 6> (s)  n = Gather (i, length)  r = Range (start, n, step)
+        f = Cast <to: int = 1> (r)  p = Sin (f)  y = Add (x, p)
+    """
+    numbers = {"start": np.array(0, np.int32), "step": np.array(1, np.int32), "length": np.array(1)}
+    model = make(body, "float[batch,6] x", "float[batch,6] y", **numbers)
+    assert applied(fold_shapes, model, {"x": random(2, 6)}) == ["Add"]
+
+
+@pytest.mark.parametrize("weight", ["RandomNormalLike (k)", "DequantizeLinear (q, s)"])
+def test_rule_4_leaves_random_numbers_and_quantised_weights(weight):
+    numbers = {"k": random(6), "q": np.ones(6, np.int8), "s": np.float32(0.5)}
+    model = make(f"w = {weight}  y = Add (x, w)", "float[batch,6] x", "float[batch,6] y", **numbers)
+    assert kept(fold_shapes, model)
+
+
+def test_free_sizes_are_followed_by_name():
+    body = """
+        r = Reshape (x, rows)  m = MatMul (r, w)  s = Shape (x)  g = Gather (s, first)
+        t = Concat <axis: int = 0> (g, four)  y = Reshape (m, t)
+    """
+    model = make(body, "float[batch,length,8] x", "float[a,b,4] y", rows=np.array([-1, 8]), w=random(8, 4))
+    infer(model)
+    shapes = {value.name: str(value.shape) for node in model.graph for value in node.outputs}
+    assert shapes["r"] == "[batch*length,8]"
+    assert shapes["m"] == "[batch*length,4]"

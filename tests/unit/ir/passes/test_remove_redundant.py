@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from graphs import applied, graph, kept, random
+
+from irbench.ir.passes.remove_redundant import remove_redundant
+
+TARGETS = {"rows": np.array([-1, 8]), "cube": np.array([2, 6, 8]), "flat": np.array([-1]), "one": np.array([1])}
+TARGETS |= {"heads": np.array([2, 6, 4, 2]), "swapped": np.array([2, 8, 6]), "merged": np.array([12, 4, 2])}
+SWAP = "Transpose <perm: ints = [0, 2, 1]>"
+HEADS = "Transpose <perm: ints = [0, 2, 1, 3]>"
+
+CHAINS = {
+    "transpositions that cancel": (f"a = {SWAP} (x)  b = {SWAP} (a)  y = Relu (b)", ["Relu"]),
+    "a transposition of nothing": ("a = Transpose <perm: ints = [0, 1, 2]> (x)  y = Relu (a)", ["Relu"]),
+    "reshapes that cancel": ("a = Reshape (x, rows)  b = Reshape (a, cube)  y = Relu (b)", ["Relu"]),
+    "reshapes that follow each other": ("a = Reshape (x, rows)  y = Reshape (a, flat)", ["Reshape"]),
+    "axes that come and go": ("a = Unsqueeze (x, one)  b = Squeeze (a, one)  y = Relu (b)", ["Relu"]),
+    "an axis that moves along": (f"a = Unsqueeze (x, one)  b = Squeeze (a, one)  y = {SWAP} (b)", ["Transpose"]),
+    "transpositions around a reshape": (
+        f"a = Reshape (x, heads)  b = {HEADS} (a)  c = {HEADS} (b)  y = Reshape (c, cube)  z = Relu (y)",
+        ["Relu"],
+    ),
+    "a flattening": ("a = Unsqueeze (x, one)  y = Flatten <axis: int = 1> (a)", ["Reshape"]),
+}
+
+
+def make(body, output):
+    output = "float[2,6,8] z" if "z =" in body else output
+    return graph(f"(float[2,6,8] x) => ({output}) {{ {body} }}", TARGETS, 18)
+
+
+@pytest.mark.parametrize("case", CHAINS)
+def test_rule_1_joins(case):
+    body, left = CHAINS[case]
+    others = {"reshapes that follow each other": "96", "a flattening": "2,48", "an axis that moves along": "2,8,6"}
+    model = make(body, f"float[{others.get(case, '2,6,8')}] y")
+    assert applied(remove_redundant, model, {"x": random(2, 6, 8)}) == left
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_rule_1_follows_free_sizes_by_name(size):
+    body = f"a = Reshape (x, split)  b = {HEADS} (a)  c = {HEADS} (b)  d = Reshape (c, joined)  y = Relu (d)"
+    weights = {"split": np.array([0, 0, 4, 2]), "joined": np.array([0, 0, 8])}
+    model = graph(f"(float[batch,length,8] x) => (float[batch,length,8] y) {{ {body} }}", weights, 18)
+    assert applied(remove_redundant, model, {"x": random(size, 5, 8)}) == ["Relu"]
+
+
+LEFT = {
+    "do different things": f"a = {SWAP} (x)  y = Reshape (a, cube)",
+    "cut an axis crosswise": f"a = {SWAP} (x)  b = Reshape (a, cube)  y = {SWAP} (b)",
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_rule_1_leaves_changes_of_layout_that(case):
+    axes = "2,8,6" if "y = Transpose" in LEFT[case] else "2,6,8"
+    assert kept(remove_redundant, make(LEFT[case], f"float[{axes}] y"))
+
+
+def test_rule_1_leaves_what_somebody_else_reads_but_reads_past_it():
+    body = f"a = {SWAP} (x)  b = {SWAP} (a)  y = Relu (b)  u = Neg (a)"
+    model = graph(f"(float[2,6,8] x) => (float[2,6,8] y, float[2,8,6] u) {{ {body} }}", TARGETS, 18)
+    assert sorted(applied(remove_redundant, model, {"x": random(2, 6, 8)})) == ["Neg", "Relu", "Transpose"]
+
+
+def test_rule_1_keeps_an_output_in_the_middle():
+    body = f"u = {SWAP} (x)  b = {SWAP} (u)  y = Relu (b)"
+    model = graph(f"(float[2,6,8] x) => (float[2,6,8] y, float[2,8,6] u) {{ {body} }}", TARGETS, 18)
+    assert sorted(applied(remove_redundant, model, {"x": random(2, 6, 8)})) == ["Relu", "Transpose"]
+
+
+def test_rule_2_drops_a_cast_to_the_same_type():
+    model = graph("(float[3] x) => (float[3] y) { a = Cast <to: int = 1> (x)  y = Relu (a) }")
+    assert applied(remove_redundant, model, {"x": random(3)}) == ["Relu"]
+
+
+def test_rule_3_skips_a_cast_that_loses_nothing():
+    body = "a = Cast <to: int = 11> (x)  b = Cast <to: int = 1> (a)  y = Relu (b)"
+    assert applied(remove_redundant, graph(f"(float[3] x) => (float[3] y) {{ {body} }}"), {"x": random(3)}) == ["Relu"]
+
+
+def test_rule_3_keeps_a_cast_that_rounds():
+    body = "a = Cast <to: int = 6> (x)  b = Cast <to: int = 1> (a)  y = Relu (b)"
+    assert kept(remove_redundant, graph(f"(float[3] x) => (float[3] y) {{ {body} }}"))
+
+
+def test_rule_4_drops_identities():
+    model = graph("(float[3] x) => (float[3] y) { a = Identity (x)  y = Relu (a) }")
+    assert applied(remove_redundant, model, {"x": random(3)}) == ["Relu"]
+
+
+def test_rule_5_computes_once_what_is_computed_twice_even_from_equal_constants():
+    body = "a = Add (x, c)  b = Add (x, d)  y = Mul (a, b)"
+    model = graph(
+        f"(float[3] x) => (float[3] y) {{ {body} }}", {"c": np.ones(3, np.float32), "d": np.ones(3, np.float32)}
+    )
+    assert applied(remove_redundant, model, {"x": random(3)}) == ["Add", "Mul"]
+
+
+def test_rule_6_drops_what_no_output_needs():
+    model = graph("(float[3] x) => (float[3] y) { a = Relu (x)  b = Neg (a)  y = Abs (x) }")
+    assert applied(remove_redundant, model, {"x": random(3)}) == ["Abs"]

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from graphs import applied, graph, kept, random
+from onnx.reference import ReferenceEvaluator
+from onnx_ir import to_proto
+
+from irbench.ir.passes.restore_select import restore_select
+
+FEED = {"c": np.array([[True, False, True]]), "a": random(2, 3), "b": random(2, 3) * 3}
+SIGNATURE = "(bool[1,3] c, float[2,3] a, float[2,3] b) => (float[2,3] y)"
+SUM = "n = Not (c)  p = Cast <to: int = 1> (c)  q = Cast <to: int = 1> (n)"
+
+
+@pytest.mark.parametrize(
+    "orders", ["k = Mul (p, a) l = Mul (b, q) y = Add (k, l)", "k = Mul (a, p) l = Mul (q, b) y = Add (l, k)"]
+)
+def test_rule_1_sees_a_choice_in_a_sum(orders):
+    assert applied(restore_select, graph(f"{SIGNATURE} {{ {SUM} {orders} }}"), FEED) == ["Where"]
+
+
+def test_rule_1_does_not_let_an_infinity_through_that_was_not_chosen():
+    model = graph(f"{SIGNATURE} {{ {SUM} k = Mul (p, a) l = Mul (q, b) y = Add (k, l) }}")
+    assert restore_select(model)
+    b = np.where(FEED["c"], np.inf, FEED["b"]).astype(np.float32)
+    (chosen,) = ReferenceEvaluator(to_proto(model)).run(None, {**FEED, "b": b})
+    assert np.isfinite(chosen).all()
+
+
+@pytest.mark.parametrize(("negated", "read"), [("d", "a"), ("c", "k")], ids=["another condition", "another reader"])
+def test_a_sum_stays_because_of(negated, read):
+    signature = "(bool[1,3] c, bool[1,3] d, float[2,3] a, float[2,3] b) => (float[2,3] y, float[2,3] z)"
+    choice = "p = Cast <to: int = 1> (c)  q = Cast <to: int = 1> (n)  k = Mul (p, a) l = Mul (q, b) y = Add (k, l)"
+    assert kept(restore_select, graph(f"{signature} {{ n = Not ({negated})  {choice}  z = Relu ({read}) }}"))
+
+
+TRUTH = "t = Expand (true, shape)  m = And (t, c)  y = Where (m, a, b)"
+SIZES = {"true": np.array(True), "false": np.array(False), "shape": np.array([2, 3]), "every": np.ones((2, 3), bool)}
+
+
+@pytest.mark.parametrize(
+    "body", [TRUTH, TRUTH.replace("And (t, c)", "And (c, t)"), "m = And (every, c) y = Where (m, a, b)"]
+)
+def test_rule_2_drops_what_is_always_true(body):
+    assert applied(restore_select, graph(f"{SIGNATURE} {{ {body} }}", SIZES), FEED) == ["Where"]
+
+
+def test_rule_2_keeps_what_stretches_the_result():
+    signature = "(bool[1,3] c, float[1,3] a, float[1,3] b) => (float[2,3] y)"
+    assert kept(restore_select, graph(f"{signature} {{ {TRUTH} }}", SIZES))
+
+
+def test_rule_2_keeps_what_is_not_always_true():
+    assert kept(restore_select, graph(f"{SIGNATURE} {{ {TRUTH.replace('(true', '(false')} }}", SIZES))
+
+
+WRAPPED = "l = Less (i, zero)  p = Add (i, count)  w = Where (l, p, i)  y = Gather <axis: int = 1> (x, w)"
+CAST = f"f = Cast <to: int = 1> (i)  {WRAPPED.replace('(i, zero)', '(f, zerof)').replace('(i, count)', '(count, i)')}"
+INDICES = {"zero": np.array(0, np.int32), "zerof": np.float32(0), "count": np.array(5, np.int32)}
+
+
+@pytest.mark.parametrize("body", [WRAPPED, CAST])
+def test_rule_3_lets_gather_count_from_the_end(body):
+    model = graph(f"(int32[4] i, float[2,5] x) => (float[2,4] y) {{ {body} }}", INDICES)
+    feed = {"i": np.array([0, -1, 4, -5], np.int32), "x": random(2, 5)}
+    assert applied(restore_select, model, feed) == ["Gather"]
+    assert next(iter(model.graph)).attributes.get_int("axis", 0) == 1
+
+
+@pytest.mark.parametrize("changed", [{"count": np.array(4, np.int32)}, {"zero": np.array(1, np.int32)}], ids=str)
+def test_rule_3_keeps_indices_that_wrap_elsewhere(changed):
+    model = graph(f"(int32[4] i, float[2,5] x) => (float[2,4] y) {{ {WRAPPED} }}", {**INDICES, **changed})
+    assert kept(restore_select, model)
