@@ -10,11 +10,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from irbench.spi import Feed, Outputs
 from irbench_openvino.runtime import refusal
-from irbench_openvino.tensors import to_tensor
+from irbench_openvino.tensors import to_array, to_tensor
 
 __all__ = ["BoundSlot", "CopySlot", "FailureWatch"]
 
@@ -97,7 +95,7 @@ class CopySlot:
 
     def fetch(self) -> Outputs:
         """Return copies: the request writes into the same memory again."""
-        return [np.array(self._request.get_output_tensor(index).data) for index in self._outputs]
+        return [to_array(self._request.get_output_tensor(index)) for index in self._outputs]
 
     def start(self, done: Done) -> None:
         """Queue the staged inference; ``done`` is called from one of OpenVINO's threads."""

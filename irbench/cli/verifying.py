@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +22,7 @@ from irbench.conformance.view import Document, model_view, suite_view
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.result import CellResult
+from irbench.worker.scratch import scratch_folder
 
 __all__ = ["execute"]
 
@@ -38,12 +38,12 @@ def execute(arguments: Mapping[str, Any]) -> int:
     host.require_linux()
     _refuse_contradictions(arguments)
     backends = resolve_backends(arguments["backends"] or ())
-    with tempfile.TemporaryDirectory(prefix="irbench-") as folder:
+    with scratch_folder() as folder:
         if arguments["suite"]:
-            suite = _suite(arguments["only"], _readers_of_onnx(backends, bool(arguments["backends"])), Path(folder))
+            suite = _suite(arguments["only"], _readers_of_onnx(backends, bool(arguments["backends"])), folder)
             _print(suite, suite_view(suite), arguments)
             return int(exit_code(suite.cases) if suite.complete else ExitCode.INTERRUPTED)
-        report = _model(arguments, backends, Path(folder))
+        report = _model(arguments, backends, folder)
         _print(report, model_view(report), arguments)
         return int(model.exit_code(report))
 

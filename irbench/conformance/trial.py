@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from irbench import registry
 from irbench.conformance.case import Case, Tried
 from irbench.conformance.data import DataSet, kind_of, read_sets
@@ -17,6 +19,7 @@ from irbench.record import OutputError
 from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal, Session
 from irbench.verify import compare
+from irbench.worker.cell import plain_scalar
 
 if TYPE_CHECKING:
     import onnx
@@ -54,8 +57,9 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
         for feed in feeds:
             slot.stage(feed)
             slot.run()
-            outputs.append(tuple(slot.fetch()))
-        return Answered(dict(session.effective), tuple(outputs))
+            outputs.append(tuple(one if isinstance(one, list) else np.asarray(one) for one in slot.fetch()))
+        effective = {key: plain_scalar(value) for key, value in session.effective.items()}
+        return Answered(effective, tuple(outputs))
     finally:
         session.close()
 

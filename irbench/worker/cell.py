@@ -23,7 +23,7 @@ from irbench.spec import Bundle, Cell, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 
-__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns"]
+__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -106,7 +106,7 @@ class CellHost:
         answers = (first, *(_answer(slot, feed) for slot in self._slots[1:])) if with_outputs else ()
         self._driver = make_driver(self._slots, [feed] * len(self._slots), cell.io)
         self._feed = feed
-        effective = {str(name): _plain(value) for name, value in self._session.effective.items()}
+        effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         return Prepared(effective, answers)
 
     def warm_up(self) -> Warmed:
@@ -196,7 +196,7 @@ def _answer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     return tuple(np.asarray(output) for output in slot.fetch())
 
 
-def _plain(value: Any) -> Scalar:
+def plain_scalar(value: Any) -> Scalar:
     """Return what documents can hold and the coordinator can read without the runtime; others become their text."""
     value = value.item() if isinstance(value, np.generic) else value
     plain: Scalar = value if type(value) in _PLAIN else str(value)
