@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from irbench.spec import Scalar
 
 __all__ = [
+    "Agreement",
     "BlockEvidence",
     "CellLaunch",
     "Evidence",
@@ -218,3 +219,18 @@ class GraphStep:
     def nodes(self) -> int:
         """Number of nodes after it."""
         return sum(self.operators.values())
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What a graph in another precision costs beside the same graph in fp32.
+
+    Attributes:
+        samples: How many different inputs both answered.
+        by: The backend that computed the converted graph's answers.
+        error: How far these are from those in fp32: the worst over all inputs, top-1 agreement their mean.
+    """
+
+    samples: int
+    by: str
+    error: OutputError

@@ -145,6 +145,8 @@ class CellResult:
     phases_ms: PhasesMs | None = None
     peak_memory_bytes: Mapping[str, int] | None = None
     marks: tuple[str, ...] = ()
+    caution: str | None = None
+    """In what the conversion that made its graph failed, the agreement with fp32 for example."""
 
 
 def row_names(cells: Iterable[CellResult]) -> dict[str, str]:

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 Scalar: TypeAlias = str | int | float | bool | None
-Precision = Literal["fp32", "bf16", "fp16", "native"]
+Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
 Io = Literal["copy", "bound"]
 Shape: TypeAlias = tuple[int | str, ...]
 """A size per axis; a name stands for a size that is bound later."""
@@ -92,6 +92,7 @@ class Artifact:
         domains: Operator sets of vendors from which passes took operators, ``com.microsoft`` for example.
         sha256: Digest of the file (for a folder: of its sorted files); empty when unknown.
         opset: ONNX operator set version of the default domain; ``None`` for other kinds.
+        caution: In what a conversion of precision failed; rows show it and are not ranked. Empty where it did not.
     """
 
     kind: str
@@ -103,6 +104,7 @@ class Artifact:
     opset: int | None = None
     variant: str = ""
     domains: tuple[str, ...] = ()
+    caution: str = ""
 
     @property
     def label(self) -> str:

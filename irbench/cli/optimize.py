@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options import COUNTS, NAMES, SHAPE
+from irbench.cli.options import COUNT, COUNTS, NAMES, SHAPE
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
-    from irbench.optimize import Optimized
+    from irbench.optimize import Conversion, Optimized
     from irbench.spec import Bundle
 
 __all__ = ["command"]
@@ -23,7 +23,8 @@ Examples:
   irbench optimize transformer_base --level extended
   irbench optimize model.onnx --batch 1 -o better.onnx
   irbench optimize resnet50 --passes fold_shapes,remove_redundant
-  irbench run transformer_base --optimize none,basic,extended
+  irbench optimize lstm_ptb_1 --precision int8
+  irbench run transformer_base --optimize none,basic,basic-int8
 """
 
 
@@ -37,6 +38,20 @@ Examples:
     help="basic and extended write ONNX' own operators; all writes ONNX Runtime's as well.",
 )
 @click.option("--passes", type=NAMES, help="These passes in this order instead of a level's.")
+@click.option(
+    "--precision",
+    type=click.Choice(["fp32", "fp16", "bf16", "int8"]),
+    default="fp32",
+    show_default=True,
+    help="Convert the result; what that costs in accuracy is measured.",
+)
+@click.option("--calibrate", type=COUNT, show_default="64", help="Inputs that static int8 is calibrated on.")
+@click.option(
+    "--quantize",
+    type=click.Choice(["auto", "static", "dynamic"]),
+    show_default="auto",
+    help="How int8 is made: auto is static for convolutions, else dynamic.",
+)
 @click.option("--batch", type=COUNTS, help="Bind the batch first; left free by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -47,6 +62,8 @@ def command(**arguments: Any) -> None:
     MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass that changes
     something the graph is checked, loaded and its outputs compared with the original's. What comes out is kept with
     the bundle and used by `irbench run --optimize`. Shapes that are bound let more be computed beforehand.
+
+    --precision converts the result: what that costs is measured on 64 other inputs, beside the graph in fp32.
     """
     from irbench.cli.resolve import resolve_bundles
     from irbench.optimize import optimize, recipe
@@ -55,7 +72,7 @@ def command(**arguments: Any) -> None:
     output: Path | None = arguments["output"]
     if output is not None and len(arguments["models"]) > 1:
         raise IrbenchError("-o names one file.", hint="Optimize one model at a time, or leave -o out.")
-    asked = recipe(arguments["level"], arguments["passes"])
+    asked = recipe(arguments["level"], arguments["passes"], _conversion(arguments))
     found: list[tuple[Bundle, Optimized]] = []
     for bundle in resolve_bundles(arguments["models"], False, _say):
         sizes = _sizes(bundle, arguments["batch"], dict(arguments["shapes"]))
@@ -63,6 +80,26 @@ def command(**arguments: Any) -> None:
     _print(found, form)
     if output is not None:
         _copy(found[0][1].artifact.path, output)
+
+
+def _conversion(arguments: Mapping[str, Any]) -> Conversion | None:
+    """Return what the graphs are converted to, if to anything.
+
+    Raises:
+        IrbenchError: An option of int8 is given for another precision.
+    """
+    from irbench.optimize import Conversion
+
+    precision, method = arguments["precision"], arguments["quantize"]
+    given = {name: arguments[name] for name in ("calibrate", "quantize") if arguments[name] is not None}
+    if given and precision != "int8":
+        raise IrbenchError(f"--{next(iter(given))} is for int8.", hint="Add --precision int8, or leave it out.")
+    if "calibrate" in given and method == "dynamic":
+        raise IrbenchError("Dynamic int8 is not calibrated.", hint="Leave --calibrate or --quantize dynamic out.")
+    if precision == "fp32":
+        return None
+    plain = Conversion(precision)
+    return Conversion(precision, method or plain.method, arguments["calibrate"] or plain.samples)
 
 
 def _sizes(bundle: Bundle, batches: tuple[int, ...] | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
@@ -93,7 +130,7 @@ def _print(found: list[tuple[Bundle, Optimized]], form: str) -> None:
     import msgspec
 
     from irbench.cli.console import print_data, to_text
-    from irbench.render.optimize import steps_view
+    from irbench.render.optimize import agreement_line, steps_view
 
     if form == "json":
         documents = [
@@ -101,10 +138,15 @@ def _print(found: list[tuple[Bundle, Optimized]], form: str) -> None:
             for bundle, one in found
         ]
         print_data(json.dumps({"optimized": documents}, indent=2), None)
-        return
     for bundle, one in found:
-        print_data(to_text(steps_view(bundle.name, one.lineage.recipe.name, one.lineage.steps)), None)
-        print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
+        lineage = one.lineage
+        if form == "table":
+            print_data(to_text(steps_view(bundle.name, lineage.recipe.name, lineage.steps)), None)
+            if lineage.agreement is not None and lineage.recipe.conversion is not None:
+                print_data(f"  {agreement_line(lineage.recipe.conversion.precision, lineage.agreement)}", None)
+            print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
+        if lineage.caution is not None:
+            _say(f"warning: {lineage.recipe.name} is no stand-in for {bundle.name}: {lineage.caution}")
 
 
 def _say(text: str) -> None:

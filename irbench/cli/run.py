@@ -65,14 +65,15 @@ _SECTIONS = {
     type=PRECISIONS,
     default=("fp32",),
     show_default=True,
-    help="fp32, bf16, fp16, or native, the vendor's default: a row each.",
+    help="fp32, bf16, fp16, int8, or native, the vendor's default: a row each.",
 )
 @click.option(
     "--optimize",
     type=NAMES,
     default=("none",),
     show_default=True,
-    help="none, basic, extended, all: ONNX graphs before and after, side by side.",
+    help="none, basic, extended, all, each also converted (basic-int8; int8 for short): ONNX graphs before and after,"
+    " side by side, and compared though precisions differ.",
 )
 @click.option(
     "--baseline",

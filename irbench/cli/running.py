@@ -22,7 +22,7 @@ from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.settings import settings, too_many_threads
 from irbench.errors import IrbenchError
 from irbench.measure.lock import measuring, who_measures
-from irbench.optimize import recipe
+from irbench.optimize import variant
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
@@ -110,7 +110,7 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
         options=options,
         shapes=shapes,
         baseline=arguments["baseline"],
-        allow_mixed=bool(arguments["allow_mixed"]),
+        allow_mixed=bool(arguments["allow_mixed"]) or any(variant(one).conversion for one in arguments["optimize"]),
         seed=arguments["seed"],
         timing=timing,
         budget_s=arguments["budget"],
@@ -165,7 +165,7 @@ def _precisions(asked: tuple[str, ...]) -> tuple[Precision, ...]:
 
 
 def _variants(asked: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(recipe(one).name for one in asked)
+    return tuple(dict.fromkeys(variant(one).name for one in asked))
 
 
 def _refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], inputs: set[str]) -> None:

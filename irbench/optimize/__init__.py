@@ -1,6 +1,18 @@
 """Better graphs out of a model's graph: which passes run, a worker that proves each, and where results are kept."""
 
+from irbench.optimize.agreement import caution
 from irbench.optimize.build import Optimized, optimize
-from irbench.optimize.recipe import LEVELS, UNOPTIMIZED, Recipe, recipe
+from irbench.optimize.recipe import LEVELS, PRECISIONS, UNOPTIMIZED, Conversion, Recipe, recipe, variant
 
-__all__ = ["LEVELS", "UNOPTIMIZED", "Optimized", "Recipe", "optimize", "recipe"]
+__all__ = [
+    "LEVELS",
+    "PRECISIONS",
+    "UNOPTIMIZED",
+    "Conversion",
+    "Optimized",
+    "Recipe",
+    "caution",
+    "optimize",
+    "recipe",
+    "variant",
+]

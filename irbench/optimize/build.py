@@ -19,16 +19,17 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.ir import signature
 from irbench.ir.bind import bind
 from irbench.measure.clock import utc_now
+from irbench.optimize.agreement import caution
 from irbench.optimize.recipe import Recipe
-from irbench.optimize.work import RESULT, Task
-from irbench.record import GraphStep
+from irbench.optimize.work import RESULT, Task, Work
+from irbench.record import Agreement, GraphStep
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["LINEAGE", "Lineage", "Optimized", "optimize"]
 
 LINEAGE = "lineage.json"
-_FORMAT = 1
+_FORMAT = 2
 _DEADLINE_S = 3600.0
 _TOOLS = ("irbench", "onnx", "onnx-ir", "onnxscript", "onnxruntime")
 _FOLDER = "optimized"
@@ -49,6 +50,7 @@ class Lineage:
         steps: What each pass did.
         versions: Of the tools.
         created: ISO 8601, UTC.
+        agreement: What the conversion to another precision costs; ``None`` without one.
     """
 
     key: str
@@ -59,6 +61,15 @@ class Lineage:
     steps: tuple[GraphStep, ...]
     versions: Mapping[str, str]
     created: str
+    agreement: Agreement | None = None
+
+    @property
+    def caution(self) -> str | None:
+        """In what the converted graph fails, a mark of its row; ``None`` where it answers well."""
+        conversion = self.recipe.conversion
+        if conversion is None or self.agreement is None:
+            return None
+        return caution(self.agreement.error, conversion.precision)
 
 
 @dataclass(frozen=True)
@@ -105,10 +116,11 @@ def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, place: Path, say
     try:
         bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
         everything = {BATCH: 1, **bundle.defaults, **lineage.sizes}
-        task = Task(bound, bundle, everything, lineage.recipe.passes, folder, registry.references_in_order()[0])
-        steps = _call(task, say)
+        task = Task(bound, bundle, everything, lineage.recipe, folder, registry.references_in_order()[0])
+        done = _call(task, say)
         shutil.rmtree(folder / "bound", ignore_errors=True)
-        lineage = replace(lineage, steps=steps, model_sha256=bundles.digest(folder / RESULT))
+        digest = bundles.digest(folder / RESULT)
+        lineage = replace(lineage, steps=done.steps, model_sha256=digest, agreement=done.agreement)
         write_durably(folder / LINEAGE, msgspec.json.format(msgspec.json.encode(lineage), indent=2) + b"\n")
         shutil.rmtree(place, ignore_errors=True)
         folder.rename(place)
@@ -117,15 +129,15 @@ def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, place: Path, say
     return lineage
 
 
-def _call(task: Task, say: Say) -> tuple[GraphStep, ...]:
+def _call(task: Task, say: Say) -> Work:
     name = task.bundle.name
     try:
-        steps: tuple[GraphStep, ...] = call_in_worker(
+        done: Work = call_in_worker(
             "irbench.optimize.work:work", task, deadline_s=_DEADLINE_S, say=lambda text: say(f"{name}: {text}")
         )
     except WorkerDied as death:
         raise IrbenchError(f"Optimising {name} failed. {death.message}", hint=death.hint) from death
-    return steps
+    return done
 
 
 def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
@@ -140,6 +152,7 @@ def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
         variant=lineage.recipe.name,
         sha256=lineage.model_sha256,
         opset=found.opset,
+        caution=lineage.caution or "",
     )
 
 

@@ -1,28 +1,57 @@
-"""Which passes make a graph better, and in which order."""
+"""Which passes make a graph better, in which order, and which precision they are followed by."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from irbench import registry
 from irbench.errors import IrbenchError
 
-__all__ = ["LEVELS", "UNOPTIMIZED", "Recipe", "recipe"]
+__all__ = ["LEVELS", "PRECISIONS", "UNOPTIMIZED", "Conversion", "Narrower", "Quantize", "Recipe", "recipe", "variant"]
+
+Narrower = Literal["fp16", "bf16", "int8"]
+Quantize = Literal["auto", "static", "dynamic"]
+
+PRECISIONS: tuple[Narrower, ...] = get_args(Narrower)
+"""What a graph can be converted to."""
 
 UNOPTIMIZED = "none"
 """The level at which nothing is done."""
 
-_CLEANING = ("fold_shapes", "remove_redundant")
-_PORTABLE = ("loop_to_gru", "einsum_to_matmul", "fuse_layer_normalization", "fuse_gelu")
+_CLEANING = ("fold_shapes", "restore_select", "remove_redundant")
+_LAYOUT = ("einsum_to_matmul", "lift_reshapes", "remove_redundant")
+_FUSING = ("loop_to_gru", "fuse_layer_normalization", "fuse_gelu")
+_BASIC = (*_CLEANING, *_LAYOUT, *_FUSING, *_CLEANING)
+_EXTENDED = (*_BASIC, "fuse_attention", "remove_redundant")
 
 LEVELS = {
     UNOPTIMIZED: (),
-    "basic": (*_CLEANING, *_PORTABLE, *_CLEANING),
-    "extended": (*_CLEANING, *_PORTABLE, "fuse_attention", *_CLEANING),
-    "all": (*_CLEANING, *_PORTABLE, "fuse_attention_vendor", "fuse_skip_vendor", *_CLEANING),
+    "basic": _BASIC,
+    "extended": _EXTENDED,
+    "all": (*_EXTENDED, "pack_attention", "fuse_bias_gelu", "fuse_skip_layer_normalization", "remove_redundant"),
 }
 """Passes of each level, in order: ``basic`` and ``extended`` write ONNX' own operators, ``all`` a vendor's as well."""
+
+
+_LEVEL_OF_CONVERSIONS = "basic"
+"""What is done before a conversion that is named without a level."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a graph is converted to after its passes.
+
+    Attributes:
+        precision: What it then computes in.
+        method: How it is quantised; ``auto`` chooses by what holds its weights. Without meaning for floats.
+        samples: Different inputs that a static quantisation is calibrated on. Without meaning for floats.
+    """
+
+    precision: Narrower
+    method: Quantize = "auto"
+    samples: int = 64
 
 
 @dataclass(frozen=True)
@@ -30,28 +59,51 @@ class Recipe:
     """What is done to a graph.
 
     Attributes:
-        name: What tables call the result: its level, or ``custom``.
+        name: What tables call the result: its level, or ``custom``; with its precision, as in ``basic-int8``.
         passes: Names of the passes, in order.
+        conversion: What follows them; ``None`` leaves the graph in fp32.
     """
 
     name: str
     passes: tuple[str, ...]
+    conversion: Conversion | None = None
 
 
-def recipe(level: str, passes: Sequence[str] | None = None) -> Recipe:
+def recipe(level: str, passes: Sequence[str] | None = None, conversion: Conversion | None = None) -> Recipe:
     """Return the recipe of a level, or of passes that are named one by one.
 
     Args:
         level: One of :data:`LEVELS`; what counts where no passes are named.
         passes: Names of passes, in order.
+        conversion: What follows them.
 
     Raises:
         IrbenchError: There is no such level or pass.
     """
-    if passes is not None:
-        for name in passes:
-            registry.graph_pass(name)
-        return Recipe("custom", tuple(passes))
-    if level not in LEVELS:
+    name = level if passes is None else "custom"
+    if passes is None and level not in LEVELS:
         raise IrbenchError(f"There is no level {level!r}.", hint=f"Levels: {', '.join(LEVELS)}.")
-    return Recipe(level, LEVELS[level])
+    for one in passes or ():
+        registry.graph_pass(one)
+    chosen = LEVELS[level] if passes is None else tuple(passes)
+    return Recipe(name if conversion is None else f"{name}-{conversion.precision}", chosen, conversion)
+
+
+def variant(name: str) -> Recipe:
+    """Return the recipe of what tables call a result: ``basic``, ``basic-int8``, or ``int8``, short for the latter.
+
+    Raises:
+        IrbenchError: It is no such name.
+    """
+    level, _, last = name.rpartition("-")
+    precision = next((one for one in PRECISIONS if one == last), None)
+    if precision is not None:
+        level, conversion = level or _LEVEL_OF_CONVERSIONS, Conversion(precision)
+    else:
+        level, conversion = name, None
+    if level not in LEVELS:
+        raise IrbenchError(
+            f"There is no level {level!r}.",
+            hint=f"Levels: {', '.join(LEVELS)}; each may be followed by a precision: {_LEVEL_OF_CONVERSIONS}-int8.",
+        )
+    return recipe(level, None, conversion)

@@ -8,12 +8,12 @@ from itertools import pairwise
 from rich.console import Group
 from rich.text import Text
 
-from irbench.record import GraphStep
+from irbench.record import Agreement, GraphStep
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.wording import plain
 
-__all__ = ["steps_view"]
+__all__ = ["agreement_line", "steps_view"]
 
 _COLUMNS = (
     Column("pass", words=True),
@@ -39,6 +39,16 @@ def steps_view(model: str, name: str, steps: Sequence[GraphStep]) -> Group:
     vendors = ", ".join(sorted({step.vendor for step in steps if step.vendor}))
     note = [Text(f"holds operators of {vendors}: only runtimes that know them can read it")] if vendors else []
     return Group(title, TextTable(_COLUMNS, tuple(rows)), *note)
+
+
+def agreement_line(precision: str, agreement: Agreement) -> str:
+    """Return what a conversion costs: ``int8 beside fp32 over 64 inputs: max err 0.04, cosine 0.9999, ...``."""
+    error = agreement.error
+    top1 = f", top-1 agreement {error.top1_agreement * 100:.3g} %" if error.top1_agreement is not None else ""
+    return (
+        f"{precision} beside fp32 over {agreement.samples} inputs, answered by {agreement.by}: "
+        f"max abs {error_size(error.max_abs)}, max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
+    )
 
 
 def _rows(steps: Sequence[GraphStep]) -> Iterator[Row]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from irbench import registry
-from irbench.optimize import UNOPTIMIZED, optimize, recipe
+from irbench.optimize import UNOPTIMIZED, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
-from irbench.spec import Artifact, Bundle
+from irbench.spec import Artifact, Bundle, Precision
 
 __all__ = ["Forms"]
 
@@ -31,12 +32,20 @@ class Forms:
         self._say = say
         self._made: dict[tuple[str, str], Artifact] = {}
 
-    def variants(self, backend: str, asked: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of the variants that are forms of their own for a backend: only ONNX graphs are optimised."""
-        artifact = self._bundle.artifact(registry.backend(backend).consumes)
-        return asked if artifact is not None and artifact.kind == "onnx" else (UNOPTIMIZED,)
+    def rows(
+        self, backend: str, asked: Sequence[str], precisions: Sequence[Precision]
+    ) -> tuple[tuple[Precision, str], ...]:
+        """Return what a backend runs: each variant in each precision, but one that was converted in its own only.
 
-    def form(self, backend: str, variant: str) -> tuple[Artifact | None, Failure | None]:
+        Only ONNX graphs are optimised; a backend that reads another kind runs that as it is.
+        """
+        artifact = self._bundle.artifact(registry.backend(backend).consumes)
+        is_onnx = artifact is not None and artifact.kind == "onnx"
+        variants = asked if is_onnx else (UNOPTIMIZED,)
+        pairs = [(_own_precision(name) or precision, name) for precision, name in product(precisions, variants)]
+        return tuple(dict.fromkeys(pairs))
+
+    def form(self, backend: str, name: str) -> tuple[Artifact | None, Failure | None]:
         """Return the artifact that a backend reads, if there is one, and why it cannot run it, if it cannot.
 
         Raises:
@@ -46,20 +55,20 @@ class Forms:
         exported = self._bundle.artifact(kinds)
         if exported is None:
             return None, self._not_applicable(kinds)
-        key = (exported.label, variant)
+        key = (exported.label, name)
         if key not in self._made:
-            self._made[key] = self._make(exported, variant)
+            self._made[key] = self._make(exported, name)
         made = self._made[key]
         foreign = sorted(set(made.domains) - set(registry.backend(backend).describe().domains))
         if foreign:
-            message = f"it does not read the operators of {foreign[0]} that {variant} writes"
+            message = f"it does not read the operators of {foreign[0]} that {name} writes"
             return made, Failure("plan", message, _PORTABLE)
         return made, None
 
-    def _make(self, exported: Artifact, variant: str) -> Artifact:
-        if variant == UNOPTIMIZED:
+    def _make(self, exported: Artifact, name: str) -> Artifact:
+        if name == UNOPTIMIZED:
             return bind_apart(exported, self._sizes, self._scratch)
-        return optimize(self._bundle, self._sizes, recipe(variant), self._say).artifact
+        return optimize(self._bundle, self._sizes, variant(name), self._say).artifact
 
     def _not_applicable(self, kinds: tuple[str, ...]) -> Failure:
         held = ", ".join(sorted({artifact.kind for artifact in self._bundle.artifacts}))
@@ -71,3 +80,8 @@ class Forms:
 
 
 _PORTABLE = "Compare it at --optimize basic or extended, which write ONNX' own operators only."
+
+
+def _own_precision(name: str) -> Precision | None:
+    conversion = None if name == UNOPTIMIZED else variant(name).conversion
+    return conversion.precision if conversion is not None else None

@@ -78,16 +78,16 @@ def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
 def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], forms: Forms) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
-    for (name, device), streams, precision in product(request.backends, request.streams, request.precisions):
-        load = Load(
-            batch=sizes["batch"],
-            threads=request.threads,
-            streams=streams,
-            precision=precision,
-            cpus=request.cpus,
-            options=request.options.get(name, {}),
-        )
-        for variant in forms.variants(name, request.variants):
+    for (name, device), streams in product(request.backends, request.streams):
+        for precision, variant in forms.rows(name, request.variants, request.precisions):
+            load = Load(
+                batch=sizes["batch"],
+                threads=request.threads,
+                streams=streams,
+                precision=precision,
+                cpus=request.cpus,
+                options=request.options.get(name, {}),
+            )
             artifact, refusal = forms.form(name, variant)
             cell = Cell(_new_id(cells, name, device, load, variant), artifact, name, device, load, request.io)
             if refusal is not None:

@@ -20,7 +20,12 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         records: The group's launches.
         standing: Every cell's part.
     """
-    return (*_oversubscribed(cell, records), *_over_launches(cell, records), *_mixed(cell, standing))
+    return (
+        *_oversubscribed(cell, records),
+        *_over_launches(cell, records),
+        *_unlike(cell, standing),
+        *_mixed(cell, standing),
+    )
 
 
 def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str]:
@@ -39,7 +44,15 @@ def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str]
         yield f"{name} {', '.join(str(value) for value in values)} over launches"
 
 
+def _unlike(cell: Cell, standing: Standing) -> Iterator[str]:
+    """Say what keeps a converted graph from being a stand-in for the model."""
+    caution = standing.cautions.get(cell.id)
+    if caution is not None and standing.states[cell.id] == "ok":
+        yield caution if cell.id in standing.compared else f"not ranked: {caution}"
+
+
 def _mixed(cell: Cell, standing: Standing) -> Iterator[str]:
     mixed = standing.mixed(cell.id)
     if mixed is not None and standing.states[cell.id] == "ok":
-        yield mixed if cell.id in standing.compared else f"not ranked: {mixed}"
+        ranked = cell.id in standing.compared or cell.id in standing.cautions
+        yield mixed if ranked else f"not ranked: {mixed}"

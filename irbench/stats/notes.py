@@ -44,8 +44,12 @@ def _winner(scene: Scene, finding: Finding) -> Iterator[str]:
 
 def _not_ranked(scene: Scene) -> Iterator[str]:
     for cell in scene.standing.healthy:
+        if cell in scene.standing.compared:
+            continue
         reason = scene.standing.mixed(cell)
-        if reason is not None and cell not in scene.standing.compared:
+        if cell in scene.standing.cautions:
+            yield f"not ranked: {scene.label(cell)} no longer answers like the model: {scene.standing.cautions[cell]}"
+        elif reason is not None:
             yield f"not ranked: {scene.label(cell)} computes in {reason} of the baseline (--allow-mixed compares them)"
 
 

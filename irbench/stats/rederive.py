@@ -77,7 +77,7 @@ def _cell(row: CellResult) -> Cell:
     kind, _, variant = row.artifact.partition("+")
     return Cell(
         id=row.id,
-        artifact=Artifact(kind, Path(), (), (), variant=variant) if row.artifact else None,
+        artifact=Artifact(kind, Path(), (), (), variant=variant, caution=row.caution or "") if row.artifact else None,
         backend=row.backend,
         device=row.device,
         load=msgspec.convert(

@@ -38,6 +38,7 @@ class Standing:
         precisions: Effective precision of every cell that measured.
         baseline: The cell that speedups are relative to; ``None`` when none is ``ok``.
         compared: The baseline and every cell that may be compared with it, in the group's order.
+        cautions: In what a cell's graph falls short of the model it was converted from, where it does.
     """
 
     states: Mapping[str, State]
@@ -45,6 +46,7 @@ class Standing:
     precisions: Mapping[str, str]
     baseline: str | None
     compared: tuple[str, ...]
+    cautions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def healthy(self) -> tuple[str, ...]:
@@ -63,13 +65,15 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
     """Decide every cell's part after these launches.
 
     The baseline is the group's own where it is ``ok``, otherwise the next cell in the group's order that is.
-    Only cells that compute in the baseline's precision are compared, unless mixing is allowed.
+    Only cells that compute in the baseline's precision are compared, unless mixing is allowed. A cell whose graph no
+    longer answers like the model is compared with none that does: its speed would be no gain.
     """
     judged = {cell.id: _state(cell, records, admission) for cell in group.cells}
     states: dict[str, State] = {cell: state for cell, (state, _) in judged.items()}
     healthy = [cell for cell, state in states.items() if state == "ok"]
     baseline = group.baseline if group.baseline in healthy else next(iter(healthy), None)
     precisions = {cell.id: _precision(cell, records) for cell in group.cells if first_launch(records, cell.id)}
+    cautions = {cell.id: cell.artifact.caution for cell in group.cells if cell.artifact and cell.artifact.caution}
     return Standing(
         states=states,
         failures={cell: failure for cell, (_, failure) in judged.items() if failure is not None},
@@ -78,8 +82,11 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
         compared=tuple(
             cell
             for cell in healthy
-            if baseline is not None and (admission.allow_mixed or precisions[cell] == precisions[baseline])
+            if baseline is not None
+            and (admission.allow_mixed or precisions[cell] == precisions[baseline])
+            and (cell not in cautions or baseline in cautions)
         ),
+        cautions=cautions,
     )
 
 

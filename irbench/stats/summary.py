@@ -121,6 +121,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         failure=standing.failures.get(cell.id),
         output_error=first.worst_error if first is not None else None,
         marks=marks_of(cell, records, standing),
+        caution=standing.cautions.get(cell.id),
     )
 
 

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.optimize import Recipe
 from irbench.optimize.work import RESULT, Task, work
 from irbench.spec import Bundle
 
@@ -19,7 +20,7 @@ def optimized(tmp_path: Path):
     folder.mkdir()
 
     def run(*passes):
-        return work(Task(artifact, bundle, {"batch": 2}, passes, folder, "ort"), lambda _: None)
+        return work(Task(artifact, bundle, {"batch": 2}, Recipe("custom", passes), folder, "ort"), lambda _: None).steps
 
     run.result = folder / RESULT
     return run

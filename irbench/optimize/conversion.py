@@ -1,0 +1,89 @@
+"""The last step of a recipe: the graph in another precision, proven to be one and measured against fp32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from irbench.errors import IrbenchError
+from irbench.ir.convert.narrow import OPSETS, narrow
+from irbench.ir.convert.quantize import method_for, quantize_dynamic, quantize_static
+from irbench.ir.precision import read_precision
+from irbench.optimize.files import load, write
+from irbench.optimize.recipe import Conversion
+from irbench.optimize.samples import Samples
+from irbench.spi import Array
+
+__all__ = ["convert", "least_opset", "require_fp32"]
+
+_LEAST_OPSET_OF_INT8 = 13
+"""From which on QuantizeLinear takes a scale for each channel."""
+
+
+def require_fp32(path: Path, name: str, precision: str) -> None:
+    """Refuse a graph that was converted before.
+
+    Raises:
+        IrbenchError: It computes in something else than fp32.
+    """
+    held = read_precision(path).narrowest
+    if held != "fp32":
+        raise IrbenchError(
+            f"{name} is {held} already: it cannot be converted to {precision}.",
+            hint="Give the fp32 graph it was made from.",
+        )
+
+
+def least_opset(conversion: Conversion) -> int:
+    """Return the operator set that a conversion needs."""
+    return OPSETS.get(conversion.precision, _LEAST_OPSET_OF_INT8)
+
+
+def convert(source: Path, target: Path, asked: Conversion, calibration: Samples) -> str:
+    """Write the graph of ``source`` in another precision to ``target``.
+
+    Args:
+        source: A graph in fp32; other files may be left beside it.
+        target: Where the result goes, in another folder.
+        asked: What to convert to, and how.
+        calibration: Inputs for a static quantisation.
+
+    Returns:
+        What was done, as the step's name.
+
+    Raises:
+        IrbenchError: The graph holds nothing that can be converted.
+    """
+    if asked.precision != "int8":
+        return _narrow(source, target, asked.precision)
+    suitable = method_for(source)
+    if suitable is None:
+        raise _nothing_to_convert("int8", "multiplies by constant weights, as Conv, Gemm, MatMul and LSTM do")
+    method = suitable if asked.method == "auto" else asked.method
+    if method == "dynamic":
+        quantize_dynamic(source, target)
+    else:
+        quantize_static(source, target, lambda: _named(calibration))
+    return f"quantize_{method}"
+
+
+def _narrow(source: Path, target: Path, precision: Literal["fp16", "bf16"]) -> str:
+    model = load(source)
+    if not narrow(model, precision):
+        raise _nothing_to_convert(precision, "computes with floats")
+    write(model, target)
+    return f"narrow_to_{precision}"
+
+
+def _named(samples: Samples) -> Iterator[Mapping[str, Array]]:
+    names = [spec.name for spec in samples.artifact.inputs]
+    for feed in samples.feeds():
+        yield dict(zip(names, feed, strict=True))
+
+
+def _nothing_to_convert(precision: str, what: str) -> IrbenchError:
+    return IrbenchError(
+        f"There is nothing to convert to {precision}: no operation of the graph {what}.",
+        hint="Leave --precision out, or give another model.",
+    )

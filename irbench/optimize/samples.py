@@ -1,0 +1,66 @@
+"""Different seeded inputs in any number, for calibration and for what a conversion costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from irbench.feeds import POOL, generate, lay_out
+from irbench.spec import BATCH, Artifact, Bundle
+from irbench.spi import Feed
+
+__all__ = ["CALIBRATION", "JUDGEMENT", "Samples"]
+
+JUDGEMENT = 0
+CALIBRATION = 1 << 20
+"""Where the seeds of inputs begin, above the model's own; both kinds share none, so that none is judged on its own."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Inputs of a graph, batch by batch.
+
+    Attributes:
+        artifact: The graph.
+        bundle: Its model.
+        bound: A size for every free dimension; the batch's counts only where the graph does not leave it free.
+        least: How many different inputs there are at least.
+        first_seed: :data:`JUDGEMENT` or :data:`CALIBRATION`.
+    """
+
+    artifact: Artifact
+    bundle: Bundle
+    bound: Mapping[str, int]
+    least: int
+    first_seed: int
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """A size for every free dimension: as many different inputs at a time as there can be."""
+        return {**self.bound, BATCH: POOL} if self._is_free else self.bound
+
+    @property
+    def count(self) -> int:
+        """How many different inputs there are."""
+        return self._batches * self._different
+
+    def feeds(self) -> Iterator[Feed]:
+        """Yield the inputs in the order of the artifact's, the same ones each time."""
+        for batch in range(self._batches):
+            seed = self.bundle.seed + self.first_seed + batch
+            yield lay_out(generate(self.bundle.inputs, self.sizes, seed), self.artifact)
+
+    @property
+    def _is_free(self) -> bool:
+        return any(BATCH in spec.shape for spec in self.artifact.inputs)
+
+    @property
+    def _different(self) -> int:
+        """Return how many different inputs a batch holds."""
+        drawn_one_by_one = any(spec.tensor.shape[:1] == (BATCH,) for spec in self.bundle.inputs)
+        return min(self.sizes[BATCH], POOL) if drawn_one_by_one else 1
+
+    @property
+    def _batches(self) -> int:
+        return math.ceil(self.least / self._different)
