@@ -2,7 +2,8 @@
 
 ONNX Runtime computes in what the graph holds, and where it has no kernel for that, in fp32 between
 inserted casts, without a word. A graph that is all fp32 leaves no such choice; of any other the
-optimised graph is written out and read, because only it shows what the weights became.
+optimised graph is written out and read, because only it shows what the weights became, and
+whether operations between quantisers became integer operations.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from irbench.spi import Refusal
 
 __all__ = ["must_be_read_back", "read_back", "require", "write_optimised_graph"]
 
-_CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16")
+_CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
 
 
 def require(graph: GraphPrecision, asked: Precision) -> None:
@@ -31,7 +32,7 @@ def require(graph: GraphPrecision, asked: Precision) -> None:
     if held == "fp32":
         raise Refusal(
             f"ONNX Runtime computes in {asked} only on a graph that was converted to {asked}; this one is fp32.",
-            hint="Use --precision fp32, or name an ONNX file that was converted.",
+            hint=f"Measure it converted: --optimize {asked}. Or convert it: irbench optimize MODEL --precision {asked}",
         )
     raise Refusal(
         f"This graph is {held}: ONNX Runtime would not compute it in {asked}.",
@@ -52,5 +53,12 @@ def write_optimised_graph(settings: Any, path: Path) -> None:
 
 
 def read_back(graph: GraphPrecision, written: Path | None) -> str:
-    """Return what the session computes in, from the graph it wrote where it wrote one."""
-    return graph.narrowest if written is None else read_precision(written).dominant
+    """Return what the session computes in, from the graph it wrote where it wrote one.
+
+    A graph that is quantised around floating-point operations computes in fp32 unless the runtime made integer
+    operations of them.
+    """
+    if written is None:
+        return graph.narrowest
+    computed = read_precision(written)
+    return "fp32" if graph.quantised and not computed.multiplies_integers else computed.dominant

@@ -9,6 +9,7 @@ import numpy as np
 
 from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Array, Feed, Outputs, Slot
+from irbench_ort.values import holds_extensions, to_array, to_value
 
 __all__ = ["OrtSession"]
 
@@ -24,6 +25,8 @@ class OrtSession:
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
         """Return slots that pass host arrays (``copy``) or keep tensors bound on the device (``bound``)."""
+        if io == "copy" and holds_extensions(self._artifact):
+            return [_ValueSlot(self._session, self._artifact) for _ in range(count)]
         if io == "copy":
             return [_CopySlot(self._session, self._artifact) for _ in range(count)]
         return [_BoundSlot(self._session, self._artifact, self._device) for _ in range(count)]
@@ -52,6 +55,28 @@ class _CopySlot:
     def fetch(self) -> Outputs:
         """Return the outputs, which the runtime allocated anew for this run."""
         return self._outputs
+
+
+class _ValueSlot:
+    """As :class:`_CopySlot`, for types of which the runtime takes and gives no arrays."""
+
+    def __init__(self, session: Any, artifact: Artifact) -> None:
+        self._session = session
+        self._inputs = tuple(spec.name for spec in artifact.inputs)
+        self._output_names = [spec.name for spec in artifact.outputs]
+        self._feed: Feed = ()
+        self._values: dict[str, Any] = {}
+        self._outputs: Sequence[Any] = ()
+
+    def stage(self, feed: Feed) -> None:
+        self._feed = feed  # which the values read in place
+        self._values = {name: to_value(array) for name, array in zip(self._inputs, feed, strict=True)}
+
+    def run(self) -> None:
+        self._outputs = self._session.run_with_ort_values(self._output_names, self._values)
+
+    def fetch(self) -> Outputs:
+        return [to_array(value) for value in self._outputs]
 
 
 class _BoundSlot:
