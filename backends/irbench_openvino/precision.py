@@ -65,7 +65,13 @@ def require(computed: str, granted: str, asked: Precision) -> None:
     if asked == "native":
         return
     granted = _NAMES.get(granted, granted)
-    actual = granted if granted != asked else computed
+    between = "fp32" if asked == "int8" else asked
+    actual = granted if granted != between else computed
+    if actual == "fp32" and asked == "int8":
+        raise Refusal(
+            "OpenVINO computes in fp32 where int8 was asked for: the graph is not quantised in a way that it knows.",
+            hint="Measure a static quantisation: irbench optimize MODEL --precision int8 --quantize static",
+        )
     if actual != asked:
         raise Refusal(
             f"OpenVINO computes in {actual} where {asked} was asked for.",

@@ -13,7 +13,8 @@ __all__ = ["PRECISION", "compile_properties", "read_back"]
 
 PRECISION = "INFERENCE_PRECISION_HINT"
 
-_HINTS: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
+_HINTS: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
+"""The hint is about floats: a quantised graph computes in integers under any, and in the hint's between them."""
 
 _RESERVED = {
     PRECISION: "--precision",

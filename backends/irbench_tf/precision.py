@@ -37,6 +37,11 @@ def refuse_impossible(load: Load, device: str, *, jit: bool) -> None:
     Raises:
         Refusal: The precision does not exist on this device or path.
     """
+    if load.precision == "int8":
+        raise Refusal(
+            "TensorFlow runs the graph as it is exported, which is not quantised.",
+            hint="Use --precision fp32 here, and --optimize int8 for the backends that read ONNX.",
+        )
     if load.precision not in _NARROW:
         return
     if jit:

@@ -45,7 +45,7 @@ Examples:
     show_default=True,
     help="Convert the result; what that costs in accuracy is measured.",
 )
-@click.option("--calibrate", type=COUNT, show_default="64", help="Inputs that static int8 is calibrated on.")
+@click.option("--calibrate", type=COUNT, metavar="N", show_default="64", help="Inputs to calibrate static int8 on.")
 @click.option(
     "--quantize",
     type=click.Choice(["auto", "static", "dynamic"]),

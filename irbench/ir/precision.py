@@ -29,19 +29,19 @@ __all__ = ["GraphPrecision", "read_precision"]
 _FLOATS = {17: "fp8", 18: "fp8", 19: "fp8", 20: "fp8", 16: "bf16", 10: "fp16", 1: "fp32", 11: "fp64"}
 _NARROWEST_FIRST = ("fp8", "bf16", "fp16", "fp32", "fp64")
 
-_QUANTISED_OPS = {
+_INTEGER_OPS = {
     "ConvInteger",
-    "DequantizeLinear",
     "DynamicQuantizeLSTM",
-    "DynamicQuantizeLinear",
     "DynamicQuantizeMatMul",
     "MatMulInteger",
     "MatMulIntegerToFloat",
     "MatMulNBits",
     "QAttention",
     "QGemm",
-    "QuantizeLinear",
+    "QLinearConv",
+    "QLinearMatMul",
 }
+_QUANTISED_OPS = {*_INTEGER_OPS, "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"}
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,15 @@ class GraphPrecision:
     Attributes:
         weights: Elements of its initialisers and constants by precision.
         others: Precisions of its inputs, outputs and casts.
-        quantised: Whether it computes with quantised integers.
+        quantised: Whether it holds quantised integers.
+        multiplies_integers: Whether operations on them do its arithmetic, instead of floating-point ones between
+            quantisers.
     """
 
     weights: Mapping[str, int]
     others: frozenset[str]
     quantised: bool
+    multiplies_integers: bool = False
 
     @property
     def narrowest(self) -> str:
@@ -86,7 +89,7 @@ def read_precision(path: Path) -> GraphPrecision:
             scan.model()
         except RecursionError as error:
             raise Malformed from error
-        return GraphPrecision(dict(scan.weights), frozenset(scan.others), scan.quantised)
+        return GraphPrecision(dict(scan.weights), frozenset(scan.others), scan.quantised, scan.multiplies_integers)
 
 
 class _Scan:
@@ -97,6 +100,7 @@ class _Scan:
         self.weights: Counter[str] = Counter()
         self.others: set[str] = set()
         self.quantised = False
+        self.multiplies_integers = False
 
     def model(self) -> None:
         for field in fields(self._data):
@@ -128,6 +132,7 @@ class _Scan:
             elif field.number == Node.ATTRIBUTE:
                 attributes.append(field)
         self.quantised = self.quantised or op_type in _QUANTISED_OPS or op_type.startswith("QLinear")
+        self.multiplies_integers = self.multiplies_integers or op_type in _INTEGER_OPS
         for attribute in attributes:
             self._attribute(attribute, is_cast=op_type == "Cast")
 
