@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -13,23 +15,38 @@ __all__ = ["to_array", "to_tensor"]
 
 _NUMPYS_OWN = 1
 _SHARED_KINDS = "biuf"
-_BY_BITS = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0"}
-_STAND_INS = "eB"
-"""Types, half and byte, as which OpenVINO shows the bits of those that it does not know NumPy to have."""
+_ELEMENTS = {
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8e4m3",
+    "float8_e5m2": "f8e5m2",
+    "float8_e8m0fnu": "f8e8m0",
+    "int4": "i4",
+    "uint4": "u4",
+    "float4_e2m1fn": "f4e2m1",
+}
+_NAMES = {element: name for name, element in _ELEMENTS.items()}
+_STAND_INS = "ebB"
+"""Half, signed and unsigned byte, as which OpenVINO shows the bits of these types."""
+_NIBBLE = 4
 
 
 def to_tensor(array: Array) -> Any:
-    """Return a tensor that reads the array in place; a copy where OpenVINO cannot share the array's type."""
+    """Return a tensor that reads the array in place; a copy where OpenVINO cannot share the array's type.
+
+    Raises:
+        RuntimeError: OpenVINO has no such type.
+    """
     import openvino
 
     if array.dtype.isbuiltin == _NUMPYS_OWN and array.dtype.kind in _SHARED_KINDS:
         return openvino.Tensor(array, shared_memory=True)
-    name = _BY_BITS.get(array.dtype.name)
-    if name is None:
+    element = _ELEMENTS.get(array.dtype.name)
+    if element is None:
         return openvino.Tensor(array.astype(str) if array.dtype.kind == "O" else array, shared_memory=False)
-    tensor = openvino.Tensor(getattr(openvino.Type, name), array.shape)
-    bits = np.dtype(f"u{array.itemsize}")
-    tensor.data.view(bits)[...] = array.view(bits)
+    tensor = openvino.Tensor(getattr(openvino.Type, element), array.shape)
+    bits = array.view(f"u{array.itemsize}")
+    bits = _packed(bits) if tensor.element_type.bitwidth == _NIBBLE else bits
+    tensor.data.view(bits.dtype)[...] = bits
     return tensor
 
 
@@ -38,5 +55,21 @@ def to_array(tensor: Any) -> Array:
     array = np.array(tensor.data)
     if array.dtype.char not in _STAND_INS:
         return array
-    element = tensor.element_type.to_string()
-    return next((array.view(getattr(ml_dtypes, name)) for name, one in _BY_BITS.items() if one == element), array)
+    name = _NAMES.get(tensor.element_type.to_string())
+    if name is None:
+        return array
+    if tensor.element_type.bitwidth == _NIBBLE:
+        array = _unpacked(array.view(np.uint8), tuple(tensor.shape))
+    return array.view(getattr(ml_dtypes, name))
+
+
+def _packed(nibbles: Array) -> Array:
+    """Return two elements in each byte, the first in the lower half, as both OpenVINO and ONNX have them."""
+    low, high = np.append(nibbles, np.zeros(nibbles.size % 2, np.uint8)).reshape(-1, 2).T & 15
+    packed: Array = low | high << _NIBBLE
+    return packed
+
+
+def _unpacked(packed: Array, shape: Sequence[int]) -> Array:
+    """Return one element in each byte."""
+    return np.stack([packed & 15, packed >> _NIBBLE], axis=-1).ravel()[: math.prod(shape)].reshape(shape)

@@ -19,6 +19,7 @@ from irbench.result import CellResult
 __all__ = ["Document", "model_view", "suite_view"]
 
 _LONGEST_REASON = 160
+_LONGEST_HEAD = 30
 _INTERRUPTED = "Interrupted: these are the results until then."
 _MODEL_COLUMNS = (
     Column("backend", words=True),
@@ -124,7 +125,10 @@ def _passed_whole(scores: Sequence[OperatorScore]) -> tuple[str, ...]:
 
 
 def _short(reason: str) -> str:
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON].rstrip()} ..."
+    """Return both ends of a long reason: runtimes begin with where it arose and end with what it is."""
+    if len(reason) <= _LONGEST_REASON:
+        return reason
+    return f"{reason[:_LONGEST_HEAD].rstrip()} ... {reason[len(reason) - _LONGEST_REASON + _LONGEST_HEAD :].lstrip()}"
 
 
 def _ending(complete: bool) -> tuple[str, ...]:

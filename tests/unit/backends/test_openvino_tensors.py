@@ -16,7 +16,7 @@ from irbench.spec import Artifact, Load, TensorSpec
 from irbench.spi import Array
 from irbench_openvino import backend
 from irbench_openvino.session import input_indices
-from irbench_openvino.tensors import to_tensor
+from irbench_openvino.tensors import to_array, to_tensor
 
 
 class Port:
@@ -40,12 +40,25 @@ def test_inputs_are_found_by_name_and_else_by_their_place():
     assert input_indices([Port("x"), Port("b")], specs("a", "b")) == (0, 1)
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
-def test_types_that_numpy_knows_by_extension_arrive_bit_by_bit(dtype: Any):
-    array = np.array([[1, 0.5], [-3, 4]], dtype)
+EIGHT_BITS = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)
+FOUR_BITS = (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, ml_dtypes.bfloat16, *EIGHT_BITS, *FOUR_BITS])
+@pytest.mark.parametrize("shape", [(2, 3), (5,), (), (0, 3)])
+def test_an_array_of_any_type_comes_back_as_it_was(dtype: Any, shape: tuple[int, ...]):
+    array = np.array([1, 2, 3, 0, 4, 6][: int(np.prod(shape))], dtype).reshape(shape)
     tensor = to_tensor(array)
-    assert tuple(tensor.shape) == (2, 2)
-    assert (tensor.data.view(dtype) == array).all()
+    back = to_array(tensor)
+    assert tuple(tensor.shape) == shape
+    assert back.dtype == array.dtype
+    assert back.shape == shape
+    assert back.tobytes() == array.tobytes()
+
+
+def test_numbers_below_zero_of_four_bits_stay_so():
+    array = np.array([-8, -1, 7], ml_dtypes.int4)
+    assert to_array(to_tensor(array)).astype(int).tolist() == [-8, -1, 7]
 
 
 def test_plain_arrays_are_shared_and_texts_are_copied():
