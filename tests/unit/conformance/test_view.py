@@ -1,0 +1,87 @@
+"""The scoreboard: who passed what, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from irbench.conformance.case import CaseResult, Runtime, SuiteReport
+from irbench.conformance.model import ModelReport, exit_code
+from irbench.conformance.score import counts
+from irbench.conformance.view import model_view, suite_view
+from irbench.record import Failure, OutputError
+from irbench.result import CellResult, Requested
+
+
+def result(name: str, operator: str, backend: str, outcome: Any, reason: str = "") -> CaseResult:
+    return CaseResult(name, "node", operator, backend, outcome, reason, None, None)
+
+
+CASES = (
+    result("test_add", "Add", "ort", "passed"),
+    result("test_add", "Add", "openvino", "passed"),
+    result("test_relu", "Relu", "ort", "unsupported", "no kernel for Relu|13"),
+    result("test_relu", "Relu", "openvino", "passed"),
+    result("test_seq", "SequenceAt", "ort", "skipped", "a sequence"),
+    result("test_seq", "SequenceAt", "openvino", "skipped", "a sequence"),
+)
+REPORT = SuiteReport(
+    suite="onnx",
+    suite_version="1.23.2",
+    irbench_version="0.1.0",
+    pattern=None,
+    seconds=12.3,
+    complete=True,
+    backends=tuple(
+        Runtime(name, name, "1.0", counts(one for one in CASES if one.backend == name)) for name in ("ort", "openvino")
+    ),
+    cases=CASES,
+)
+CELL = CellResult(
+    id="ort-cpu-fp32-x1",
+    label="ort",
+    artifact="onnx",
+    backend="ort",
+    device="cpu",
+    mode="sync",
+    batch=1,
+    io="copy",
+    requested=Requested(1, 1, "fp32"),
+    effective={"precision": "fp32"},
+    state="ok",
+    output_error=OutputError(1e-6, 2e-6, 1.0, None),
+)
+
+
+def test_the_scoreboard_counts_for_each_backend_and_explains_each_operator_that_fails():
+    lines = suite_view(REPORT).as_markdown().splitlines()
+    assert lines[0] == "ONNX backend test suite of onnx 1.23.2: 3 cases, 12 s"
+    assert "| ort | ort 1.0 | 1 | 0 | 1 | 0 | 1 |" in lines
+    assert r"| Relu | ort | 0 | 0 | 1 | 0 | 0 | unsupported: no kernel for Relu\|13 |" in lines
+    assert not any(line.startswith(("| Relu | openvino", "| SequenceAt")) for line in lines)
+    assert lines[-3:] == ["ort passes every case of: Add.", "", "openvino passes every case of: Add, Relu."]
+
+
+def test_an_interrupted_suite_says_so():
+    said = suite_view(replace(REPORT, complete=False, pattern="test_a*")).as_markdown()
+    assert said.startswith("ONNX backend test suite of onnx 1.23.2: 3 cases that match test_a*, 12 s")
+    assert said.endswith("Interrupted: these are the results until then.\n")
+
+
+def test_a_models_row_says_how_far_its_outputs_are():
+    wrong = replace(CELL, label="openvino", state="mismatch", failure=Failure("verify", "wrong outputs", "Mend it."))
+    said = model_view(ModelReport("mlp", "the export", complete=True, cells=(CELL, wrong))).as_markdown()
+    assert "| ort | fp32 | match | 2e-06 | 1e-06 | 1.000000 | - |" in said
+    assert "| openvino | fp32 | WRONG |" in said
+    assert said.endswith("openvino: wrong outputs. Mend it.\n")
+
+
+def test_the_exit_code_of_a_model_is_that_of_its_worst_cell():
+    def code(*states: Any, complete: bool = True) -> int:
+        cells = tuple(replace(CELL, state=one) for one in states)
+        return int(exit_code(ModelReport("mlp", "", complete, cells)))
+
+    assert code("ok", "not-applicable") == 0
+    assert code("ok", "failed") == 3
+    assert code("failed", "mismatch") == 1
+    assert code("mismatch", complete=False) == 130
