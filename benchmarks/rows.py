@@ -67,8 +67,8 @@ class Finding:
 
     @property
     def met(self) -> bool | None:
-        """Whether the median meets the goal; ``None`` without a goal or without figures."""
-        if self.goal is None or not self.own:
+        """Whether the median meets the goal; ``None`` without a goal, or with fewer than two repeats."""
+        if self.goal is None or len(self.own) < 2:
             return None
         return _MEETS[self.goal.relation](statistics.median(self.values(self.goal.judged)), self.goal.limit)
 

@@ -131,7 +131,8 @@ def _parts(run: Run) -> str:
 def _time_to_target(runs: Sequence[Run]) -> Finding:
     """Return when a run's interval first was narrow enough, by the same statistics over its first launches.
 
-    Where only the last launch made it so, that is when the process ended.
+    Where only the last launch made it so, that is when the process ended. Where some run never got there, there is no
+    figure: the median of those that did would be too good.
     """
     reached: list[float] = []
     for run in runs:
@@ -140,5 +141,7 @@ def _time_to_target(runs: Sequence[Run]) -> Finding:
         index = first_within(tables, _TARGET)
         if index is not None:
             reached.append(run.seconds if index == len(tables) - 1 else run.launch_ended_s[index])
-    remark = f"{len(reached)} of {len(runs)} runs reached it"
-    return Finding("run", "time until the speedup is known to ±1 %", "s", tuple(reached), remark=remark)
+    said = f" after {', '.join(f'{one:.0f} s' for one in reached)}" if reached else ""
+    remark = f"{len(reached)} of {len(runs)} runs reached it{said}"
+    known = tuple(reached) if len(reached) == len(runs) else ()
+    return Finding("run", "time until the speedup is known to ±1 %", "s", known, remark=remark)

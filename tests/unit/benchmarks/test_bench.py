@@ -14,7 +14,7 @@ from benchmarks.rows import Finding, Goal
 
 
 def well(_: object) -> Iterator[Finding]:
-    yield Finding("well", "a ratio", "s", (3.0,), (2.0,), "a peer", Goal("ratio", "<=", 1.3))
+    yield Finding("well", "a ratio", "s", (3.0, 3.0), (2.0, 2.0), "a peer", Goal("ratio", "<=", 1.3))
 
 
 def broken(_: object) -> Iterator[Finding]:

@@ -33,7 +33,8 @@ def test_the_median_of_what_a_goal_names_is_held_against_it(goal: Goal, met: boo
 
 
 def test_without_a_goal_or_without_figures_nothing_is_met_or_missed() -> None:
-    assert Finding("run", "time", own=(1.0,)).met is None
+    assert Finding("run", "time", own=(1.0, 1.0)).met is None
+    assert Finding("run", "time", own=(0.1,), goal=Goal("own", "<", 1)).met is None
     assert Finding("run", "time", goal=Goal("own", "<", 1), remark="no reference").met is None
 
 
@@ -44,7 +45,8 @@ def test_what_is_compared_with_nothing_has_no_ratio() -> None:
 
 
 def test_a_missed_goal_stands_in_its_row() -> None:
-    table = as_table([Finding("run", "time", "s", (3.0,), (2.0,), "its parts", Goal("ratio", "<=", 1.3), "one run")])
+    goal = Goal("ratio", "<=", 1.3)
+    table = as_table([Finding("run", "time", "s", (3.0, 3.0), (2.0, 2.0), "its parts", goal, "one model")])
     (row,) = table.complete_rows()
     assert row == (
         "run",
@@ -54,12 +56,14 @@ def test_a_missed_goal_stands_in_its_row() -> None:
         "1.5 [1.5, 1.5]",
         "<= 1.3",
         "MISSED",
-        "against its parts · one run · 1 repeat",
+        "against its parts · one model · 2 repeats",
     )
 
 
 def test_a_goal_of_a_difference_names_its_unit() -> None:
-    table = as_table([Finding("harness", "call", "us", (0.2,), (0.1,), "a loop", Goal("difference", "<=", 0.3))])
+    table = as_table(
+        [Finding("harness", "call", "us", (0.2, 0.2), (0.1, 0.1), "a loop", Goal("difference", "<=", 0.3))]
+    )
     assert table.complete_rows()[0][5:7] == ("<= 0.3 us more", "yes")
 
 

@@ -64,7 +64,7 @@ def test_a_run_without_a_speedup_is_an_error_that_names_the_row():
 
 def test_throughput_is_expected_to_be_streams_times_batch_over_service_time():
     found = throughput_figures(0.01, group(streamed(4, 6336.0, 6400.0), streamed(1, 1600.0, 1584.0)))
-    assert [one.streams for one in found] == [1, 4]
+    assert [one.load for one in found] == ["1 in flight", "4 in flight"]
     assert [one.expected for one in found] == [1600, 6400]
     assert found[0].errors == pytest.approx((0.0, -0.01))
     assert found[1].errors == pytest.approx((-0.01, 0.0))
@@ -89,6 +89,14 @@ def test_a_median_error_above_one_percent_is_missed_with_its_size():
     )
 
 
+def test_equals_that_are_told_apart_too_often_are_missed():
+    apart, alike = run(1.0, 0.99, 1.01, "slower"), run(1.0, 0.99, 1.01, "same")
+    assert missed_goals([ratio_figures(1.0, "known-b", [apart] * 2 + [alike] * 18)], []) == ()
+    assert missed_goals([ratio_figures(1.0, "known-b", [apart] * 3 + [alike] * 17)], []) == (
+        "3 of 20 runs tell equals apart; 2 may.",
+    )
+
+
 def test_each_throughput_that_is_off_by_more_than_one_percent_is_missed():
     found = throughput_figures(0.01, group(streamed(2, 3100.0, 3199.0), streamed(1, 1599.0, 1601.0)))
     assert missed_goals([], found) == ("With 2 in flight, FPS are off by -3.1 %, by more than 1 %.",)
@@ -98,5 +106,7 @@ def test_the_tables_show_every_figure():
     ratios = ratio_table([many(held=17)]).as_markdown()
     assert "| 1.05 | 17 of 20 | 0.00 % |" in ratios
     assert "| 20 faster | 6 | 118 |" in ratios
-    throughputs = throughput_table(throughput_figures(0.01, group(streamed(2, 3168.0, 3200.0)))).as_markdown()
-    assert throughputs.splitlines()[-1] == "| 2 | 3200 | 3168 | -1.00 % | 3200 | +0.00 % |"
+    throughputs = throughput_table(
+        throughput_figures(0.01, group(streamed(2, 3168.0, 3200.0)), "with stalls")
+    ).as_markdown()
+    assert throughputs.splitlines()[-1] == "| 2 in flight, with stalls | 3200 | 3168 | -1.00 % | 3200 | +0.00 % |"
