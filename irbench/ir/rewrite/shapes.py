@@ -194,8 +194,9 @@ def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements 
 
 def _pairwise(compute: Callable[[Size, Size], Size | None]) -> Callable[..., Elements | None]:
     def evaluate(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-        left, right = (known.get(one) if one else None for one in node.inputs)
-        if left is None or right is None:
+        operands = [known.get(one) if one else None for one in node.inputs]
+        left, right = operands if len(operands) == 2 else (None, None)
+        if not left or not right:
             return None
         length = max(len(left), len(right))
         pairs = zip(left * (length // len(left)), right * (length // len(right)), strict=True)

@@ -100,6 +100,17 @@ def test_rule_4_leaves_random_numbers_and_quantised_weights(weight):
     assert kept(fold_shapes, model)
 
 
+def test_rule_4_leaves_sequences():
+    body = "s = SplitToSequence <axis: int = 0> (numbers, two)  n = SequenceAt (s, at)  y = Add (x, n)"
+    numbers = {"numbers": random(4, 6), "at": np.array(0), "two": np.array(2)}
+    assert kept(fold_shapes, make(body, "float[2,6] x", "float[2,6] y", **numbers))
+
+
+def test_the_largest_of_one_is_left_to_the_runtime():
+    model = make("s = Shape (x)  t = Max (s)  y = Add (t, k)", "float[batch,6] x, int64[2] k", "int64[2] y")
+    assert kept(fold_shapes, model)
+
+
 def test_free_sizes_are_followed_by_name():
     body = """
         r = Reshape (x, rows)  m = MatMul (r, w)  s = Shape (x)  g = Gather (s, first)
