@@ -24,7 +24,7 @@ from irbench.spi import Array, Outputs
 from irbench.verify import compare, judge
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
-__all__ = ["Asked", "ModelReport", "Trial", "exit_code", "trials", "verified_cells"]
+__all__ = ["Asked", "ModelReport", "Trial", "as_logical", "exit_code", "require_fit", "trials", "verified_cells"]
 
 _DEADLINE_S = 300.0
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
@@ -143,8 +143,8 @@ def _seeded(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
 
 def _given(asked: Asked, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:
     for spec, array in zip(artifact.inputs, data.inputs, strict=True):
-        _require_fit(spec, array, data.name)
-    inputs = tuple(_logical(array, spec) for array, spec in zip(data.inputs, artifact.inputs, strict=True))
+        require_fit(spec, array, data.name)
+    inputs = tuple(as_logical(array, spec) for array, spec in zip(data.inputs, artifact.inputs, strict=True))
     names = (spec.tensor.name for spec in asked.bundle.inputs)
     shapes = {name: array.shape for name, array in zip(names, inputs, strict=True)}
     return _trial(data.name, inputs, data.outputs, _plan(asked, shapes, scratch))
@@ -162,8 +162,17 @@ def _trial(name: str, inputs: tuple[Array, ...], expected: Outputs, groups: Sequ
     return Trial(name, inputs, expected, group.bundle, group.sizes, tuple(cells.values()), absent)
 
 
-def _require_fit(spec: TensorSpec, array: Array, place: str) -> None:
-    """Refuse what a runtime would refuse in words of its own."""
+def require_fit(spec: TensorSpec, array: Array, place: str) -> None:
+    """Refuse an array that an input cannot take, which a runtime would refuse in words of its own.
+
+    Args:
+        spec: The input.
+        array: What is given for it.
+        place: Where it comes from, for the message.
+
+    Raises:
+        IrbenchError: Its dtype or shape is another.
+    """
     fits = len(spec.shape) == array.ndim and all(
         isinstance(axis, str) or axis == size for axis, size in zip(spec.shape, array.shape, strict=True)
     )
@@ -175,7 +184,7 @@ def _require_fit(spec: TensorSpec, array: Array, place: str) -> None:
         )
 
 
-def _logical(array: Array, spec: TensorSpec) -> Array:
+def as_logical(array: Array, spec: TensorSpec) -> Array:
     """Return an array of the ONNX graph's in the layout that the model's inputs have in every form of it."""
     return array if spec.permutation is None else array.transpose(np.argsort(spec.permutation))
 

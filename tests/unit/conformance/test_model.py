@@ -1,0 +1,33 @@
+"""Data for a model: in the layout of its ONNX graph, whatever that of its other forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irbench.conformance.model import as_logical, require_fit
+from irbench.errors import IrbenchError
+from irbench.feeds import lay_out
+from irbench.spec import Artifact, TensorSpec
+
+NCHW = TensorSpec("image", "float32", ("batch", 3, 8, 9), permutation=(0, 3, 1, 2))
+
+
+def test_what_was_given_in_the_graphs_layout_gets_there_as_it_was():
+    given = np.random.default_rng(0).random((2, 3, 8, 9), np.float32)
+    logical = as_logical(given, NCHW)
+    assert logical.shape == (2, 8, 9, 3)
+    (laid_out,) = lay_out([logical], Artifact("onnx", None, (NCHW,), ()))  # type: ignore[arg-type]
+    assert (laid_out == given).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8, 9), (1, 3, 8, 9)])
+def test_a_free_dimension_takes_any_size(shape: tuple[int, ...]):
+    require_fit(NCHW, np.zeros(shape, np.float32), "test_data_set_0")
+
+
+@pytest.mark.parametrize("given", [np.zeros((2, 8, 9, 3), np.float32), np.float32(0), np.zeros((2, 3, 8, 9))])
+def test_what_does_not_fit_is_refused_with_what_would(given: np.ndarray):
+    with pytest.raises(IrbenchError, match="which takes float32 of batchx3x8x9") as caught:
+        require_fit(NCHW, np.asarray(given), "test_data_set_0")
+    assert "by order" in caught.value.hint
