@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.running import measure
 from irbench.doctor import Facts, Report, ReportView, Twins, describe_machine, find, judge_twins, watch
+from irbench.doctor.twins import Outcome
 from irbench.errors import ExitCode
 from irbench.ir.tiny import matmul
 from irbench.measure.overhead import Overhead
@@ -26,6 +28,14 @@ from irbench.worker.scratch import scratch_folder
 
 __all__ = ["TwinsAsked", "examine"]
 
+_EXITS: Mapping[Outcome, ExitCode] = {
+    "passed": ExitCode.OK,
+    "failed": ExitCode.DIFFERENT,
+    "undecided": ExitCode.UNDECIDED,
+    "mismatch": ExitCode.DIFFERENT,
+    "broken": ExitCode.FAILED_CELL,
+    "interrupted": ExitCode.INTERRUPTED,
+}
 _DEADLINE_S = 60.0
 _OWN_SHAPE = (1, 512, 512)
 """Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
@@ -68,7 +78,7 @@ def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Pa
         facts, overhead = _look()
         twins = None if asked is None or request is None else _measure_twins(asked, request, folder)
     _write(Report(facts, find(facts), overhead, twins), form, output)
-    return int(ExitCode.OK if twins is None else twins.exit_code)
+    return int(ExitCode.OK if twins is None else _EXITS[twins.outcome])
 
 
 def _look() -> tuple[Facts, Overhead]:
@@ -104,7 +114,7 @@ def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
 def _measure_twins(asked: TwinsAsked, request: RunRequest, scratch: Path) -> Twins:
     """Measure a backend against itself just as any two are compared."""
     document, stored = measure(request, plan(request, scratch), scratch, asked.results, lock=asked.lock)
-    return judge_twins(document, stored, request.timing.within)
+    return judge_twins(document, stored, request.timing)
 
 
 def _model(name: str, scratch: Path) -> tuple[Bundle, ...]:

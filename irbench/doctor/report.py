@@ -21,7 +21,8 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
     The findings in one sentence.
 ``aa``
     A backend against itself (``--aa``): ``run_id``, ``folder``, ``model``, ``backend``, ``launches``, ``speedup``
-    (``value``, ``low``, ``high``), ``verdict``, ``smallest_difference`` (a fraction), ``exit_code``, ``message``.
+    (``value``, ``low``, ``high``), ``verdict``, ``smallest_difference`` (a fraction: what 80 % of such runs find),
+    ``outcome`` (one of :data:`irbench.doctor.twins.Outcome`), ``message``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from typing import Any
 from irbench.doctor.facts import CoreToCore, Facts
 from irbench.doctor.finding import Finding
 from irbench.doctor.twins import Twins
+from irbench.doctor.twins_words import twins_message
 from irbench.measure.overhead import Overhead, Repeats
 
 __all__ = ["GOAL_NS", "Report", "quartiles_ns"]
@@ -131,6 +133,6 @@ def _twins(twins: Twins) -> dict[str, Any]:
         "speedup": None if found is None else {"value": found.value, "low": found.low, "high": found.high},
         "verdict": None if found is None else found.verdict,
         "smallest_difference": twins.smallest_difference,
-        "exit_code": int(twins.exit_code),
-        "message": twins.message,
+        "outcome": twins.outcome,
+        "message": twins_message(twins),
     }

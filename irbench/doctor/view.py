@@ -12,6 +12,7 @@ from rich.text import Text
 from irbench.doctor.facts import Activity, CoreToCore, Machine
 from irbench.doctor.finding import Finding
 from irbench.doctor.report import GOAL_NS, Report, quartiles_ns
+from irbench.doctor.twins_words import twins_message
 from irbench.doctor.wording import binary_size, cpu_list
 from irbench.measure.overhead import Overhead
 from irbench.render import GroupView
@@ -65,7 +66,9 @@ class ReportView:
             yield Text("\nA backend against itself", style="bold")
             yield GroupView(report.twins.table)
             yield Text("")
-            yield from _paragraph(report.twins.message, width, "green" if report.twins.exit_code == 0 else "yellow")
+            yield from _paragraph(
+                twins_message(report.twins), width, "green" if report.twins.outcome == "passed" else "yellow"
+            )
         yield Text("")
         yield from _paragraph(report.verdict, width, "bold")
 

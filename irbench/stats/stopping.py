@@ -23,7 +23,17 @@ from irbench.stats.observed import Observed, log_level, observe
 from irbench.stats.phrases import percent
 from irbench.stats.standing import Admission, Standing, stand
 
-__all__ = ["Pace", "Width", "launches_to_reach", "outlook", "ratio_width", "should_stop", "widest", "widths"]
+__all__ = [
+    "Pace",
+    "Width",
+    "half_width_of_unit_scatter",
+    "launches_to_reach",
+    "outlook",
+    "ratio_width",
+    "should_stop",
+    "widest",
+    "widths",
+]
 
 _FARTHEST_LAUNCHES = 60
 
@@ -137,10 +147,10 @@ def launches_to_reach(width: Width, confidence: float) -> int | None:
     now = width.interval
     if now.count < 2:
         return None
-    scatter = now.half_width / _half_width_of_unit_scatter(now.count, now.rank)
+    scatter = now.half_width / half_width_of_unit_scatter(now.count, now.rank)
     for count in range(now.count, _FARTHEST_LAUNCHES + 1):
         rank = deepest_rank(count, (1 - confidence) / 2)
-        if rank and scatter * _half_width_of_unit_scatter(count, rank) <= width.target:
+        if rank and scatter * half_width_of_unit_scatter(count, rank) <= width.target:
             return count
     return None
 
@@ -162,5 +172,9 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     return f"{state}: about {max(1, more)} more launch{'es' if more > 1 else ''}"
 
 
-def _half_width_of_unit_scatter(count: int, rank: int) -> float:
+def half_width_of_unit_scatter(count: int, rank: int) -> float:
+    """Return the expected half-width between the ``rank``-th smallest and largest of ``count`` standard normal values.
+
+    Source: Blom, "Statistical Estimates and Transformed Beta-Variables" (1958).
+    """
     return -NormalDist().inv_cdf((rank - 0.375) / (count + 0.25))

@@ -50,7 +50,7 @@ def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, 
     )
     assert called.code == 4, called.err
     twins = called.document["aa"]
-    assert (twins["verdict"], twins["exit_code"], twins["smallest_difference"]) == ("preview", 4, None)
+    assert (twins["verdict"], twins["outcome"], twins["smallest_difference"]) == ("preview", "undecided", None)
     store = Store(tmp_path)
     folder = store.find(twins["run_id"])
     (table,) = store.load(folder).groups

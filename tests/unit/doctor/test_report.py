@@ -17,9 +17,10 @@ from rich.text import Text
 
 from irbench.doctor import CoreToCore, Finding, Report, ReportView, find, judge_twins
 from irbench.doctor.facts import Program
+from irbench.spec import Timing
 
 AGAIN = cell("ort", label="ort again", id="ort-again", speedup=speedup(1.0, 0.99, 1.01, "same"))
-TWINS = judge_twins(document(group(AGAIN, cell("ort"))), Path("results/runs/x"), within=0.02)
+TWINS = judge_twins(document(group(AGAIN, cell("ort"))), Path("results/runs/x"), Timing())
 TROUBLED = facts(
     hypervisor="KVM",
     container="docker",
@@ -96,7 +97,7 @@ def test_programs_get_numbers_nulls_and_stable_keys() -> None:
     assert set(found["findings"][0]) == {"code", "found", "effect", "remedy", "command"}
     assert found["aa"]["verdict"] == "same"
     assert found["aa"]["speedup"] == {"value": 1, "low": 0.99, "high": 1.01}
-    assert found["aa"]["exit_code"] == 0
+    assert found["aa"]["outcome"] == "passed"
 
 
 def test_what_was_not_asked_for_or_not_measured_is_null() -> None:
