@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from irbench import bundles, registry
-from irbench.card import write_durably
 from irbench.errors import ExitCode, IrbenchError
 from irbench.ir import signature
 from irbench.ir.bind import bind
@@ -121,7 +120,7 @@ def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, place: Path, say
         shutil.rmtree(folder / "bound", ignore_errors=True)
         digest = bundles.digest(folder / RESULT)
         lineage = replace(lineage, steps=done.steps, model_sha256=digest, agreement=done.agreement)
-        write_durably(folder / LINEAGE, msgspec.json.format(msgspec.json.encode(lineage), indent=2) + b"\n")
+        write_atomically(folder / LINEAGE, msgspec.json.format(msgspec.json.encode(lineage), indent=2) + b"\n")
         shutil.rmtree(place, ignore_errors=True)
         folder.rename(place)
     finally:

@@ -15,10 +15,20 @@ from irbench.optimize.recipe import Conversion
 from irbench.optimize.samples import Samples
 from irbench.spi import Array
 
-__all__ = ["convert", "least_opset", "require_fp32"]
+__all__ = ["NothingToConvert", "convert", "least_opset", "require_fp32"]
 
 _LEAST_OPSET_OF_INT8 = 13
 """From which on QuantizeLinear takes a scale for each channel."""
+
+
+class NothingToConvert(IrbenchError):
+    """No operation of the graph can compute in the precision."""
+
+    def __init__(self, precision: str, what: str) -> None:
+        super().__init__(
+            f"There is nothing to convert to {precision}: no operation of the graph {what}.",
+            hint="Leave --precision out, or give another model.",
+        )
 
 
 def require_fp32(path: Path, name: str, precision: str) -> None:
@@ -53,13 +63,13 @@ def convert(source: Path, target: Path, asked: Conversion, calibration: Samples)
         What was done, as the step's name.
 
     Raises:
-        IrbenchError: The graph holds nothing that can be converted.
+        NothingToConvert: The graph holds nothing that can be.
     """
     if asked.precision != "int8":
         return _narrow(source, target, asked.precision)
     suitable = method_for(source)
     if suitable is None:
-        raise _nothing_to_convert("int8", "multiplies by constant weights, as Conv, Gemm, MatMul and LSTM do")
+        raise NothingToConvert("int8", "multiplies by constant weights, as Conv, Gemm, MatMul and LSTM do")
     method = suitable if asked.method == "auto" else asked.method
     if method == "dynamic":
         quantize_dynamic(source, target)
@@ -71,7 +81,7 @@ def convert(source: Path, target: Path, asked: Conversion, calibration: Samples)
 def _narrow(source: Path, target: Path, precision: Literal["fp16", "bf16"]) -> str:
     model = load(source)
     if not narrow(model, precision):
-        raise _nothing_to_convert(precision, "computes with floats")
+        raise NothingToConvert(precision, "computes with floats")
     write(model, target)
     return f"narrow_to_{precision}"
 
@@ -80,10 +90,3 @@ def _named(samples: Samples) -> Iterator[Mapping[str, Array]]:
     names = [spec.name for spec in samples.artifact.inputs]
     for feed in samples.feeds():
         yield dict(zip(names, feed, strict=True))
-
-
-def _nothing_to_convert(precision: str, what: str) -> IrbenchError:
-    return IrbenchError(
-        f"There is nothing to convert to {precision}: no operation of the graph {what}.",
-        hint="Leave --precision out, or give another model.",
-    )

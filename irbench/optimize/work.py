@@ -16,7 +16,7 @@ from irbench.ir.bind import bind
 from irbench.ir.check import check_file
 from irbench.ir.passes.upgrade_opset import upgrade_opset
 from irbench.optimize.agreement import measure_agreement
-from irbench.optimize.conversion import convert, least_opset, require_fp32
+from irbench.optimize.conversion import NothingToConvert, convert, least_opset, require_fp32
 from irbench.optimize.files import load, write
 from irbench.optimize.recipe import Conversion, Recipe
 from irbench.optimize.samples import CALIBRATION, JUDGEMENT, Samples
@@ -163,7 +163,7 @@ def _convert(model: onnx_ir.Model, task: Task, conversion: Conversion, scratch: 
         check_file(path, shapes=not vendors)
         converted = replace(task.artifact, path=path, sha256="")
         agreement = measure_agreement(judgement, converted, task.reference, task.bundle.classifier, scratch)
-    except IrbenchError:
+    except NothingToConvert:
         raise
     except Exception as problem:  # a tool or runtime that fails says so in a way of its own
         reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]

@@ -48,11 +48,10 @@ def _unlike(cell: Cell, standing: Standing) -> Iterator[str]:
     """Say what keeps a converted graph from being a stand-in for the model."""
     caution = standing.cautions.get(cell.id)
     if caution is not None and standing.states[cell.id] == "ok":
-        yield caution if cell.id in standing.compared else f"not ranked: {caution}"
+        yield caution
 
 
 def _mixed(cell: Cell, standing: Standing) -> Iterator[str]:
     mixed = standing.mixed(cell.id)
     if mixed is not None and standing.states[cell.id] == "ok":
-        ranked = cell.id in standing.compared or cell.id in standing.cautions
-        yield mixed if ranked else f"not ranked: {mixed}"
+        yield mixed if cell.id in standing.compared else f"not ranked: {mixed}"

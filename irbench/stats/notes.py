@@ -23,7 +23,7 @@ def _winner(scene: Scene, finding: Finding) -> Iterator[str]:
         return
     leader, rival, ratio = scene.label(finding.leader), scene.label(finding.rival), finding.ratio
     span = f"{times(ratio.value)} [{math.exp(ratio.low):.2f}, {math.exp(ratio.high):.2f}]"
-    cells = len(scene.standing.compared)
+    cells = len(scene.standing.candidates)
     if finding.reason == "preview":
         if ratio.count == 1:
             yield f"preview: {leader} leads {rival} by {times(ratio.value)} in the only launch, which gives no range"
@@ -44,12 +44,11 @@ def _winner(scene: Scene, finding: Finding) -> Iterator[str]:
 
 def _not_ranked(scene: Scene) -> Iterator[str]:
     for cell in scene.standing.healthy:
-        if cell in scene.standing.compared:
-            continue
         reason = scene.standing.mixed(cell)
-        if cell in scene.standing.cautions:
-            yield f"not ranked: {scene.label(cell)} no longer answers like the model: {scene.standing.cautions[cell]}"
-        elif reason is not None:
+        if cell in scene.standing.compared and cell not in scene.standing.candidates:
+            caution = scene.standing.cautions[cell]
+            yield f"not called the fastest: {scene.label(cell)} no longer answers like the model ({caution})"
+        if reason is not None and cell not in scene.standing.compared:
             yield f"not ranked: {scene.label(cell)} computes in {reason} of the baseline (--allow-mixed compares them)"
 
 

@@ -53,6 +53,14 @@ class Standing:
         """Cells with right answers and no failure."""
         return tuple(cell for cell, state in self.states.items() if state == "ok")
 
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Those of the compared cells that may be called the fastest.
+
+        A cell whose graph no longer answers like the model may only where the baseline's does not either.
+        """
+        return tuple(one for one in self.compared if one not in self.cautions or self.baseline in self.cautions)
+
     def mixed(self, cell: str) -> str | None:
         """Return why a comparison with the baseline needs a mark, or ``None`` where precisions agree."""
         if self.baseline is None or cell not in self.precisions:
@@ -65,8 +73,7 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
     """Decide every cell's part after these launches.
 
     The baseline is the group's own where it is ``ok``, otherwise the next cell in the group's order that is.
-    Only cells that compute in the baseline's precision are compared, unless mixing is allowed. A cell whose graph no
-    longer answers like the model is compared with none that does: its speed would be no gain.
+    Only cells that compute in the baseline's precision are compared, unless mixing is allowed.
     """
     judged = {cell.id: _state(cell, records, admission) for cell in group.cells}
     states: dict[str, State] = {cell: state for cell, (state, _) in judged.items()}
@@ -82,9 +89,7 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
         compared=tuple(
             cell
             for cell in healthy
-            if baseline is not None
-            and (admission.allow_mixed or precisions[cell] == precisions[baseline])
-            and (cell not in cautions or baseline in cautions)
+            if baseline is not None and (admission.allow_mixed or precisions[cell] == precisions[baseline])
         ),
         cautions=cautions,
     )

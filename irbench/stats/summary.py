@@ -67,7 +67,7 @@ def summarise(
     ranking = _ranking(rows, launches, standing)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
     scene = Scene(group, records, launches, standing, rows, timing, stopped_by, seconds)
-    table = _table(scene, [cell for cell in ranking if cell in standing.compared])
+    table = _table(scene, [cell for cell in ranking if cell in standing.candidates])
     return replace(table, warnings=(*remarks, *table.warnings), verified_against=verified_against)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from irbench import bundles
 from irbench.errors import IrbenchError
-from irbench.optimize import Recipe, build, optimize
+from irbench.optimize import Conversion, Recipe, build, optimize
+from irbench.record import Agreement, OutputError
 from irbench.spec import Artifact, Bundle
 
 HARMLESS = Recipe("custom", ("fake-harmless",))
@@ -92,3 +93,28 @@ def test_a_model_without_an_onnx_graph_is_refused(bundle):
     graph = Artifact("tf-graph", Path("graph.pb"), (), ())
     with pytest.raises(IrbenchError, match="holds no ONNX graph"):
         optimize(Bundle("m", (), (graph,)), {}, HARMLESS, silent)
+
+
+def int8(**settings) -> Recipe:
+    return Recipe("none-int8", (), Conversion("int8", **settings))
+
+
+def test_other_settings_of_a_conversion_are_another_result(bundle, calls):
+    asked = [int8(method="static", samples=16), int8(method="static", samples=24), int8(method="dynamic", samples=16)]
+    assert len({optimize(bundle, {}, one, silent).artifact.path for one in asked}) == 3
+
+
+def test_what_a_conversion_costs_is_kept_with_its_result(bundle, calls):
+    first, second = (optimize(bundle, {}, int8(samples=16), silent).lineage for _ in range(2))
+    assert len(calls) == 1
+    assert first.agreement == second.agreement
+    assert first.agreement is not None
+    assert 0 < first.agreement.error.max_rel < 0.1
+    assert first.agreement.samples == 64
+
+
+def test_a_conversion_that_answers_otherwise_is_a_caution_of_its_artifact(bundle, calls, monkeypatch):
+    poor = Agreement(64, "ort", OutputError(0.1, 0.1, 0.9, 0.5))
+    monkeypatch.setattr("irbench.optimize.work.measure_agreement", lambda *_: poor)
+    assert optimize(bundle, {}, int8(samples=16), silent).artifact.caution == "top-1 agreement 50 %"
+    assert optimize(bundle, {}, HARMLESS, silent).artifact.caution == ""

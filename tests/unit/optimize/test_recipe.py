@@ -4,7 +4,7 @@ import pytest
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.optimize import LEVELS, Recipe, recipe
+from irbench.optimize import LEVELS, Conversion, Recipe, recipe, variant
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -27,3 +27,26 @@ def test_an_unknown_level_and_an_unknown_pass_are_refused():
         recipe("basics")
     with pytest.raises(IrbenchError, match="no pass 'fake-idol'"):
         recipe("basic", ["fake-idol"])
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
+def test_a_conversion_follows_a_level_and_is_named_after_both(precision):
+    asked = variant(f"extended-{precision}")
+    assert asked == recipe("extended", None, Conversion(precision))
+    assert (asked.name, asked.passes) == (f"extended-{precision}", LEVELS["extended"])
+
+
+def test_a_precision_alone_is_short_for_that_of_the_basic_level():
+    assert variant("int8") == variant("basic-int8")
+
+
+def test_a_level_alone_converts_nothing():
+    assert variant("basic") == recipe("basic")
+    assert variant("basic").conversion is None
+
+
+@pytest.mark.parametrize("name", ["basic-int4", "-int8x", "none-", "basics-int8"])
+def test_a_name_that_is_no_variant_is_refused_with_what_there_is(name):
+    with pytest.raises(IrbenchError, match="There is no level") as caught:
+        variant(name)
+    assert "basic-int8" in caught.value.hint

@@ -1,15 +1,19 @@
 """Each pass is proven before the next begins, and one that breaks the model is named."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import models
+import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from irbench.errors import IrbenchError
-from irbench.optimize import Recipe
+from irbench.ir import signature
+from irbench.optimize import Conversion, Recipe
 from irbench.optimize.work import RESULT, Task, work
-from irbench.spec import Bundle
+from irbench.spec import Artifact, Bundle, TensorSpec
 
 
 @pytest.fixture
@@ -19,9 +23,11 @@ def optimized(tmp_path: Path):
     folder = tmp_path / "result"
     folder.mkdir()
 
-    def run(*passes):
-        return work(Task(artifact, bundle, {"batch": 2}, Recipe("custom", passes), folder, "ort"), lambda _: None).steps
+    def run(*passes, conversion=None):
+        asked = Recipe("custom", passes, conversion)
+        return work(Task(artifact, bundle, {"batch": 2}, asked, folder, "ort"), lambda _: None).steps
 
+    run.artifact = artifact
     run.result = folder / RESULT
     return run
 
@@ -81,3 +87,79 @@ def test_a_pass_that_breaks_the_model_is_named_with_the_way_around_it(optimized,
     assert caught.value.message.startswith(f"The pass {name} breaks mlp: ")
     assert said in caught.value.message
     assert caught.value.hint == "Leave it out: --passes fake-harmless"
+
+
+@pytest.mark.parametrize(
+    ("conversion", "name", "most"),
+    [
+        (Conversion("fp16"), "narrow_to_fp16", 5e-3),
+        (Conversion("bf16"), "narrow_to_bf16", 5e-2),
+        (Conversion("int8", samples=16), "quantize_static", 5e-2),
+        (Conversion("int8", "dynamic"), "quantize_dynamic", 5e-2),
+    ],
+)
+def test_a_conversion_is_the_last_step_and_keeps_the_signature(optimized, conversion, name, most):
+    *_, harmless, last = optimized("fake-harmless", conversion=conversion)
+    assert (harmless.name, last.name, last.modified) == ("fake-harmless", name, True)
+    assert 0 < last.max_rel_error < most
+    before, after = (signature.read(path) for path in (optimized.artifact.path, optimized.result))
+    assert (after.inputs, after.outputs) == (before.inputs, before.outputs)
+
+
+def test_what_was_converted_is_not_converted_again(optimized, tmp_path):
+    optimized(conversion=Conversion("int8", samples=16))
+    twice = replace(optimized.artifact, path=optimized.result)
+    with pytest.raises(IrbenchError, match="mlp is int8 already") as caught:
+        work(
+            Task(twice, Bundle("mlp", (), ()), {}, Recipe("none-fp16", (), Conversion("fp16")), tmp_path, "ort"), print
+        )
+    assert "fp32 graph" in caught.value.hint
+
+
+def integers(folder: Path) -> Artifact:
+    graph = helper.make_graph(
+        [helper.make_node("Neg", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.INT64, ["batch", 2])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, ["batch", 2])],
+    )
+    path = folder / "integers.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    spec = TensorSpec("x", "int64", ("batch", 2))
+    return Artifact("onnx", path, (spec,), (replace(spec, name="y"),), opset=18)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
+def test_a_graph_without_anything_to_convert_is_refused(tmp_path, precision):
+    artifact = integers(tmp_path)
+    bundle = Bundle("integers", models.logical_inputs(artifact), (artifact,))
+    asked = Recipe(f"none-{precision}", (), Conversion(precision))
+    with pytest.raises(IrbenchError, match=f"nothing to convert to {precision}") as caught:
+        work(Task(artifact, bundle, {"batch": 1}, asked, tmp_path, "ort"), lambda _: None)
+    assert caught.value.hint
+
+
+def test_a_conversion_that_breaks_the_model_is_named_with_the_way_around_it(optimized, monkeypatch):
+    def spoil(source, target, *_):
+        model = onnx.load(source)
+        next(node for node in model.graph.node if node.op_type == "Relu").op_type = "Rilu"
+        onnx.save(model, target)
+        return "spoiled"
+
+    monkeypatch.setattr("irbench.optimize.work.convert", spoil)
+    with pytest.raises(IrbenchError, match=r"mlp cannot be converted to fp16: .*Rilu") as caught:
+        optimized(conversion=Conversion("fp16"))
+    assert "bf16" in caught.value.hint
+
+
+def test_a_conversion_whose_answers_are_not_finite_is_refused(optimized, monkeypatch):
+    def overflow(source, target, *_):
+        model = onnx.load(source)
+        kernel = next(one for one in model.graph.initializer if one.name == "dense_bias")
+        kernel.CopyFrom(numpy_helper.from_array(np.full(5, np.nan, np.float32), "dense_bias"))
+        onnx.save(model, target)
+        return "overflown"
+
+    monkeypatch.setattr("irbench.optimize.work.convert", overflow)
+    with pytest.raises(IrbenchError, match="cannot be converted to fp16: output 0 holds NaN"):
+        optimized(conversion=Conversion("fp16"))

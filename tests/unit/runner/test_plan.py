@@ -53,6 +53,17 @@ def test_a_backend_named_twice_is_measured_against_itself(bundle: Bundle, tmp_pa
     assert one.group.baseline == one.group.cells[0].id != one.group.cells[1].id
 
 
+def test_a_converted_graph_is_a_row_in_its_own_precision_once(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifact = replace(bundle.artifacts[0], variant="none-int8")
+    monkeypatch.setattr(forms, "optimize", lambda *_: SimpleNamespace(artifact=artifact))
+    backends, precisions = (("fake-a", "cpu"),), ("fp32", "bf16")
+    (one,) = planned(bundle, tmp_path, backends=backends, precisions=precisions, variants=("none", "none-int8"))
+    rows = [(cell.label, cell.load.precision) for cell in one.group.cells]
+    assert rows == [("fake-a", "fp32"), ("fake-a+none-int8", "int8"), ("fake-a", "bf16")]
+
+
 def test_options_reach_only_the_backend_they_name(bundle: Bundle, tmp_path: Path) -> None:
     (one,) = planned(bundle, tmp_path, options={"fake-b": {"call_us": "7"}})
     assert [dict(cell.load.options) for cell in one.group.cells] == [{}, {"call_us": "7"}]
