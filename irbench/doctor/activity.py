@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import psutil
@@ -22,6 +22,8 @@ _BETWEEN_PROBES_S = 0.05
 _NAMED = 4
 """Programs that are named, at most."""
 _WORTH_NAMING = 0.01
+_COMMAND = 40
+"""Characters of a command line that are shown."""
 
 
 def watch(cpus: Sequence[int]) -> Activity:
@@ -71,7 +73,7 @@ def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program,
     wall_ns = after.at_ns - before.at_ns
     above = {one.pid for one in psutil.Process().parents()}
     return tuple(
-        Program(_name(process), process, cpu_ns / wall_ns, process in above)
+        _program(process, cpu_ns / wall_ns, above)
         for process, cpu_ns in used_ns.most_common(_NAMED)
         if cpu_ns >= _WORTH_NAMING * wall_ns
     )
@@ -85,8 +87,21 @@ def _process_of(thread: int) -> int:
     return thread
 
 
-def _name(process: int) -> str:
+def _program(number: int, share: float, above: Container[int]) -> Program:
+    """Return what can be told of a process.
+
+    Args:
+        number: The process.
+        share: Of one processor.
+        above: The processes that started us.
+    """
     try:
-        return psutil.Process(process).name()
-    except psutil.Error:
-        return "a program that has ended"
+        process = psutil.Process(number)
+        name, command = process.name(), " ".join(process.cmdline())
+        lives = bool(command) and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+        ours = process.uids().effective == os.geteuid()
+        leads = os.getsid(number) == number
+    except (psutil.Error, OSError):
+        return Program("a program that has ended", number, share)
+    shown = command if len(command) <= _COMMAND else f"{command[: _COMMAND - 3]}..."
+    return Program(name, number, share, shown, stoppable=lives and ours and not leads and number not in above)

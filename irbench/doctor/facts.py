@@ -95,13 +95,16 @@ class Program:
         name: Of its program.
         process_id: Its number.
         share: Of one processor.
-        above_us: Whether it started us, perhaps over others: stopping it may stop us, or the terminal.
+        command: The beginning of its command line; empty where that is not told.
+        stoppable: Whether stopping it for a while stops nothing else: it lives, is our user's, leads no session, and
+            did not start us, not even over others.
     """
 
     name: str
     process_id: int
     share: float
-    above_us: bool = False
+    command: str = ""
+    stoppable: bool = False
 
 
 @dataclass(frozen=True)

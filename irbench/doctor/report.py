@@ -6,10 +6,11 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
     What stays: every attribute of :class:`irbench.doctor.facts.Machine`.
 ``activity``
     What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``,
-    ``above_us``), ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``. Shares are of one processor.
+    ``command``, ``stoppable``), ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``,
+    ``unanswered_looks``. Shares are of one processor.
 ``core_to_core``
-    ``median_ns``, ``low_ns``, ``high_ns``, ``regimes_ns`` (one, or near and far), ``samples_ns``; null with one
-    processor.
+    ``median_ns``, ``low_ns``, ``high_ns``, ``regimes_ns`` (one, or near and far; empty where there are too few looks to
+    tell), ``samples_ns``; null with one processor, or where no look was answered.
 ``overhead``
     Nanoseconds of irbench's loop for each timed call beyond a bare one: ``cost_ns``, ``cost_low_ns``, ``cost_high_ns``
     (median and quartiles over ``repeats``), ``bare_ns``, ``goal_ns``, ``within_goal``.

@@ -28,10 +28,14 @@ def crowded(facts: Facts) -> Iterator[Finding]:
     remedy, command = "Wait until it has passed, then look again.", "sleep 60; irbench doctor"
     if "busy-machine" in found:
         remedy, command = "End them, or keep to processors that they leave alone with --cpus.", "top -o %CPU"
-        largest = next((one for one in activity.programs if not one.above_us), None)
+        largest = next((one for one in activity.programs if one.stoppable), None)
         if largest is not None:
-            remedy += f" Or stop the largest while you measure; kill -CONT {largest.process_id} lets it go on."
-            command = f"kill -STOP {largest.process_id}"
+            number = largest.process_id
+            remedy += (
+                f" Or, if nothing waits for it, stop process {number} ({largest.command}) while you measure;"
+                f" kill -CONT {number} lets it go on."
+            )
+            command = f"kill -STOP {number}"
     yield Finding(
         code=next(iter(found)),
         found=" ".join(found.values()),

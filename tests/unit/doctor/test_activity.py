@@ -59,9 +59,9 @@ def test_shares_are_of_one_processor() -> None:
 @pytest.mark.usefixtures("scripted")
 def test_the_largest_programs_are_named_first_and_the_smallest_not_at_all() -> None:
     parent, gone = watch((0, 1)).programs
-    assert (parent.process_id, parent.share, parent.above_us) == (os.getppid(), 0.5, True)
+    assert (parent.process_id, parent.share, parent.stoppable) == (os.getppid(), 0.5, False)
     assert parent.name
-    assert (gone.name, gone.share, gone.above_us) == ("a program that has ended", 0.1, False)
+    assert (gone.name, gone.share, gone.stoppable) == ("a program that has ended", 0.1, False)
 
 
 @pytest.mark.usefixtures("scripted")
@@ -86,3 +86,42 @@ def test_a_thread_counts_for_its_process() -> None:
         assert activity._process_of(thread) == child.pid
         child.communicate(b"\n")
     assert activity._process_of(GONE) == GONE
+
+
+def waiting(*arguments: str, new_session: bool = False) -> subprocess.Popen[bytes]:
+    """Return another program that runs until its input ends."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "input()", *arguments], stdin=subprocess.PIPE, start_new_session=new_session
+    )
+
+
+def test_a_living_program_of_ours_may_be_stopped_and_shows_the_beginning_of_its_command() -> None:
+    with waiting("x" * 100) as child:
+        found = activity._program(child.pid, 0.5, above=())
+        child.communicate(b"\n")
+    assert found.stoppable
+    assert found.command.startswith(sys.executable[:30])
+    assert len(found.command) == 40
+    assert found.command.endswith("...")
+
+
+def test_what_leads_a_session_or_started_us_or_is_another_users_is_not_to_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with waiting() as child:
+        assert not activity._program(child.pid, 0.5, above=(child.pid,)).stoppable
+        monkeypatch.setattr(os, "geteuid", lambda: 2**31)
+        assert not activity._program(child.pid, 0.5, above=()).stoppable
+        child.communicate(b"\n")
+    monkeypatch.undo()
+    with waiting(new_session=True) as leader:
+        assert not activity._program(leader.pid, 0.5, above=()).stoppable
+        leader.communicate(b"\n")
+
+
+def test_a_program_that_has_ended_and_is_not_yet_buried_is_not_to_be_stopped() -> None:
+    with waiting() as child:
+        assert child.stdin is not None
+        child.stdin.close()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not activity._program(child.pid, 0.5, above=()).stoppable

@@ -10,7 +10,7 @@ from machines import facts
 from irbench.doctor import CoreToCore, Finding, find
 from irbench.doctor.facts import Program
 
-HOG = Program("stress", 4711, 0.95)
+HOG = Program("stress", 4711, 0.95, "stress --cpu 1", stoppable=True)
 MOVED = CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0))
 
 
@@ -91,10 +91,14 @@ def test_a_busy_machine_whose_programs_have_ended_names_none() -> None:
     assert only(foreign_share=0.5).found == "Other programs use 50 % of a processor."
 
 
-def test_nobody_is_told_to_stop_the_terminal_that_irbench_runs_in() -> None:
-    terminal = Program("terminal", 99, 0.9, above_us=True)
-    assert only(foreign_share=1.5, programs=(terminal, HOG)).command == "kill -STOP 4711"
-    assert only(foreign_share=0.9, programs=(terminal,)).command == "top -o %CPU"
+def test_only_what_may_be_stopped_is_named_for_stopping_with_its_command() -> None:
+    terminal = Program("terminal", 99, 0.9, "terminal")
+    finding = only(foreign_share=1.5, programs=(terminal, HOG))
+    assert finding.command == "kill -STOP 4711"
+    assert "stop process 4711 (stress --cpu 1) while you measure" in finding.remedy
+    alone = only(foreign_share=0.9, programs=(terminal,))
+    assert alone.command == "top -o %CPU"
+    assert "stop" not in alone.remedy
 
 
 def test_a_quota_as_large_as_the_processors_disturbs_nothing() -> None:

@@ -29,7 +29,10 @@ TROUBLED = facts(
     quota=2.5,
     threads=2,
     foreign_share=0.98,
-    programs=(Program("[red]stress[/red]\x1b[2J", 4711, 0.95), Program("cron", 1, 0.03)),
+    programs=(
+        Program("[red]stress[/red]\x1b[2J", 4711, 0.95, "[red]stress[/red]\x1b[2J --cpu 1", stoppable=True),
+        Program("cron", 1, 0.03),
+    ),
     core_to_core=CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0)),
 )
 
