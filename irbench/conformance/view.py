@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from irbench.conformance.case import OUTCOMES, SuiteReport
+from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.model import ModelReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.render.figures import NOT_MEASURED, error_size
@@ -30,6 +30,8 @@ _MODEL_COLUMNS = (
     Column("cosine"),
     Column("top-1"),
 )
+_LEFT_OUT_FIRST: Mapping[Outcome, int] = {"skipped": 2, "crashed": 1}
+"""Where a terminal is narrow; the reason begins with the worst outcome in any case."""
 _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}
 
 
@@ -104,7 +106,7 @@ def _operators(scores: Sequence[OperatorScore]) -> TextTable:
     columns = (
         Column("operator", words=True),
         Column("backend", words=True),
-        *(Column(one) for one in OUTCOMES),
+        *(Column(one, drops=_LEFT_OUT_FIRST.get(one, 0)) for one in OUTCOMES),
         Column("most frequent reason", words=True, folds=True),
     )
     rows = (
