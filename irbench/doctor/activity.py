@@ -18,7 +18,7 @@ from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_n
 __all__ = ["watch"]
 
 _LOOK_S = 1.5
-_BETWEEN_PROBES_S = 0.05
+_BETWEEN_LOOKS_S = 0.05
 _NAMED = 4
 """Programs that are named, at most."""
 _WORTH_NAMING = 0.01
@@ -36,9 +36,10 @@ def watch(cpus: Sequence[int]) -> Activity:
     load_average, pressure = os.getloadavg()[0], cpu_pressure()
     with CoreLink(tuple(cpus)) as link:
         before = snapshot(cpus)
-        probes = _probe(link)
+        looks = _look(link)
         after = snapshot(cpus)
     wall_ns = after.at_ns - before.at_ns
+    answered = tuple(latency_ns for latency_ns in looks if latency_ns is not None)
     return Activity(
         seconds=wall_ns / 1e9,
         foreign_share=foreign_cpu_ns(before, after) / wall_ns,
@@ -47,19 +48,18 @@ def watch(cpus: Sequence[int]) -> Activity:
         throttled_share=(after.throttled_ns - before.throttled_ns) / wall_ns,
         pressure=pressure,
         load_average=load_average,
-        core_to_core=CoreToCore(probes) if probes else None,
+        core_to_core=CoreToCore(answered) if answered else None,
+        unanswered_looks=len(looks) - len(answered) if len(cpus) > 1 else 0,
     )
 
 
-def _probe(link: CoreLink) -> tuple[float, ...]:
-    """Return core-to-core latencies in nanoseconds, taken again and again until the look is over."""
+def _look(link: CoreLink) -> tuple[float | None, ...]:
+    """Return core-to-core latencies in nanoseconds, taken again and again; ``None`` for each without an answer."""
     watch = Stopwatch()
-    found: list[float] = []
+    found: list[float | None] = []
     while watch.elapsed_s < _LOOK_S:
-        latency_ns = link.core_to_core_ns()
-        if latency_ns is not None:
-            found.append(latency_ns)
-        sleep(_BETWEEN_PROBES_S)
+        found.append(link.core_to_core_ns())
+        sleep(_BETWEEN_LOOKS_S)
     return tuple(found)
 
 

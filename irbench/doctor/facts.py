@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from irbench.stats.modes import near_and_far
 
-__all__ = ["Activity", "Cache", "CoreToCore", "Facts", "Machine", "Program"]
+__all__ = ["FEWEST_LOOKS", "Activity", "Cache", "CoreToCore", "Facts", "Machine", "Program"]
+
+FEWEST_LOOKS = 6
+"""Core-to-core latencies below which nobody can tell one regime from two: each needs three."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,9 @@ class CoreToCore:
 
     @property
     def regimes_ns(self) -> tuple[float, ...]:
-        """The medians of the near and the far regime, or of the only one."""
+        """The medians of the near and the far regime, or of the only one; empty where there are too few to tell."""
+        if len(self.samples_ns) < FEWEST_LOOKS:
+            return ()
         split = near_and_far([math.log(one) for one in self.samples_ns])
         parts = (range(len(self.samples_ns)),) if split is None else (split.lower, split.upper)
         return tuple(statistics.median(self.samples_ns[one] for one in part) for part in parts)
@@ -142,7 +147,8 @@ class Activity:
         throttled_share: How long a quota held us back.
         pressure: Share of the last 10 s in which some task waited for a processor; ``None`` where it is not told.
         load_average: Over the last minute.
-        core_to_core: ``None`` with one processor.
+        core_to_core: ``None`` with one processor, or where no look was answered.
+        unanswered_looks: Looks at core-to-core latency to which the other processor gave no answer in time.
     """
 
     seconds: float
@@ -153,6 +159,7 @@ class Activity:
     pressure: float | None
     load_average: float
     core_to_core: CoreToCore | None
+    unanswered_looks: int = 0
 
 
 @dataclass(frozen=True)

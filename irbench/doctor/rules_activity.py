@@ -94,20 +94,20 @@ def core_to_core(facts: Facts) -> Iterator[Finding]:
         return
     pair = listing(str(cpu) for cpu in facts.machine.cpus[:2])
     effect = "What two threads exchange takes longer: a model of 40 µs becomes up to 1.6 times slower."
-    near_ns, *rest_ns = link.regimes_ns
-    if rest_ns:
+    if len(link.regimes_ns) > 1:
+        near_ns, far_ns = link.regimes_ns
         yield Finding(
             "cores-moved",
-            f"Processors {pair} moved between near ({near_ns:.0f} ns) and far ({rest_ns[0]:.0f} ns).",
+            f"Processors {pair} moved between near ({near_ns:.0f} ns) and far ({far_ns:.0f} ns).",
             effect,
             "Nothing inside a virtual machine keeps them near: quote figures by regime (irbench reports both), measure"
             " with one thread, or use dedicated hardware.",
             "irbench run --threads 1",
         )
-    elif near_ns > _FAR_NS:
+    elif link.median_ns > _FAR_NS:
         yield Finding(
             "cores-far",
-            f"Processors {pair} are {near_ns:.0f} ns apart; neighbours take about 50 to 100 ns.",
+            f"Processors {pair} are {link.median_ns:.0f} ns apart; neighbours take about 50 to 100 ns.",
             effect,
             "Choose processors that share a cache (lscpu -e shows them) with --cpus; a virtual machine may not have"
             " them, then measure with one thread too.",

@@ -120,7 +120,7 @@ def _surroundings(machine: Machine) -> str:
 
 def _here_and_now(activity: Activity, overhead: Overhead) -> Iterator[tuple[str, str]]:
     yield "others", ", ".join(_others(activity))
-    yield "core to core", _link(activity.core_to_core)
+    yield "core to core", _link(activity)
     yield "timed call", _cost(overhead)
 
 
@@ -139,13 +139,21 @@ def _cost(overhead: Overhead) -> str:
     )
 
 
-def _link(link: CoreToCore | None) -> str:
+def _link(activity: Activity) -> str:
+    link, unanswered = activity.core_to_core, activity.unanswered_looks
     if link is None:
-        return "not measured: it takes two processors"
+        why = f"none of {plural(unanswered, 'look')} was answered" if unanswered else "it takes two processors"
+        return f"not measured: {why}"
     low_ns, high_ns = min(link.samples_ns), max(link.samples_ns)
+    looks = plural(len(link.samples_ns), "look") + (f", {unanswered} more unanswered" if unanswered else "")
+    return f"{link.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] in {looks}; {_regimes(link, activity.seconds)}"
+
+
+def _regimes(link: CoreToCore, seconds: float) -> str:
     regimes = [f"{one:.0f} ns" for one in link.regimes_ns]
-    moved = "one regime" if len(regimes) == 1 else f"moved between {listing(regimes)}"
-    return f"{link.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] in {plural(len(link.samples_ns), 'look')}; {moved}"
+    if not regimes:
+        return "too few to tell whether it moved"
+    return f"one regime in {seconds:.1f} s" if len(regimes) == 1 else f"moved between {listing(regimes)}"
 
 
 def _entries(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:

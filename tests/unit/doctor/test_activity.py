@@ -65,16 +65,19 @@ def test_the_largest_programs_are_named_first_and_the_smallest_not_at_all() -> N
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_probe_that_got_no_answer_is_left_out() -> None:
-    link = watch((0, 1)).core_to_core
-    assert link is not None
-    assert link.samples_ns == (90.0, 92.0)
+def test_a_look_without_an_answer_is_counted_and_left_out() -> None:
+    found = watch((0, 1))
+    assert found.core_to_core is not None
+    assert found.core_to_core.samples_ns == (90.0, 92.0)
+    assert found.unanswered_looks > 0
 
 
 @pytest.mark.usefixtures("scripted")
 def test_one_processor_has_no_core_to_core_latency(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activity, "CoreLink", Link(iter(())))
-    assert watch((0,)).core_to_core is None
+    found = watch((0,))
+    assert found.core_to_core is None
+    assert found.unanswered_looks == 0
 
 
 def test_a_thread_counts_for_its_process() -> None:

@@ -117,6 +117,11 @@ def test_the_costliest_comes_first() -> None:
     ]  # fmt: skip
 
 
-def test_a_single_odd_probe_is_no_second_regime() -> None:
-    assert CoreToCore((90.0, 91.0, 92.0, 300.0)).regimes_ns == (91.5,)
-    assert codes(core_to_core=CoreToCore((90.0, 91.0, 92.0, 300.0))) == []
+def test_a_single_odd_look_is_no_second_regime() -> None:
+    odd = CoreToCore((90.0, 91.0, 92.0, 91.0, 92.0, 300.0))
+    assert odd.regimes_ns == (91.5,)
+    assert codes(core_to_core=odd) == []
+
+
+def test_five_looks_are_too_few_to_tell_regimes() -> None:
+    assert CoreToCore((90.0, 91.0, 300.0, 301.0, 299.0)).regimes_ns == ()

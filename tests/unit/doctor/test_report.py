@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.doctor import CoreToCore, Finding, Report, ReportView, find, judge_twins
+from irbench.doctor import CoreToCore, Facts, Finding, Report, ReportView, find, judge_twins
 from irbench.doctor.facts import Program
 from irbench.spec import Timing
 
@@ -68,6 +68,22 @@ def test_the_name_of_a_program_is_neither_markup_nor_an_order_to_the_terminal() 
     text = shown(report(), 200)
     assert "[red]stress[/red]" in text
     assert "\x1b[2J" not in text
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (facts(), "60 ns [60, 60] in 12 looks; one regime in 1.5 s"),
+        (facts(unanswered_looks=2), "60 ns [60, 60] in 12 looks, 2 more unanswered; one regime in 1.5 s"),
+        (facts(core_to_core=CoreToCore((90.0, 92.0))), "91 ns [90, 92] in 2 looks; too few to tell whether it moved"),
+        (facts(core_to_core=None, unanswered_looks=9), "not measured: none of 9 looks was answered"),
+        (facts(core_to_core=None), "not measured: it takes two processors"),
+    ],
+)
+def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_that_tells(
+    seen: Facts, said: str
+) -> None:
+    assert f"core to core  {said}\n" in shown(report(seen, None), 200)
 
 
 @pytest.mark.parametrize(
