@@ -1,0 +1,86 @@
+"""Transformers and recurrent layers as Keras exports them, before and after their fusions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irbench import bundles, feeds
+from irbench.export import ExportOptions, export
+from irbench.optimize.build import optimize
+from irbench.optimize.recipe import recipe
+from irbench.spec import BATCH, Bundle
+from irbench.worker import call_in_worker
+
+TESTS = Path(__file__).parents[1]
+BATCH_SIZE = 2
+TRANSFORMERS = {
+    "transformer_base": "transformer_base",
+    "bert": f"{TESTS / 'keras_transformers.py'}:bert",
+    "vit": f"{TESTS / 'keras_transformers.py'}:vit",
+}
+MOST_NODES = {
+    "transformer_base": {"extended": 110, "all": 44},
+    "bert": {"extended": 66, "all": 33},
+    "vit": {"extended": 64, "all": 31},
+}
+EXACT = 1e-4
+
+
+def exported(source: str, folder: Path) -> Bundle:
+    weights = None if ":" not in source else "random"
+    return bundles.load(export(source, ExportOptions(output=folder, weights=weights, layout="keep"), lambda _: None))
+
+
+def check(bundle: Bundle, level: str, sizes: dict[str, int]) -> list[str]:
+    """Optimise, compare both runtimes' answers with TensorFlow's, and return the operations that are left."""
+    import onnx
+
+    found = optimize(bundle, sizes, recipe(level), lambda _: None)
+    feed = feeds.generate(bundle.inputs, {**bundle.defaults, BATCH: feeds.POOL}, bundle.seed)
+    named = {spec.name: one[:BATCH_SIZE] for spec, one in zip(found.artifact.inputs, feed, strict=True)}
+    references = bundles.reference_outputs(bundle)
+    assert references is not None
+    for outputs in call_in_worker("fused_checks:answers", found.artifact.path, named, deadline_s=300).values():
+        for one, reference in zip(outputs, references, strict=True):
+            expected = reference[:BATCH_SIZE]
+            assert np.abs(one - expected).max() <= EXACT * np.abs(expected).max()
+    return [node.op_type for node in onnx.load(found.artifact.path, load_external_data=False).graph.node]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_a_transformer_falls_below_a_fifth_and_answers_the_same(name, tmp_path):
+    bundle = exported(TRANSFORMERS[name], tmp_path / "bundle")
+    before = int(str(bundle.details["nodes"]))
+    sizes = {**bundle.defaults, BATCH: BATCH_SIZE}
+    for level, most in MOST_NODES[name].items():
+        operations = check(bundle, level, sizes)
+        assert len(operations) <= most
+        assert len(operations) < before / 5
+
+
+@pytest.mark.slow
+def test_a_transformer_of_any_length_is_fused_too(tmp_path):
+    bundle = exported("transformer_base", tmp_path / "bundle")
+    operations = check(bundle, "extended", {})
+    assert operations.count("Attention") == 6
+    assert operations.count("LayerNormalization") == 12
+    assert operations.count("Gelu") == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("reset_after", "sequences"), [(True, True), (False, False)])
+@pytest.mark.parametrize("direction", ["forward", "backward", "bidirectional"])
+def test_a_recurrent_layer_is_one_node(direction, reset_after, sequences, tmp_path):
+    text = f"return keras_transformers.gru({reset_after}, {sequences}, {direction!r})"
+    file = tmp_path / "layer.py"
+    file.write_text(
+        f"import sys\nsys.path.insert(0, {str(TESTS)!r})\nimport keras_transformers\ndef layer():\n    {text}\n"
+    )
+    operations = check(exported(f"{file}:layer", tmp_path / "bundle"), "basic", {})
+    assert operations.count("GRU") == 1
+    assert "Loop" not in operations
+    assert len(operations) <= 5
