@@ -19,6 +19,7 @@ from irbench.doctor import Facts, Report, ReportView, Twins, describe_machine, f
 from irbench.doctor.twins import Outcome
 from irbench.errors import ExitCode
 from irbench.ir.tiny import matmul
+from irbench.measure.clock import reading_ns
 from irbench.measure.overhead import Overhead
 from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest
@@ -86,7 +87,7 @@ def _look() -> tuple[Facts, Overhead]:
     machine = describe_machine()
     activity = watch(machine.cpus)
     overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)
-    return Facts(machine, activity, overhead.bare.median_ns), overhead
+    return Facts(machine, activity, reading_ns()), overhead
 
 
 def _write(report: Report, form: Literal["table", "json"], output: Path | None) -> None:

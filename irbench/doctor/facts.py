@@ -169,7 +169,7 @@ class Facts:
     Attributes:
         machine: What stays.
         activity: What went on.
-        clock_ns: What one reading of the clock costs, its loop included.
+        clock_ns: The least time between two readings of the clock, one right after the other.
     """
 
     machine: Machine

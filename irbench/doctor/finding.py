@@ -17,6 +17,7 @@ class Finding:
         effect: What that does to the numbers.
         remedy: What mends it, or what to do where nothing can.
         command: The command that does it; ``None`` where there is none to give.
+        lasting: Whether it is how the machine is, which nothing done there mends, rather than what was seen to disturb.
     """
 
     code: str
@@ -24,3 +25,4 @@ class Finding:
     effect: str
     remedy: str
     command: str | None = None
+    lasting: bool = False

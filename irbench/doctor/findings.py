@@ -1,4 +1,4 @@
-"""From what was seen of a machine to what disturbs measurement there: all the rules, the costliest first."""
+"""From what was seen of a machine to what disturbs measurement there: all the rules, by what they usually cost."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _RULES = (
     governor,
     turbo,
     siblings,
-    virtual,
     schedstat,
     memory,
     swap,
     clock,
     affinity,
+    virtual,
 )
-"""By what they cost where they were met: from half of the speed down to what concerns only some runs."""
+"""By what they usually cost: from half of the speed down to what concerns only some runs; last what nothing mends."""
 
 
 def find(facts: Facts) -> tuple[Finding, ...]:
-    """Return what disturbs measurement, the costliest first."""
+    """Return what disturbs measurement, in the order of what it usually costs."""
     return tuple(finding for rule in _RULES for finding in rule(facts))

@@ -17,7 +17,8 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
 ``backends``
     As ``irbench backends --format json`` lists them.
 ``findings``
-    The costliest first: ``code``, ``found``, ``effect``, ``remedy``, ``command``.
+    In the order of what they usually cost: ``code``, ``found``, ``effect``, ``remedy``, ``command``, ``lasting``
+    (whether nothing done on the machine mends it).
 ``verdict``
     The findings in one sentence.
 ``aa``
@@ -51,7 +52,7 @@ class Report:
 
     Attributes:
         facts: What was seen of the machine.
-        findings: What disturbs measurement, the costliest first.
+        findings: What disturbs measurement, in the order of what it usually costs.
         overhead: What irbench's own loop costs.
         twins: A backend against itself; ``None`` where that was not asked for.
     """
@@ -64,12 +65,14 @@ class Report:
     @property
     def verdict(self) -> str:
         """The findings in one sentence."""
-        count = len(self.findings)
-        if count == 0:
+        if not self.findings:
             return "Nothing found that disturbs measurement."
+        count = sum(not one.lasting for one in self.findings)
+        if count == 0:
+            return "Nothing that can be mended here disturbs measurement."
         if count == 1:
             return "1 thing disturbs measurement here."
-        return f"{count} things disturb measurement here; the first costs most."
+        return f"{count} things disturb measurement here, in the order of what they usually cost."
 
     def as_document(self, backends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return everything as JSON values.

@@ -93,6 +93,7 @@ def virtual(facts: Facts) -> Iterator[Finding]:
         "It cannot be mended from inside. See how small a difference it lets you tell, measure longer with --thorough,"
         " or use dedicated hardware.",
         "irbench doctor --aa",
+        lasting=True,
     )
 
 
@@ -147,17 +148,20 @@ def swap(facts: Facts) -> Iterator[Finding]:
 
 
 def clock(facts: Facts) -> Iterator[Finding]:
-    """Yield a clock that is slow to read."""
-    source = facts.machine.clock_source
-    if facts.clock_ns <= _SLOW_CLOCK_NS and (source is None or source in _GOOD_CLOCKS):
+    """Yield a clock that is slow to read, or that moves in large steps."""
+    if facts.clock_ns <= _SLOW_CLOCK_NS:
         return
-    name = f" ({source})" if source is not None else ""
+    source = facts.machine.clock_source
+    name = "" if source is None else f" ({source})"
+    intercepted = source in _GOOD_CLOCKS
     yield Finding(
         "slow-clock",
-        f"Reading the clock{name} takes {facts.clock_ns:.0f} ns.",
+        f"Two readings of the clock{name} are never less than {facts.clock_ns:.0f} ns apart.",
         "Every timed call holds one reading: models of a few microseconds look slower than they are.",
-        "Let the kernel read the processor's own counter; it refuses where that is not reliable:",
-        "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "This source is usually quick: look for a sandbox or a tracer that stands in between."
+        if intercepted
+        else "Let the kernel read the processor's own counter; it refuses where that is not reliable:",
+        None if intercepted else "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 
 

@@ -82,7 +82,7 @@ def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
     yield "we may use", _allowance(machine)
     turbo = {True: "turbo on", False: "turbo off", None: f"turbo {_NOT_TOLD}"}[machine.turbo]
     yield "frequency", f"governor {listing(machine.governors) if machine.governors else _NOT_TOLD}, {turbo}"
-    yield "clock", f"{machine.clock_source or _NOT_TOLD}, {clock_ns:.0f} ns to read and keep"
+    yield "clock", f"{machine.clock_source or _NOT_TOLD}, {clock_ns:.0f} ns from one reading to the next"
     yield "runs in", _surroundings(machine)
     yield "system", f"Linux {machine.kernel}, {machine.distribution}, Python {machine.python}"
 
@@ -166,7 +166,7 @@ def _finding(number: int, finding: Finding, width: int) -> Iterator[Text]:
     head = f" {number}  "
     room = width - len(head)
     for position, line in enumerate(wrap(finding.found, room)):
-        yield Text((" " * len(head) if position else head) + line, style="yellow")
+        yield Text((" " * len(head) if position else head) + line, style="" if finding.lasting else "yellow")
     for line in wrap(f"{finding.effect} {finding.remedy}", room):
         yield Text(" " * len(head) + line)
     if finding.command is not None:

@@ -41,8 +41,8 @@ def test_nothing_is_found_on_a_quiet_machine() -> None:
         ({"swap_used_bytes": 2 * 10**9}, "swap", "2.00 GB lie in swap", "swapoff"),
         ({"freezes": False}, "not-freezing", "cannot be frozen", "unset IRBENCH_NO_FREEZE"),
         ({"schedstat": False}, "no-schedstat", "schedstat", "kernel.task_delayacct=1"),
-        ({"clock_source": "hpet"}, "slow-clock", "hpet", "current_clocksource"),
-        ({"clock_ns": 900.0}, "slow-clock", "900 ns", "current_clocksource"),
+        ({"clock_source": "hpet", "clock_ns": 900.0}, "slow-clock", "(hpet) are never less than 900 ns", "echo tsc"),
+        ({"clock_source": None, "clock_ns": 900.0}, "slow-clock", "900 ns", "current_clocksource"),
         ({"hypervisor": "KVM"}, "virtual-machine", "virtual machine (KVM)", "irbench doctor --aa"),
         ({"core_to_core": CoreToCore((330.0,))}, "cores-far", "0 and 1 are 330 ns apart", "lscpu"),
         ({"core_to_core": MOVED}, "cores-moved", "near (91 ns) and far (300 ns)", "--threads 1"),
@@ -68,6 +68,16 @@ def test_what_cannot_be_mended_here_says_so_and_offers_no_command() -> None:
     assert "7 % of a processor" in finding.found
     assert "cannot be mended from inside" in finding.remedy
     assert finding.command is None
+
+
+def test_a_clock_is_judged_by_measurement_and_never_by_its_name() -> None:
+    assert codes(clock_source="hpet", clock_ns=60.0) == []
+
+
+def test_a_quick_source_that_reads_slowly_is_not_changed_for_itself() -> None:
+    finding = only(clock_source="tsc", clock_ns=900.0)
+    assert finding.command is None
+    assert "sandbox or a tracer" in finding.remedy
 
 
 def test_what_is_not_told_is_neither_good_nor_bad() -> None:
@@ -111,9 +121,9 @@ def test_a_single_processor_is_shared_with_what_is_measured() -> None:
     assert "not for the whole machine" in only(cpus=(0, 1), cpu_per_core=(0, 1)).effect
 
 
-def test_the_costliest_comes_first() -> None:
+def test_findings_come_in_the_order_of_what_they_usually_cost_and_what_nothing_mends_last() -> None:
     assert codes(hypervisor="KVM", turbo=True, foreign_share=0.98, cpus=(0, 1), cpu_per_core=(0, 1)) == [
-        "busy-machine", "turbo", "virtual-machine", "affinity",
+        "busy-machine", "turbo", "affinity", "virtual-machine",
     ]  # fmt: skip
 
 

@@ -91,12 +91,19 @@ def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_t
     [
         (0, "Nothing found that disturbs measurement."),
         (1, "1 thing disturbs measurement here."),
-        (2, "2 things disturb measurement here; the first costs most."),
+        (2, "2 things disturb measurement here, in the order of what they usually cost."),
     ],
 )
 def test_the_verdict_counts_the_findings(count: int, verdict: str) -> None:
     finding = Finding("turbo", "Turbo is on.", "It varies.", "Turn it off.")
     assert replace(report(), findings=(finding,) * count).verdict == verdict
+
+
+def test_what_nothing_mends_is_shown_and_not_counted() -> None:
+    virtual = facts(hypervisor="KVM")
+    assert report(virtual).verdict == "Nothing that can be mended here disturbs measurement."
+    assert "This is a virtual machine (KVM)" in shown(report(virtual), 120)
+    assert report(facts(hypervisor="KVM", turbo=True)).verdict == "1 thing disturbs measurement here."
 
 
 def test_programs_get_numbers_nulls_and_stable_keys() -> None:
@@ -113,7 +120,7 @@ def test_programs_get_numbers_nulls_and_stable_keys() -> None:
         "cost_ns": 140, "cost_low_ns": 140, "cost_high_ns": 145, "bare_ns": 41, "repeats": 3, "goal_ns": 300,
         "within_goal": True,
     }  # fmt: skip
-    assert set(found["findings"][0]) == {"code", "found", "effect", "remedy", "command"}
+    assert set(found["findings"][0]) == {"code", "found", "effect", "remedy", "command", "lasting"}
     assert found["aa"]["verdict"] == "same"
     assert found["aa"]["speedup"] == {"value": 1, "low": 0.99, "high": 1.01}
     assert found["aa"]["outcome"] == "passed"
