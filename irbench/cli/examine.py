@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,11 +16,12 @@ from irbench.cli.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.running import measure
-from irbench.doctor import Facts, Report, ReportView, Twins, describe_machine, find, judge_twins, watch
+from irbench.doctor import Facts, Report, ReportView, describe_machine, find, judge_twins, watch
 from irbench.doctor.twins import Outcome
 from irbench.errors import ExitCode
 from irbench.ir.tiny import matmul
 from irbench.measure.clock import reading_ns
+from irbench.measure.lock import Company, measuring
 from irbench.measure.overhead import Overhead
 from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest
@@ -73,11 +75,14 @@ def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Pa
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
     host.require_linux()
-    with scratch_folder() as folder:
+    with _place(asked) as company, scratch_folder() as folder:
         # a backend or model that is not there is told before anything is looked at
         request = None if asked is None else _request(asked, folder)
         facts, overhead = _look()
-        twins = None if asked is None or request is None else _measure_twins(asked, request, folder)
+        twins = None
+        if asked is not None and request is not None and company is not None:
+            document, stored = measure(request, plan(request, folder), folder, asked.results, company)
+            twins = judge_twins(document, stored, request.timing)
     _write(Report(facts, find(facts), overhead, twins), form, output)
     return int(ExitCode.OK if twins is None else _EXITS[twins.outcome])
 
@@ -112,10 +117,11 @@ def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
     ).with_budget_for(1)
 
 
-def _measure_twins(asked: TwinsAsked, request: RunRequest, scratch: Path) -> Twins:
-    """Measure a backend against itself just as any two are compared."""
-    document, stored = measure(request, plan(request, scratch), scratch, asked.results, lock=asked.lock)
-    return judge_twins(document, stored, request.timing)
+def _place(asked: TwinsAsked | None) -> AbstractContextManager[Company | None]:
+    """Return what keeps others from measuring meanwhile, where anything is measured."""
+    if asked is None:
+        return nullcontext()
+    return measuring(asked.model or "a backend against itself", insist=not asked.lock)
 
 
 def _model(name: str, scratch: Path) -> tuple[Bundle, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -21,7 +21,7 @@ from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.settings import settings, too_many_threads
 from irbench.errors import IrbenchError
-from irbench.measure.lock import measuring, who_measures
+from irbench.measure.lock import Company, measuring
 from irbench.optimize import variant
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
@@ -46,16 +46,15 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
     """
     host.require_linux()
     refuse_contradictions(arguments, output)
-    request = _request(arguments)
-    with scratch_folder() as folder:
-        groups = plan(request, folder, _say)
-        request = request.with_budget_for(len(groups))
-        if arguments["dry_run"]:
-            click.echo(f"{outline(groups, request.timing)}\n{settings(request)}")
-            click.echo(f"would be stored in {arguments['results'] or default_root()}")
-            return 0
-        lock = not arguments["no_lock"]
-        document, stored = measure(request, groups, folder, arguments["results"], lock=lock)
+    asked = _request(arguments)
+    if arguments["dry_run"]:
+        with scratch_folder() as folder:
+            _foretell(*_planned(asked, arguments, folder), arguments["results"])
+        return 0
+    # exports, optimising and probing disturb whoever measures, too
+    with measuring(_what(arguments), insist=bool(arguments["no_lock"])) as company, scratch_folder() as folder:
+        request, groups = _planned(asked, arguments, folder)
+        document, stored = measure(request, groups, folder, arguments["results"], company)
     try:
         write_document(document, form, output)
     finally:  # a file that cannot be written any more is no loss
@@ -64,7 +63,7 @@ def execute(arguments: Mapping[str, Any], form: str, output: Path | None) -> int
 
 
 def measure(
-    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, results: Path | None, *, lock: bool = True
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, results: Path | None, company: Company
 ) -> tuple[RunDocument, Path]:
     """Measure what was planned, showing how it goes, and return the document and the folder it is stored in.
 
@@ -73,32 +72,57 @@ def measure(
         groups: What :func:`irbench.runner.plan.plan` made of it.
         scratch: A folder that is gone after the run.
         results: Where runs are kept; ``None`` for the usual place.
-        lock: Whether nobody else may measure on this machine meanwhile.
+        company: Our place among those who measure on this machine.
 
     Raises:
-        IrbenchError: The store cannot be written, or someone else is measuring; nothing was stored then.
+        IrbenchError: The store cannot be written.
     """
     _say(outline(groups, request.timing))
+    _warn(request)
+    request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
+    with LiveDisplay(err_console()) as display:
+        writer = Store(results or default_root()).begin(host.describe(), request.as_plan())
+        with _telling_what_is_kept(writer):
+            return run(request, groups, scratch, writer, display.show, company.others), writer.folder
+
+
+def _planned(
+    asked: RunRequest, arguments: Mapping[str, Any], scratch: Path
+) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
+    """Return the request with its models and each group's share of the budget, and the groups."""
+    bundles = resolve_bundles(arguments["models"], bool(arguments["everything"]), _say)
+    _refuse_unknown_inputs(asked.shapes, {spec.tensor.name for bundle in bundles for spec in bundle.inputs})
+    request = replace(asked, bundles=bundles)
+    groups = plan(request, scratch, _say)
+    return request.with_budget_for(len(groups)), groups
+
+
+def _foretell(request: RunRequest, groups: Sequence[PlannedGroup], results: Path | None) -> None:
+    click.echo(f"{outline(groups, request.timing)}\n{settings(request)}")
+    click.echo(f"would be stored in {results or default_root()}")
+    _warn(request)
+
+
+def _warn(request: RunRequest) -> None:
     for warning in too_many_threads(request):
         _say(f"warning: {warning}")
-    request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
-    with _measuring(request, lock=lock) as noted, LiveDisplay(err_console()) as display:
-        writer = Store(results or default_root()).begin(host.describe(), noted.as_plan())
-        with _telling_what_is_kept(writer):
-            return run(noted, groups, scratch, writer, display.show), writer.folder
+
+
+def _what(arguments: Mapping[str, Any]) -> str:
+    """Return what is measured, in a few words, before any model is looked at."""
+    names = ", ".join(Path(model).name for model in arguments["models"])
+    return names or ("every exported model" if arguments["everything"] else "the model exported last")
 
 
 def _request(arguments: Mapping[str, Any]) -> RunRequest:
+    """Return what was asked for, without its models."""
     backends = resolve_backends(arguments["backends"] or ())
     cpus = _allowed_cpus(arguments["cpus"])
     options = _options(arguments["settings"], backends)
     precisions = _precisions(arguments["precision"])
     timing = _timing(arguments)
-    bundles = resolve_bundles(arguments["models"], bool(arguments["everything"]), _say)
-    shapes = dict(arguments["shapes"])
-    _refuse_unknown_inputs(shapes, {spec.tensor.name for bundle in bundles for spec in bundle.inputs})
     return RunRequest(
-        bundles=bundles,
+        bundles=(),
         backends=backends,
         batches=arguments["batch"],
         streams=arguments["streams"],
@@ -108,7 +132,7 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
         cpus=cpus,
         io=arguments["io"],
         options=options,
-        shapes=shapes,
+        shapes=dict(arguments["shapes"]),
         baseline=arguments["baseline"],
         allow_mixed=bool(arguments["allow_mixed"]) or any(variant(one).conversion for one in arguments["optimize"]),
         seed=arguments["seed"],
@@ -186,17 +210,3 @@ def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
     except IrbenchError as error:
         kept = f" What was measured before is kept in {writer.folder}" if writer.document.launches else ""
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
-
-
-@contextmanager
-def _measuring(request: RunRequest, *, lock: bool) -> Iterator[RunRequest]:
-    """Hold the machine's lock on measuring, or have every table say who else was measuring."""
-    if lock:
-        with measuring(", ".join(bundle.name for bundle in request.bundles)):
-            yield request
-        return
-    other = None
-    with suppress(IrbenchError):  # without the lock, its file may be out of reach
-        other = who_measures()
-    notes = () if other is None else (f"{other} was measuring at the same time, as --no-lock allows.",)
-    yield replace(request, notes=(*request.notes, *notes))

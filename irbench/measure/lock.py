@@ -1,4 +1,8 @@
-"""One measurement at a time on a machine: two would disturb each other, and both would be wrong."""
+"""One measurement at a time on a machine: two would disturb each other, and both would be wrong.
+
+The kernel holds the lock; its file holds a line for each who measures, the holder's first. Those who measure all
+the same write theirs below, and each reads at its leisure who else is there.
+"""
 
 from __future__ import annotations
 
@@ -6,98 +10,179 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
 
-__all__ = ["measuring", "who_measures"]
+__all__ = ["Company", "measuring"]
 
 _VARIABLE = "IRBENCH_LOCK"
 _SHARED = "/tmp/irbench.lock"  # noqa: S108 - every user of the machine must find it, and TMPDIR may be one's own
 _MOST_BYTES = 4096
+_MOST_OTHERS = 5
+_LONGEST_WORD = 200
+_LONGEST_NUMBER = 10
+_SOMEBODY = "another irbench"
+
+
+class Company:
+    """Our place among those who measure on this machine.
+
+    Attributes:
+        holds: Whether the lock is ours.
+    """
+
+    def __init__(self, what: str) -> None:
+        """Describe ourselves.
+
+        Args:
+            what: What is measured, in a few words.
+        """
+        ourselves = {"process": os.getpid(), "since": utc_now().isoformat(timespec="seconds")}
+        self._line = json.dumps({**ourselves, "what": what[:_LONGEST_WORD]})
+        self._path = Path(os.environ.get(_VARIABLE) or _SHARED)
+        self._descriptor: int | None = None
+        self.holds = False
+
+    def join(self) -> None:
+        """Take the lock if it is free.
+
+        Raises:
+            IrbenchError: Its file cannot be opened.
+        """
+        self.leave()
+        try:
+            self._descriptor, self.holds = _taken(self._path)
+        except OSError as error:
+            raise IrbenchError(
+                f"The lock on measuring, {self._path}, cannot be opened: {error.strerror}.",
+                hint=f"Name another file with {_VARIABLE}, or go without: --no-lock",
+            ) from error
+        if self.holds:
+            _write(self._descriptor, [self._line])
+
+    def leave(self) -> None:
+        """Give the lock back, if it is ours."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor, self.holds = None, False
+
+    def holder(self) -> str:
+        """Return who holds the lock, as the beginning of a sentence."""
+        return next(iter(self._named(self._lines())), _SOMEBODY)
+
+    def others(self) -> tuple[str, ...]:
+        """Return who else has measured since the last call, and stay visible to them; ``()`` where none can be seen.
+
+        Who was refused the lock takes it once it is free.
+        """
+        # a cleaner of old files may have removed the file, and nobody sees a lock on that
+        if self._descriptor is None or not (self.holds and _is_at(self._path, self._descriptor)):
+            with contextlib.suppress(IrbenchError):
+                self.join()
+        if self._descriptor is None:
+            return ()
+        lines = self._lines()
+        others = self._named(lines)
+        if self.holds:
+            _write(self._descriptor, [self._line])  # who still measures writes again
+            return others
+        if self._line not in lines:
+            _write(self._descriptor, [*lines, self._line])
+        return others or (_SOMEBODY,)  # which may not have written yet
+
+    def _lines(self) -> list[str]:
+        assert self._descriptor is not None
+        try:
+            return os.pread(self._descriptor, _MOST_BYTES, 0).decode(errors="replace").splitlines()
+        except OSError:
+            return []
+
+    def _named(self, lines: Sequence[str]) -> tuple[str, ...]:
+        named = (_name(line) for line in lines if line != self._line)
+        return tuple(dict.fromkeys(filter(None, named)))[:_MOST_OTHERS]
 
 
 @contextmanager
-def measuring(what: str) -> Iterator[None]:
+def measuring(what: str, *, insist: bool = False) -> Iterator[Company]:
     """Hold the machine's lock on measuring.
 
     The kernel releases it when this process ends, however it ends. Workers do not inherit it.
 
     Args:
         what: Tells whoever has to wait what is measured, in a few words.
+        insist: Go on without the lock where someone else holds it or its file is out of reach.
+
+    Yields:
+        Who else is measuring: nobody, unless one of us insists.
 
     Raises:
         IrbenchError: Someone else holds it, or its file cannot be opened.
     """
-    with _opened() as descriptor:
-        if not _take(descriptor):
+    company = Company(what)
+    try:
+        with contextlib.suppress(*([IrbenchError] if insist else [])):
+            company.join()
+        if not (company.holds or insist):
             raise IrbenchError(
-                f"{_told(descriptor)} is measuring on this machine already.",
+                f"{company.holder()} is measuring on this machine already.",
                 hint="Wait until it has ended, or accept that both disturb each other: --no-lock",
             )
-        _tell(descriptor, what)
-        yield
-
-
-def who_measures() -> str | None:
-    """Return who holds the lock, as the beginning of a sentence; ``None`` where nobody does.
-
-    Raises:
-        IrbenchError: The lock's file cannot be opened.
-    """
-    with _opened() as descriptor:
-        return None if _take(descriptor) else _told(descriptor)
-
-
-@contextmanager
-def _opened() -> Iterator[int]:
-    """Open the lock's file, made for all users by the first; closing it gives the lock back."""
-    path = Path(os.environ.get(_VARIABLE) or _SHARED)
-    try:
-        descriptor = _open(path)
-    except OSError as error:
-        raise IrbenchError(
-            f"The lock on measuring, {path}, cannot be opened: {error.strerror}.",
-            hint=f"Name another file with {_VARIABLE}, or go without: --no-lock",
-        ) from error
-    try:
-        yield descriptor
+        yield company
     finally:
-        os.close(descriptor)
+        company.leave()
+
+
+def _taken(path: Path) -> tuple[int, bool]:
+    """Open the lock's file, made for all users by the first, and return whether the lock is ours."""
+    while True:
+        descriptor = _open(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken = True
+        except BlockingIOError:
+            taken = False
+        except OSError:
+            os.close(descriptor)
+            raise
+        if _is_at(path, descriptor):
+            return descriptor, taken
+        os.close(descriptor)  # removed between its opening and its taking
 
 
 def _open(path: Path) -> int:
-    with contextlib.suppress(FileExistsError):  # another process was quicker
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
-        os.fchmod(descriptor, 0o666)  # the mask of the user who comes first must not keep others out
-        return descriptor
-    # without O_CREAT: the kernel refuses it for files of other users in a shared folder
-    return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-
-
-def _take(descriptor: int) -> bool:
+    before = os.umask(0)  # the mask of the user who comes first must not keep others out
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    except FileExistsError:
+        # without O_CREAT: the kernel refuses it for files of other users in a shared folder
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    finally:
+        os.umask(before)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
         return False
-    return True
 
 
-def _tell(descriptor: int, what: str) -> None:
-    holder = {"process": os.getpid(), "since": utc_now().isoformat(timespec="seconds"), "what": what}
-    with contextlib.suppress(OSError):  # a full disk takes away the name of the holder, not the lock
+def _write(descriptor: int, lines: Sequence[str]) -> None:
+    with contextlib.suppress(OSError):  # a full disk takes away names, not the lock
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+        os.pwrite(descriptor, "".join(f"{line}\n" for line in lines).encode(), 0)
 
 
-def _told(descriptor: int) -> str:
-    """Say what the holder wrote; it may not have written yet, and any user can write anything."""
+def _name(line: str) -> str | None:
+    """Return whom a line names, if anybody: any user can write anything."""
     try:
-        holder: dict[str, Any] = json.loads(os.pread(descriptor, _MOST_BYTES, 0))
-        return f"irbench (process {int(holder['process'])}, since {holder['since']}: {holder['what']})"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another irbench"
+        holder: dict[str, Any] = json.loads(line)
+        since, what = (str(holder[key])[:_LONGEST_WORD] for key in ("since", "what"))
+        return one_line(f"irbench (process {str(int(holder['process']))[:_LONGEST_NUMBER]}, since {since}: {what})")
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None

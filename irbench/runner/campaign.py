@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,12 @@ __all__ = ["run"]
 
 
 def run(
-    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
+    request: RunRequest,
+    groups: Sequence[PlannedGroup],
+    scratch: Path,
+    writer: RunWriter,
+    listen: Listener,
+    others: Callable[[], Sequence[str]],
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 
@@ -33,6 +38,7 @@ def run(
         scratch: A folder that is gone after the run.
         writer: An open run of the store.
         listen: Hears what happens, between rounds only.
+        others: Returns who else has been measuring on this machine; asked between launches only.
 
     Raises:
         IrbenchError: The store cannot be written.
@@ -44,7 +50,7 @@ def run(
             share = request.with_budget_for(len(waiting), watch.elapsed_s)
             planned = waiting.pop(0)
             number = len(writer.document.groups)
-            around = Surroundings(share, writer, listen, link, scratch / f"group-{number}", number)
+            around = Surroundings(share, writer, listen, others, link, scratch / f"group-{number}", number)
             try:
                 result = Comparison(planned, around).run()
             except GroupTooLarge as reason:

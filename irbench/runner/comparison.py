@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class Surroundings:
         request: The run it belongs to.
         writer: The run in the store.
         listen: Hears what happens, between rounds only.
+        others: Returns who else has been measuring on this machine since it was last asked.
         link: The core-to-core probe.
         scratch: A folder of the group's own that is gone after the run.
         number: The group's place in the run, counted from 0.
@@ -40,6 +42,7 @@ class Surroundings:
     request: RunRequest
     writer: RunWriter
     listen: Listener
+    others: Callable[[], Sequence[str]]
     link: CoreLink
     scratch: Path
     number: int
@@ -61,6 +64,7 @@ class Comparison:
         self._remarks: tuple[Warn, ...] = ()
         self._verified_against: str | None = None
         self._outlook = ""
+        self._others = dict.fromkeys(around.others())
 
     def run(self) -> GroupResult:
         """Measure the group and return its table, which the store holds too.
@@ -76,7 +80,8 @@ class Comparison:
                 if stopped_by is not None:
                     return self._commit(stopped_by)
         except KeyboardInterrupt:
-            return self._commit("interrupt")
+            with signals_held_back():  # who interrupts once more must not lose what the first one kept
+                return self._commit("interrupt")
 
     def _launch_plan(self) -> LaunchPlan:
         around = self._around
@@ -147,7 +152,9 @@ class Comparison:
             remarks=self._remarks,
             verified_against=self._verified_against,
         )
-        result = replace(result, notes=(*result.notes, *self._around.request.notes))
+        self._others.update(dict.fromkeys(self._around.others()))
+        disturbed = (f"{other} was measuring at the same time, as --no-lock allows." for other in self._others)
+        result = replace(result, notes=(*result.notes, *self._around.request.notes, *disturbed))
         self._around.writer.commit(replace(self._around.writer.document, groups=(*self._before.groups, result)))
         return result
 

@@ -142,6 +142,7 @@ def test_a_second_run_is_told_who_measures_and_may_insist(model: Path, results: 
         assert problem.endswith(": resnet50) is measuring on this machine already.")
         assert remedy.startswith("hint: Wait ")
         assert remedy.endswith(" --no-lock")
+        assert len(refused.err.splitlines()) == 2, "it exported, optimised or probed before it was refused"
         assert not results.exists()
         assert irbench("run", model, *QUICK, "--dry-run").code == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.measure.lock import measuring, who_measures
+from irbench.measure import lock as locking
+from irbench.measure.lock import Company, measuring
 
 HOLDER = """
 import subprocess, sys
@@ -27,6 +29,16 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "lock"
     monkeypatch.setenv("IRBENCH_LOCK", str(path))
     return path
+
+
+def who_measures() -> str | None:
+    """Return who holds the lock; ``None`` where nobody does."""
+    company = Company("a look")
+    company.join()
+    try:
+        return None if company.holds else company.holder()
+    finally:
+        company.leave()
 
 
 def test_a_second_is_told_who_measures_and_what_can_be_done(lock: Path) -> None:
@@ -67,20 +79,110 @@ def test_a_killed_holder_leaves_the_lock_free_though_its_child_lives_on(lock: Pa
         holder.stdout.close()
 
 
-def test_every_user_may_take_the_lock_whatever_the_mask_of_the_first(lock: Path) -> None:
+def test_every_user_may_take_the_lock_whatever_the_mask_of_the_first(
+    lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is made so at once: who is killed right afterwards leaves it open to all."""
+    monkeypatch.delattr(os, "chmod")
+    monkeypatch.delattr(os, "fchmod")
     before = os.umask(0o077)
     try:
         assert who_measures() is None
+        assert os.umask(0o077) == 0o077
     finally:
         os.umask(before)
     assert lock.stat().st_mode & 0o777 == 0o666
 
 
-@pytest.mark.parametrize("written", ["", "nonsense", "[]", '{"process": "x"}', '{"process": null}'])
-def test_a_holder_that_has_not_said_who_it_is_still_holds_the_lock(lock: Path, written: str) -> None:
+NOBODY = (
+    b"", b"nonsense", b"[]", b'{"process": "x"}', b'{"process": null}', b'{"process": Infinity}', b'{"process": NaN}',
+    b"[" * 4096, b'{"a":' * 800, b"9" * 4096, b"\xff" * 4096, b"\0" * 9000,
+    b'{"process": %s, "since": "", "what": ""}' % (b"9" * 4000),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("written", NOBODY, ids=lambda written: str(written[:24]))
+def test_whatever_stands_in_the_file_its_holder_holds_the_lock(lock: Path, written: bytes) -> None:
+    with measuring("resnet50") as company:
+        lock.write_bytes(written)
+        assert who_measures() is not None
+        assert len(str(who_measures())) < 500
+        lock.write_bytes(written)
+        assert all(len(other) < 500 for other in company.others())
+
+
+def test_what_others_wrote_is_shown_short_and_harmless(lock: Path) -> None:
     with measuring("resnet50"):
-        lock.write_text(written)
-        assert who_measures() == "another irbench"
+        lock.write_text(json.dumps({"process": 7, "since": "\x1b[2J" * 99, "what": "word " * 400 + "\n"}))
+        said = str(who_measures())
+    assert said.startswith("irbench (process 7, since ")
+    assert said.isprintable()
+    assert len(said) < 500
+
+
+def test_of_a_hundred_models_a_few_words_are_told(lock: Path) -> None:
+    with measuring(", ".join(f"model {number}" for number in range(1000))):
+        assert f"process {os.getpid()}, " in str(who_measures())
+
+
+def test_who_insists_holds_a_lock_that_is_free(lock: Path) -> None:
+    with measuring("resnet50", insist=True) as company:
+        assert company.others() == ()
+        assert ": resnet50)" in str(who_measures())
+        with pytest.raises(IrbenchError, match="already"), measuring("vgg16"):
+            pass
+        assert company.others() == ()
+
+
+def test_two_of_whom_one_insists_see_each_other_whoever_came_first(lock: Path) -> None:
+    with measuring("resnet50") as first:
+        assert first.others() == ()
+        with measuring("vgg16", insist=True) as second:
+            assert [": resnet50)" in other for other in second.others()] == [True]
+            assert [": vgg16)" in other for other in first.others()] == [True]
+            assert len(second.others()) == 1
+        assert len(first.others()) == 1
+        assert first.others() == ()
+
+
+def test_who_was_refused_the_lock_takes_it_once_it_is_free(lock: Path) -> None:
+    with measuring("resnet50") as first, measuring("vgg16", insist=True) as second:
+        assert len(second.others()) == 1
+        first.leave()
+        assert second.others() == ()
+        assert ": vgg16)" in str(who_measures())
+
+
+def test_who_insists_goes_without_a_lock_that_is_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRBENCH_LOCK", "/nowhere/lock")
+    with measuring("resnet50", insist=True) as company:
+        assert company.others() == ()
+
+
+def test_a_file_that_is_removed_before_the_lock_is_taken_is_made_anew(
+    lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, removed = locking.fcntl.flock, [False]
+
+    def remove_and_take(descriptor: int, how: int) -> None:
+        if not removed[0]:
+            removed[0] = True
+            lock.unlink()
+        take(descriptor, how)
+
+    monkeypatch.setattr(locking.fcntl, "flock", remove_and_take)
+    with measuring("resnet50"):
+        assert ": resnet50)" in str(who_measures())
+
+
+def test_a_file_that_is_removed_while_we_measure_is_made_anew_at_the_next_look(lock: Path) -> None:
+    with measuring("resnet50") as first:
+        lock.unlink()
+        assert first.others() == ()
+        assert ": resnet50)" in str(who_measures())
+        lock.unlink()
+        with measuring("vgg16"):
+            assert [": vgg16)" in other for other in first.others()] == [True]
 
 
 def test_a_lock_that_cannot_be_opened_is_told_with_its_remedy(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
