@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irbench.doctor.facts import Activity, Facts
 from irbench.doctor.finding import Finding
+from irbench.doctor.grants import grant_time, where
 from irbench.spec import Timing
 from irbench.stats.phrases import listing, percent
 
@@ -82,8 +83,8 @@ def quota(facts: Facts) -> Iterator[Finding]:
         f"A quota grants {machine.quota:g} of {processors} processors' time.{held}",
         f"What uses more stands still for the rest of every period (100 ms), so irbench starts with {machine.threads}"
         f" {'thread' if machine.threads == 1 else 'threads'}.",
-        "On the host, grant as much as there are processors (Docker: --cpus; Kubernetes: limits.cpu).",
-        f"docker update --cpus {processors} CONTAINER",
+        f"Raise it to as much as there are processors{where(machine.container) or ', on the control group in /proc/self/cgroup'}.",
+        grant_time(machine.container, processors),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irbench.doctor.facts import Facts
 from irbench.doctor.finding import Finding
+from irbench.doctor.grants import grant_cpus, where
 from irbench.doctor.wording import cpu_list
 from irbench.render.figures import gigabytes
 from irbench.stats.phrases import listing, plural
@@ -65,8 +66,8 @@ def siblings(facts: Facts) -> Iterator[Finding]:
             "shared-cores",
             f"Hardware threads of our cores are not ours: {cpu_list(machine.foreign_siblings)}.",
             "Whoever runs there takes up to half of a core's speed.",
-            "Use whole cores: give this process both hardware threads of each.",
-            f"taskset -pc {cpu_list((*machine.cpus, *machine.foreign_siblings))} $$",
+            f"Use whole cores: give this process both hardware threads of each{where(machine.container)}.",
+            grant_cpus(machine.container, (*machine.cpus, *machine.foreign_siblings)),
         )
     elif len(machine.cpus) > len(machine.cpu_per_core):
         yield Finding(
@@ -178,6 +179,6 @@ def affinity(facts: Facts) -> Iterator[Finding]:
             f"We may use {len(machine.cpus)} of {plural(len(machine.processors), 'processor')}"
             f" ({cpu_list(machine.cpus)}).",
             effect,
-            "Where that is not meant, widen it for this shell (a container needs --cpuset-cpus instead):",
-            f"taskset -pc {cpu_list(machine.processors)} $$",
+            f"Where that is not meant, widen it{where(machine.container) or ' for this shell'}.",
+            grant_cpus(machine.container, machine.processors),
         )

@@ -35,7 +35,7 @@ def test_nothing_is_found_on_a_quiet_machine() -> None:
         ({"turbo": True, "turbo_file": "/sys/x/boost"}, "turbo", "Turbo", "echo 0 | sudo tee /sys/x/boost"),
         ({"cpu_per_core": (0, 2)}, "smt", "4 processors share 2 cores", "irbench run --cpus 0,2"),
         ({"foreign_siblings": (8, 9)}, "shared-cores", "not ours: 8-9", "taskset -pc 0-3,8-9 $$"),
-        ({"quota": 1.5, "threads": 1}, "cpu-quota", "1.5 of 4 processors", "docker update --cpus 4 CONTAINER"),
+        ({"quota": 1.5, "container": "docker"}, "cpu-quota", "1.5 of 4 processors", "docker update --cpus 4 CONTAINER"),
         ({"cpus": (1,), "cpu_per_core": (1,)}, "affinity", "1 of 4 processors (1)", "taskset -pc 0-3 $$"),
         ({"available_memory_bytes": 10**9}, "little-memory", "1.00 GB of memory", "ps -eo"),
         ({"swap_used_bytes": 2 * 10**9}, "swap", "2.00 GB lie in swap", "swapoff"),
@@ -78,6 +78,31 @@ def test_a_quick_source_that_reads_slowly_is_not_changed_for_itself() -> None:
     finding = only(clock_source="tsc", clock_ns=900.0)
     assert finding.command is None
     assert "sandbox or a tracer" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("container", "time", "cpus"),
+    [
+        (None, None, "taskset -pc 0-3 $$"),
+        ("docker", "docker update --cpus 2 CONTAINER", "docker update --cpuset-cpus 0-3 CONTAINER"),
+        ("podman", "podman update --cpus 2 CONTAINER", "podman update --cpuset-cpus 0-3 CONTAINER"),
+        ("kubernetes", "kubectl set resources deployment NAME --limits=cpu=2", None),
+        ("lxc", None, None),
+    ],
+)
+def test_processors_are_granted_by_the_command_of_what_contains_us(
+    container: str | None, time: str | None, cpus: str | None
+) -> None:
+    narrow: dict[str, Any] = {"cpus": (0, 1), "cpu_per_core": (0, 1), "container": container}
+    quota, affinity = find(facts(quota=1.0, **narrow))
+    assert (quota.code, quota.command) == ("cpu-quota", time)
+    assert (affinity.code, affinity.command) == ("affinity", cpus)
+    shared = only(
+        cpus=(0, 1, 2), cpu_per_core=(0, 1, 2), processors=(0, 1, 2), foreign_siblings=(3,), container=container
+    )
+    assert shared.command == cpus
+    for finding in (quota, affinity, shared):
+        assert (f"from outside the container ({container})" in finding.remedy) == (container is not None)
 
 
 def test_what_is_not_told_is_neither_good_nor_bad() -> None:
