@@ -139,4 +139,4 @@ class BoundSlot(CopySlot):
         """Copy the arrays into the request's tensors."""
         for index, array in zip(self._inputs, feed, strict=True):
             if index is not None:
-                self._request.get_input_tensor(index).data[...] = array
+                self._request.get_input_tensor(index).data[...] = to_tensor(array).data

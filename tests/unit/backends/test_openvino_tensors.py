@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from irbench.measure.phases import PhaseLog
-from irbench.spec import Artifact, Load, TensorSpec
+from irbench.spec import Artifact, Io, Load, TensorSpec
 from irbench.spi import Array
 from irbench_openvino import backend
 from irbench_openvino.session import input_indices
@@ -68,11 +68,11 @@ def test_plain_arrays_are_shared_and_texts_are_copied():
     assert list(to_tensor(np.array(["a", "bc"], object)).str_data) == ["a", "bc"]
 
 
-def answer(path: Path, given: list[TensorSpec], feed: tuple[Array, ...], made: str) -> Array:
+def answer(path: Path, given: list[TensorSpec], feed: tuple[Array, ...], made: str, io: Io = "copy") -> Array:
     artifact = Artifact("onnx", path, tuple(given), tuple(specs(made)))
     backend.import_runtime(Load(), "cpu")
     session = backend.compile(artifact, Load(), "cpu", PhaseLog())
-    (slot,) = session.open_slots(1, "copy")
+    (slot,) = session.open_slots(1, io)
     slot.stage(feed)
     slot.run()
     (found,) = slot.fetch()
@@ -106,3 +106,13 @@ def test_what_only_the_reader_of_bytes_knows_is_read_too(tmp_path: Path):
     path = saved([node], [scores, target], [loss], 13, tmp_path / "model.onnx")
     feed = (np.full((3, 5, 2), -0.5, np.float32), np.zeros((3, 2), np.int64))
     assert answer(path, specs("scores", "target"), feed, "loss") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("io", ["copy", "bound"])
+def test_bfloat16_keeps_its_values_on_the_way_in_and_out(io: Io, tmp_path: Path):
+    x, y = (helper.make_tensor_value_info(name, TensorProto.BFLOAT16, [3]) for name in "xy")
+    path = saved([helper.make_node("Identity", ["x"], ["y"])], [x], [y], 17, tmp_path / "model.onnx")
+    given = np.array([1.5, -3, 1e30], ml_dtypes.bfloat16)
+    found = answer(path, [TensorSpec("x", "bfloat16", (3,))], (given,), "y", io)
+    assert found.dtype == given.dtype
+    assert (found == given).all()
