@@ -83,7 +83,7 @@ def quota(facts: Facts) -> Iterator[Finding]:
         f"A quota grants {machine.quota:g} of {processors} processors' time.{held}",
         f"What uses more stands still for the rest of every period (100 ms), so irbench starts with {machine.threads}"
         f" {'thread' if machine.threads == 1 else 'threads'}.",
-        f"Raise it to as much as there are processors{where(machine.container) or ', on the control group in /proc/self/cgroup'}.",
+        f"Raise it to as much as there are processors{where(machine.container) or ' (group: /proc/self/cgroup)'}.",
         grant_time(machine.container, processors),
     )
 
