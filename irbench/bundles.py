@@ -29,9 +29,9 @@ from irbench.card import (
     reference_outputs,
     with_absolute_paths,
     write_card,
-    write_durably,
 )
 from irbench.errors import IrbenchError
+from irbench.files import write_atomically
 from irbench.spec import Bundle
 
 __all__ = [
@@ -151,8 +151,8 @@ def point_to(place: Path) -> None:
     """Make the version in ``place`` what its name means, and the last export; nothing for a bundle elsewhere."""
     if place.parent.parent != _root():
         return
-    write_durably(place.parent / _CURRENT, place.name.encode())
-    write_durably(_root() / _LATEST, f"{place.parent.name}/{place.name}".encode())
+    write_atomically(place.parent / _CURRENT, place.name.encode())
+    write_atomically(_root() / _LATEST, f"{place.parent.name}/{place.name}".encode())
 
 
 def load_intact(directory: Path) -> Bundle:
@@ -176,7 +176,7 @@ def load_intact(directory: Path) -> Bundle:
                 raise _damaged(directory / name, card.bundle)
         with contextlib.suppress(OSError):  # without a memory the next run compares again
             remembered.parent.mkdir(parents=True, exist_ok=True)
-            write_durably(remembered, state.encode())
+            write_atomically(remembered, state.encode())
     return card.bundle
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import secrets
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +13,7 @@ import msgspec
 
 from irbench import host
 from irbench.errors import IrbenchError
+from irbench.files import write_atomically
 from irbench.spec import Artifact, Bundle, TensorSpec
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ __all__ = [
     "reference_outputs",
     "with_absolute_paths",
     "write_card",
-    "write_durably",
 ]
 
 CARD = "card.json"
@@ -119,7 +117,7 @@ def _require_possible(spec: TensorSpec) -> None:
 def write_card(card: Card, directory: Path) -> None:
     """Write ``card`` into ``directory``; its bundle's paths are relative."""
     document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2)
-    write_durably(directory / CARD, document + b"\n")
+    write_atomically(directory / CARD, document + b"\n")
 
 
 def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
@@ -157,16 +155,6 @@ def digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Replace a small file in one step that survives a crash."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def with_absolute_paths(bundle: Bundle, directory: Path) -> Bundle:

@@ -19,9 +19,10 @@ FAILED = group(failed("ort"), failed("openvino"), baseline=None, stopped_by="fai
 
 def measured(root: Path, *tables: GroupResult, launches: int = 1) -> RunWriter:
     writer = Store(root).begin(ENVIRONMENT, {})
+    groups = tables or (example(),)
     for number in range(launches):
-        writer.add_launch(launch(number))
-    writer.commit(replace(writer.document, groups=tables or (example(),), complete=True))
+        writer.add_launch(launch(number, cells=tuple(row.id for row in groups[0].cells[:2])))
+    writer.commit(replace(writer.document, groups=groups, complete=True))
     return writer
 
 

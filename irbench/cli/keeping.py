@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +13,19 @@ from irbench.cli.completing import RUN
 from irbench.cli.formats import RESULTS, OutputFile
 from irbench.errors import IrbenchError
 
+if TYPE_CHECKING:
+    from irbench.store.arriving import Staged
+
 __all__ = ["export", "import_", "remove"]
 
+_DEADLINE_S = 600.0
 
-@click.command("rm", epilog="\b\nExample:\n  irbench results rm 01KAJ3WQ 01KAJ4XY --yes\n")
+
+@click.command(
+    "rm",
+    short_help="Remove stored runs for good.",
+    epilog="\b\nExample:\n  irbench results rm 01KAJ3WQ 01KAJ4XY --yes\n",
+)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @RESULTS
@@ -23,10 +33,10 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     """Remove stored runs for good.
 
     RUN is a run's name or the beginning of one, its folder, or `latest`. Every name is understood before
-    the first run is removed.
+    the first run is removed; a run that is still being measured is not.
     """
     from irbench.store.folders import default_root
-    from irbench.store.moving import remove_run
+    from irbench.store.moving import remove_runs
 
     root = results or default_root()
     _refuse_doubtful_latest(root, runs)
@@ -35,12 +45,15 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
         if root.resolve() not in folder.resolve().parents:
             raise IrbenchError(f"{folder} is not stored in {root}.", hint="Name the place with --results.")
     if yes or _confirmed(root, folders):
-        for folder in folders:
-            remove_run(folder)
+        for folder in remove_runs(folders, root):
             click.echo(f"removed {folder.name}")
 
 
-@click.command("export", epilog="\b\nExample:\n  irbench results export latest 01KAJ3WQ -o runs.tar.gz\n")
+@click.command(
+    "export",
+    short_help="Pack runs into an archive, for another machine.",
+    epilog="\b\nExample:\n  irbench results export latest 01KAJ3WQ -o runs.tar.gz\n",
+)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
 @click.option(
     "-o",
@@ -52,23 +65,28 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
 )
 @RESULTS
 def export(runs: tuple[str, ...], output: Path | None, results: Path | None) -> None:
-    """Pack runs with their raw samples into one archive, for another machine.
+    """Pack runs with their raw samples and logs into one archive, for another machine.
 
     RUN is a run's name or the beginning of one, its folder, or `latest`. Every file is compared with its
-    checksum. `irbench results import` unpacks it, and so does tar, in a folder of results.
+    checksum; of a log, the last megabyte is packed. `irbench results import` unpacks the archive, and so does
+    tar, in a folder of results. Only an archive is replaced where FILE is there already.
     """
+    from irbench.store.archives import pack
     from irbench.store.folders import default_root
-    from irbench.store.moving import export_runs
 
     if output is None:
         raise IrbenchError("An archive is not written to stdout.", hint="Name a file with -o.")
     folders = _find(results or default_root(), runs)
-    export_runs(folders, output)
+    pack(folders, output)
     for folder in folders:
         click.echo(f"exported {folder.name}")
 
 
-@click.command("import", epilog="\b\nExample:\n  irbench results import runs.tar.gz\n")
+@click.command(
+    "import",
+    short_help="Bring in runs of another machine.",
+    epilog="\b\nExample:\n  irbench results import runs.tar.gz\n",
+)
 @click.argument(
     "sources", nargs=-1, required=True, metavar="FILE.tar.gz|DIR...", type=click.Path(exists=True, path_type=Path)
 )
@@ -82,11 +100,25 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> None:
     from irbench.store.folders import default_root
     from irbench.store.moving import import_runs
 
-    arrivals = import_runs(sources, results or default_root())
+    arrivals = import_runs(sources, results or default_root(), _stage)
     for folder in arrivals.added:
         click.echo(f"imported {folder.name}")
     for folder in arrivals.present:
         click.echo(f"{folder.name} was here already", err=True)
+
+
+def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
+    """Unpack and check what is brought in a process of its own, which may run out of memory or time alone."""
+    from irbench.worker import WorkerDied, call_in_worker
+
+    try:
+        staged: Staged = call_in_worker("irbench.store.arriving:stage", sources, root, scratch, deadline_s=_DEADLINE_S)
+    except WorkerDied as death:
+        raise IrbenchError(
+            f"The check of {', '.join(map(str, sources))} failed. {death.message}",
+            hint="It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export.",
+        ) from death
+    return staged
 
 
 def _find(root: Path, names: Sequence[str]) -> tuple[Path, ...]:

@@ -15,6 +15,7 @@ import msgspec
 
 from irbench import bundles, registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.files import write_atomically
 from irbench.ir import signature
 from irbench.ir.bind import bind
 from irbench.measure.clock import utc_now

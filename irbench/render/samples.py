@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TextIO
 
 import msgspec
 
+from irbench.errors import IrbenchError
 from irbench.record import CellLaunch, LaunchRecord, Sustained
 from irbench.result import RunDocument, row_names
 from irbench.spec import Timing
@@ -66,19 +67,17 @@ def samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Itera
     Args:
         document: Names the rows, and says which blocks count.
         launches: Read one after the other.
+
+    Raises:
+        IrbenchError: What was measured does not fit the document.
     """
-    timing = msgspec.convert(document.plan.get("timing", {}), Timing)
-    for record in launches:
-        table = document.groups[record.group]
-        table_facts = (document.run_id, record.group, table.model, table.batch)
-        names = row_names(table.cells)
-        blocks = sort_blocks(record, timing)
-        for one in record.cells:
-            whose = (names.get(one.cell, one.cell), one.cell, record.launch)
-            yield from (Sample(*table_facts, *whose, *facts) for facts in (*_rounds(one, blocks), *_tail(one)))
-        for alone in record.sustained:
-            whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
-            yield Sample(*table_facts, *whose, *_sustained(alone))
+    try:
+        yield from _samples_of(document, launches)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # msgspec's are ValueErrors too
+        raise IrbenchError(
+            f"The samples of run {document.run_id} contradict its document: {error}.",
+            hint="Restore the run from a copy, or remove it: irbench results rm",
+        ) from error
 
 
 def write_samples(samples: Iterable[Sample], form: str, target: TextIO) -> None:
@@ -95,6 +94,21 @@ def write_samples(samples: Iterable[Sample], form: str, target: TextIO) -> None:
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(Sample._fields)
     writer.writerows(map(_plain, samples))
+
+
+def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iterator[Sample]:
+    timing = msgspec.convert(document.plan.get("timing", {}), Timing)
+    for record in launches:
+        table = document.groups[record.group]
+        table_facts = (document.run_id, record.group, table.model, table.batch)
+        names = row_names(table.cells)
+        blocks = sort_blocks(record, timing)
+        for one in record.cells:
+            whose = (names.get(one.cell, one.cell), one.cell, record.launch)
+            yield from (Sample(*table_facts, *whose, *facts) for facts in (*_rounds(one, blocks), *_tail(one)))
+        for alone in record.sustained:
+            whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
+            yield Sample(*table_facts, *whose, *_sustained(alone))
 
 
 def _rounds(one: CellLaunch, blocks: Blocks) -> Iterator[tuple[Any, ...]]:

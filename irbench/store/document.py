@@ -12,7 +12,7 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.result import SCHEMA_VERSION, RunDocument
-from irbench.store.ulid import is_ulid
+from irbench.store.ulid import is_ulid, seconds_of
 
 __all__ = ["decode_document", "encode_document", "json_schema"]
 
@@ -66,12 +66,15 @@ def _require_sense(document: RunDocument) -> None:
     """Refuse what the types allow and no irbench writes, so that readers may rely on it.
 
     Raises:
-        ValueError: A name could lead out of the run's folder, a moment is none, or a winner is no row.
+        ValueError: A name could lead out of the run's folder, the moment is not the name's, or a winner is no row.
     """
     if not is_ulid(document.run_id):
         raise ValueError(f"{document.run_id!r} is no run's name")
-    if datetime.fromisoformat(document.created).tzinfo is None:
-        raise ValueError(f"{document.created!r} lacks a time zone")
+    created = datetime.fromisoformat(document.created)
+    if created.tzinfo is None or created.utcoffset():
+        raise ValueError(f"{document.created!r} is not in UTC")
+    if int(created.timestamp()) != seconds_of(document.run_id):
+        raise ValueError(f"{document.run_id} was not made at {document.created}")
     for name in document.launches:
         if _LAUNCH_FILE.fullmatch(name) is None:
             raise ValueError(f"{name!r} is no launch's name")

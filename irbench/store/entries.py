@@ -18,7 +18,7 @@ class RunEntry(msgspec.Struct, frozen=True):
         rows: Names of the rows, such as ``ort x4``, or ``ort fp32`` where one ran in several precisions.
         backends: Names of the backends, without device or streams.
         winners: Who won by how much, one sentence for each table that has a winner.
-        outcomes: What came of each table: its winner, or what can be said instead.
+        outcomes: What came of each table: its winner, or what can be said instead; never empty.
         measured: Whether at least one cell has figures.
         launches: How many launches are stored.
         complete: Whether it ended by itself.

@@ -1,26 +1,23 @@
-"""Writing files so that a crash leaves the old content or the new, never a mixture."""
+"""What can go wrong with a store's files, said so that it can be mended."""
 
 from __future__ import annotations
 
-import os
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.files import sync_folder, write_synced
 
-__all__ = [
-    "explained",
-    "make_folder",
-    "prove_writable",
-    "read_bytes",
-    "sync_folder",
-    "write_atomically",
-    "write_synced",
-]
+__all__ = ["explained", "make_folder", "prove_writable", "read_bytes"]
 
 _PROBE_BYTES = 1 << 20
 """More than a launch's file usually takes, so that a full disk shows before anything is measured."""
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_IN_THE_WAY = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)
+_FORBIDDEN = (errno.EACCES, errno.EPERM)
 
 
 def make_folder(path: Path) -> None:
@@ -41,40 +38,9 @@ def prove_writable(folder: Path) -> None:
         IrbenchError: The disk is full, or the folder may not be written.
     """
     probe = folder / ".probe"
-    write_synced(probe, bytes(_PROBE_BYTES))
-    probe.unlink()
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    """Write a file and wait until the disk has its content.
-
-    Raises:
-        IrbenchError: The disk is full, or the folder may not be written; nothing is left behind.
-    """
-    with explained(path):
-        try:
-            with path.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content in one step: readers see the old content or the new.
-
-    Every file that was written into the same folder before is on the disk afterwards too.
-
-    Raises:
-        IrbenchError: As :func:`write_synced`; the old content is then still there.
-    """
-    beside = path.with_name(f".{path.name}.new")
-    write_synced(beside, data)
-    with explained(path):
-        beside.replace(path)
-        sync_folder(path.parent)
+    with explained(probe):
+        write_synced(probe, bytes(_PROBE_BYTES))
+        probe.unlink()
 
 
 def read_bytes(path: Path) -> bytes:
@@ -92,21 +58,26 @@ def read_bytes(path: Path) -> bytes:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn the failure to write ``path`` into an error that says how to mend it."""
+def explained(path: Path, otherwise: str = "name another folder with --results or IRBENCH_RESULTS") -> Iterator[None]:
+    """Turn the failure to write ``path`` into an error that says how to mend it.
+
+    Args:
+        path: What is written.
+        otherwise: What else can be done where it cannot be mended.
+    """
     try:
         yield
     except OSError as error:
         raise IrbenchError(
-            f"{path} cannot be written: {error.strerror}.",
-            hint="Make room there, or name another folder with --results or IRBENCH_RESULTS.",
+            f"{path} cannot be written: {error.strerror or error}.", hint=f"{_remedy(error)}, or {otherwise}."
         ) from error
 
 
-def sync_folder(folder: Path) -> None:
-    """Wait until the disk knows which files a folder holds."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _remedy(error: OSError) -> str:
+    if error.errno in _NO_ROOM:
+        return "Make room there"
+    if error.errno in _IN_THE_WAY:
+        return "Move away what is there"
+    if error.errno in _FORBIDDEN:
+        return "Change its permissions"
+    return "Check that its folder is there and can be written"

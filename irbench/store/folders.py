@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["RUN_FILE", "Stamp", "default_root", "place_of", "run_folders"]
+__all__ = ["LOGS", "RUN_FILE", "Stamp", "default_root", "place_of", "run_folders"]
 
 RUN_FILE = "run.json"
 """What makes a folder a run; the launches that it names are part of it."""
+
+LOGS = "logs"
+"""The folder in a run's that holds what its workers printed."""
 
 _RUNS = "runs"
 

@@ -20,7 +20,7 @@ from irbench.store.folders import Stamp
 
 __all__ = ["Index"]
 
-_VERSION = 2
+_VERSION = 3
 _TABLE = "create table if not exists runs (folder text primary key, size integer, changed_ns integer, entry blob)"
 _PATIENCE_S = 1.0
 """How long a listing waits for another process before it reads the folders instead."""
@@ -65,8 +65,8 @@ class Index:
     def remove(self) -> None:
         """Remove the file, and what SQLite keeps beside it."""
         with contextlib.suppress(OSError):
-            for path in self._path.parent.glob(self._path.name + "*"):
-                path.unlink()
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

@@ -33,7 +33,9 @@ _MAGIC = _FAMILY + b"1"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<I")
 _INT64 = np.dtype("<i8")
-_LONGEST_BYTES = 1 << 30
+_LARGEST_BYTES = 1 << 28
+"""Of all series of a launch together: 16 million samples, far more than any budget allows."""
+
 _DAMAGED_HINT = "Restore it from a copy, or remove the run's folder; no other run is affected."
 
 
@@ -65,7 +67,7 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
     body = _checked_body(data, name)
     try:
         header, *series = _split(body)
-        values = [_unpack(part) for part in series]
+        values = _unpack_all(series)
         return msgspec.convert(json.loads(header), LaunchRecord, dec_hook=lambda _, number: values[number])
     except (struct.error, zlib.error, msgspec.MsgspecError, ValueError, IndexError, TypeError) as error:
         raise IrbenchError(f"{name} cannot be read: {error}.", hint=_DAMAGED_HINT) from error
@@ -101,15 +103,24 @@ def _pack(values: NDArray[Any]) -> bytes:
     return zlib.compress(little.view(np.uint8).reshape(-1, _INT64.itemsize).T.tobytes(), 6)
 
 
-def _unpack(data: bytes) -> NDArray[np.int64]:
-    shuffled = np.frombuffer(_inflate(data), np.uint8).reshape(_INT64.itemsize, -1)
+def _unpack_all(series: list[bytes]) -> list[NDArray[np.int64]]:
+    values: list[NDArray[np.int64]] = []
+    left = _LARGEST_BYTES
+    for part in series:
+        values.append(_unpack(part, left))
+        left -= values[-1].nbytes
+    return values
+
+
+def _unpack(data: bytes, most_bytes: int) -> NDArray[np.int64]:
+    shuffled = np.frombuffer(_inflate(data, most_bytes), np.uint8).reshape(_INT64.itemsize, -1)
     return np.ascontiguousarray(shuffled.T).view(_INT64).reshape(-1).astype(np.int64)
 
 
-def _inflate(data: bytes) -> bytes:
+def _inflate(data: bytes, most_bytes: int) -> bytes:
     """Return what was compressed; a file from elsewhere may claim more than fits into memory."""
     inflater = zlib.decompressobj()
-    inflated = inflater.decompress(data, _LONGEST_BYTES)
-    if not inflater.eof:
-        raise ValueError("a series is cut short, or longer than any launch's")
+    inflated = inflater.decompress(data, most_bytes + 1)  # a limit of 0 would be none
+    if not inflater.eof or len(inflated) > most_bytes:
+        raise ValueError("a series is cut short, or the launch longer than any can be")
     return inflated

@@ -23,7 +23,7 @@ class Listing:
     """What is stored.
 
     Attributes:
-        entries: Every run that holds at least one table, newest first.
+        entries: Every run, newest first; one that was killed before its first launch has no rows.
         problems: A sentence for each run that cannot be read.
     """
 
@@ -36,7 +36,7 @@ class Latest:
     """What ``latest`` means.
 
     Attributes:
-        entry: The newest run in which at least one cell was measured; the newest of all where there is none.
+        entry: The newest run in which at least one cell was measured; the newest with a table where there is none.
         passed_over: Newer runs without a figure.
     """
 
@@ -45,7 +45,7 @@ class Latest:
 
 
 def list_runs(root: Path, *, anew: bool = False) -> Listing:
-    """Return every run below ``root`` that holds at least one table, and why others cannot be read.
+    """Return every run below ``root``, and why others cannot be read.
 
     Args:
         root: The folder of results.
@@ -68,7 +68,7 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
         except IrbenchError as error:
             problems.append(error.message)
     index.update(changed, known.keys() - entries.keys())
-    found = (replace(entry, folder=f"{root}/{entry.folder}") for entry in entries.values() if entry.rows)
+    found = (replace(entry, folder=f"{root}/{entry.folder}") for entry in entries.values())
     return Listing(tuple(sorted(found, key=lambda entry: entry.run_id, reverse=True)), tuple(sorted(problems)))
 
 
@@ -76,13 +76,13 @@ def latest_run(root: Path) -> Latest:
     """Return what ``latest`` means.
 
     Raises:
-        IrbenchError: Nothing is stored.
+        IrbenchError: No run with a table is stored.
     """
-    entries = list_runs(root).entries
+    entries = [entry for entry in list_runs(root).entries if entry.rows]
     if not entries:
         raise IrbenchError(f"No run is stored in {root}.", hint="Measure something: irbench run")
     at = next((number for number, entry in enumerate(entries) if entry.measured), 0)
-    return Latest(entries[at], entries[:at])
+    return Latest(entries[at], tuple(entries[:at]))
 
 
 def find_run(root: Path, name: str | None) -> Path:
@@ -101,7 +101,7 @@ def find_run(root: Path, name: str | None) -> Path:
     path = Path(name)
     for folder in (path, path.parent) if path.name == RUN_FILE else (path,):
         if name and (folder / RUN_FILE).is_file():
-            return folder
+            return folder.resolve()  # the folder's own name is the run's, which "." would hide
     return _beginning_with(root, name)
 
 
@@ -115,14 +115,18 @@ def _read(root: Path, folder: str) -> RunEntry:
 def _beginning_with(root: Path, name: str) -> Path:
     folders = sorted(root / folder for folder, _ in run_folders(root))
     fitting = [folder for folder in folders if name and folder.name.upper().startswith(name.upper())]
+    exact = [folder for folder in fitting if folder.name.upper() == name.upper()]
+    if len(exact) > 1:
+        raise IrbenchError(f"{name} is stored {len(exact)} times.", hint=f"Name its folder: {_listed(exact)}")
+    if exact:
+        return exact[0]
     if len(fitting) > 1:
-        raise IrbenchError(
-            f"{len(fitting)} runs begin with {name!r}.", hint=f"Write more of it: {', '.join(_names(fitting[-5:]))}"
-        )
+        names = _listed([folder.name for folder in fitting[-5:]])
+        raise IrbenchError(f"{len(fitting)} runs begin with {name!r}.", hint=f"Write more of it: {names}")
     if not fitting:
         raise IrbenchError(f"There is no run {name!r} in {root}.", hint="List what is stored: irbench results")
     return fitting[0]
 
 
-def _names(folders: Sequence[Path]) -> list[str]:
-    return [folder.name for folder in folders]
+def _listed(names: Sequence[object]) -> str:
+    return ", ".join(map(str, names))

@@ -8,6 +8,7 @@ from irbench.store.entries import RunEntry
 __all__ = ["entry_of"]
 
 _GRAVEST: tuple[State, ...] = ("mismatch", "failed", "interrupted")
+_NOT_MEASURED = "not measured"
 
 
 def entry_of(document: RunDocument, folder: str) -> RunEntry:
@@ -22,7 +23,7 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         rows=tuple(dict.fromkeys(rows)),
         backends=tuple(dict.fromkeys(cell.backend for cell in cells)),
         winners=tuple(_outcome(group) for group in document.groups if group.winner is not None),
-        outcomes=tuple(dict.fromkeys(map(_outcome, document.groups))),
+        outcomes=tuple(dict.fromkeys(map(_outcome, document.groups))) or (_NOT_MEASURED,),
         measured=any(cell.latency_ms is not None for cell in cells),
         launches=len(document.launches),
         complete=document.complete,
@@ -43,7 +44,7 @@ def _outcome(group: GroupResult) -> str:
         if cell.state == "ok" and cell.latency_ms is not None:
             return f"only {names[cell.id]}: {cell.latency_ms.p50:.3g} ms"
     states = {cell.state for cell in group.cells}
-    return next((state for state in _GRAVEST if state in states), "not measured")
+    return next((state for state in _GRAVEST if state in states), _NOT_MEASURED)
 
 
 def _standing(cell: CellResult, group: GroupResult) -> float:

@@ -59,7 +59,7 @@ class Store:
         return writer
 
     def listing(self) -> Listing:
-        """Return every run that holds at least one table, and why others cannot be read."""
+        """Return every run, and why others cannot be read."""
         return list_runs(self.root)
 
     def find(self, name: str | None) -> Path:

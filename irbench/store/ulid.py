@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-__all__ = ["is_ulid", "new_ulid"]
+__all__ = ["is_ulid", "new_ulid", "seconds_of"]
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 26
@@ -21,3 +21,11 @@ def new_ulid(moment: datetime) -> str:
 def is_ulid(text: str) -> bool:
     """Return whether ``text`` has the form of a ULID, in capitals."""
     return len(text) == _LENGTH and set(text) <= set(_ALPHABET)
+
+
+def seconds_of(ulid: str) -> int:
+    """Return the whole seconds of the Unix time at which a ULID was made."""
+    value = 0
+    for character in ulid:
+        value = value << 5 | _ALPHABET.index(character)
+    return (value >> _RANDOM_BITS) // 1000

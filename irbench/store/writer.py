@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from irbench.files import write_atomically, write_synced
+from irbench.held import hold
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.store.document import encode_document
-from irbench.store.files import write_atomically, write_synced
-from irbench.store.folders import RUN_FILE
+from irbench.store.files import explained
+from irbench.store.folders import LOGS, RUN_FILE
 from irbench.store.launches import encode_launch
 
 __all__ = ["RunWriter"]
@@ -18,6 +24,8 @@ __all__ = ["RunWriter"]
 
 class RunWriter:
     """Writes one run's folder. ``run.json`` is the commit point: the launches it names are part of the run.
+
+    The folder is held until the run is complete, so that nobody removes what is still being measured.
 
     Attributes:
         folder: The run's own folder.
@@ -29,11 +37,14 @@ class RunWriter:
         self.document = document
         self._launches: dict[str, str] = {}
         self._replaced: list[Path] = []
+        self._let_go: Callable[[], object] = lambda: None
+        with contextlib.suppress(OSError):  # some network file systems know no locks
+            self._let_go = weakref.finalize(self, os.close, hold(folder))
 
     @property
     def logs(self) -> Path:
         """The folder for what workers print; made when it is first asked for."""
-        folder = self.folder / "logs"
+        folder = self.folder / LOGS
         folder.mkdir(exist_ok=True)
         return folder
 
@@ -52,7 +63,8 @@ class RunWriter:
             self._replaced.append(self.folder / name)
             name = name.replace(".bin", "-sustained.bin")
         data = encode_launch(record)
-        write_synced(self.folder / name, data)
+        with explained(self.folder / name):
+            write_synced(self.folder / name, data)
         self._launches[name] = hashlib.sha256(data).hexdigest()
 
     def commit(self, document: RunDocument) -> RunDocument:
@@ -62,8 +74,11 @@ class RunWriter:
             IrbenchError: The disk is full, or the folder may not be written; the former state is kept.
         """
         document = replace(document, launches=dict(self._launches))
-        write_atomically(self.folder / RUN_FILE, encode_document(document))
+        with explained(self.folder / RUN_FILE):
+            write_atomically(self.folder / RUN_FILE, encode_document(document))
         self.document = document
         while self._replaced:
             self._replaced.pop().unlink(missing_ok=True)
+        if document.complete:
+            self._let_go()
         return document

@@ -173,7 +173,7 @@ def test_a_bundle_is_compared_where_nothing_can_be_remembered(monkeypatch):
     def full(path: Path, content: bytes) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(bundles, "write_durably", full)
+    monkeypatch.setattr(bundles, "write_atomically", full)
     assert bundles.load_intact(place).name == "net"
     assert bundles.load_intact(place).name == "net"
 

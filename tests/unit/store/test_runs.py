@@ -73,12 +73,15 @@ def test_a_crash_between_a_launch_and_its_commit_keeps_every_committed_launch(st
     assert len(store.launches(writer.folder)) == 2
 
 
-def test_a_run_without_a_table_is_not_listed(store: Store):
+def test_a_run_that_was_killed_before_its_first_launch_is_listed_as_not_measured_and_never_the_latest(store: Store):
     begun = store.begin(ENVIRONMENT, {})
-    assert store.listing().entries == ()
-    measured(store)
-    assert [entry.complete for entry in store.listing().entries] == [True]
-    assert store.load(begun.folder).complete is False
+    (entry,) = store.listing().entries
+    assert (entry.run_id, entry.outcomes, entry.complete) == (begun.document.run_id, ("not measured",), False)
+    with pytest.raises(IrbenchError, match="No run is stored"):
+        store.find("latest")
+    finished = measured(store)
+    assert store.find("latest") == finished.folder
+    assert len(store.listing().entries) == 2
 
 
 _WRITER = """
@@ -221,7 +224,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("irbench.store.files.os.fsync", full)
+    monkeypatch.setattr("irbench.files.os.fsync", full)
 
 
 def test_a_full_disk_is_an_error_before_anything_is_measured(store: Store, monkeypatch: pytest.MonkeyPatch):
