@@ -1,0 +1,108 @@
+"""``irbench optimize --precision`` and the rows it makes in ``irbench run``, through their front door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import models
+import onnxruntime
+import openvino
+import pytest
+from fake_runs import FASTEST
+from front_door import irbench
+
+SMALL = ("--level", "none", "--calibrate", "16", "--format", "json")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.mlp(tmp_path).path
+
+
+def test_what_a_conversion_costs_is_the_last_line_before_its_path(model: Path, tmp_path: Path) -> None:
+    made = tmp_path / "int8.onnx"
+    called = irbench("optimize", model, "--level", "none", "--precision", "int8", "-o", made)
+    assert called.code == 0, called.err
+    title, _, _, step, cost, _ = called.out.splitlines()
+    assert title.startswith("mlp  none-int8: 6 to ")
+    assert step.split()[0] == "quantize_static"
+    assert cost.startswith("  int8 beside fp32 over 64 inputs, answered by ort: max abs ")
+    assert "warning" not in called.err
+    assert onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"]).get_inputs()[0].name == "pixels"
+    assert openvino.Core().read_model(made).inputs[0].get_any_name() == "pixels"
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
+def test_programs_get_the_figures(model: Path, precision: str) -> None:
+    settings = SMALL if precision == "int8" else (*SMALL[:2], *SMALL[4:])
+    called = irbench("optimize", model, "--precision", precision, *settings)
+    assert called.code == 0, called.err
+    (one,) = called.document["optimized"]
+    assert one["recipe"]["conversion"]["precision"] == precision
+    assert one["agreement"]["samples"] == 64
+    assert 0 < one["agreement"]["error"]["max_rel"] < 0.1
+    assert one["agreement"]["error"]["top1_agreement"] is None  # nobody says that the model is a classifier
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "hint"),
+    [
+        (("--calibrate", "8"), "--calibrate is for int8", "--precision int8"),
+        (("--quantize", "static", "--precision", "fp16"), "--quantize is for int8", "--precision int8"),
+        (("--quantize", "dynamic", "--precision", "int8", "--calibrate", "8"), "not calibrated", "--quantize dynamic"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_its_remedy(model: Path, arguments: tuple[str, ...], said: str, hint: str) -> None:
+    called = irbench("optimize", model, *arguments)
+    assert called.code == 2
+    problem, remedy = called.err.strip().splitlines()
+    assert said in problem
+    assert hint in remedy
+
+
+def test_a_graph_that_was_converted_is_not_converted_again(model: Path, tmp_path: Path) -> None:
+    made = tmp_path / "narrow.onnx"
+    assert irbench("optimize", model, "--level", "none", "--precision", "fp16", "-o", made).code == 0
+    called = irbench("optimize", made, "--level", "none", "--precision", "int8")
+    assert called.code == 2
+    *_, problem, remedy = called.err.splitlines()
+    assert problem == "error: narrow is fp16 already: it cannot be converted to int8."
+    assert remedy == "hint: Give the fp32 graph it was made from."
+
+
+def test_a_precision_that_a_graph_does_not_hold_is_answered_with_how_to_convert_it(model: Path) -> None:
+    called = irbench("run", model, "--backends", "ort", "--precision", "fp16", "--format", "json", *FASTEST)
+    assert called.code == 3
+    (cell,) = called.document["groups"][0]["cells"]
+    assert "--optimize fp16" in cell["failure"]["hint"]
+
+
+@pytest.mark.slow
+def test_a_run_compares_a_converted_graph_with_its_original_and_marks_the_difference(model: Path) -> None:
+    called = irbench(
+        *("run", model, "--backends", "ort,openvino", "--optimize", "none,none-int8", "--format", "json", *FASTEST)
+    )
+    assert called.code == 0, called.err
+    (group,) = called.document["groups"]
+    cells = {cell["label"]: cell for cell in group["cells"]}
+    assert set(cells) == {"ort", "ort+none-int8", "openvino", "openvino+none-int8"}
+    for label, cell in cells.items():
+        assert cell["state"] == "ok"
+        assert cell["effective"]["precision"] == ("int8" if "int8" in label else "fp32")
+        assert ("int8 against fp32" in cell["marks"]) == ("int8" in label)
+        assert cell["speedup"] is not None or label == "ort"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "most_error", "least_agreement"),
+    [("resnet50", 0.05, 0.7), ("mobilenet_v2", 0.08, 0.75), ("lstm_ptb_1", 0.03, 0.9)],
+)
+def test_int8_of_the_zoo_stays_near_fp32(name: str, most_error: float, least_agreement: float) -> None:
+    called = irbench("optimize", name, "--level", "none", "--precision", "int8", "--format", "json")
+    assert called.code == 0, called.err
+    error = called.document["optimized"][0]["agreement"]["error"]
+    assert error["max_rel"] < most_error
+    assert error["cosine"] > 0.999
+    assert error["top1_agreement"] >= least_agreement
+    assert ("no stand-in" in called.err) == (error["top1_agreement"] < 0.9)
