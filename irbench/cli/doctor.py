@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from irbench.cli.formats import OUTPUT, RESULTS
-from irbench.cli.options import DURATION
+from irbench.cli.options import CPUS, DURATION, THREADS
 
 __all__ = ["command"]
 
@@ -16,7 +16,7 @@ _EXAMPLES = """\b
 Examples:
   irbench doctor
   irbench doctor --aa --budget 5m
-  irbench doctor --aa resnet50 --backend openvino
+  irbench doctor --aa resnet50 --backend openvino --threads 1
   irbench doctor --format json -o machine.json
 """
 
@@ -33,6 +33,12 @@ Examples:
     help="Also measure a backend against itself: on MODEL, or the model exported last, or a small one of its own.",
 )
 @click.option("--backend", metavar="NAME", help="The backend for --aa. [default: the first that is installed]")
+@click.option(
+    "--threads",
+    type=THREADS,
+    help="For --aa: total for each process, or native. [default: the physical cores we may use]",
+)
+@click.option("--cpus", type=CPUS, help="For --aa: processors it may use. [default: all that are allowed]")
 @click.option("--budget", type=DURATION, help="For --aa. [default: 150s]")
 @click.option("--no-lock", is_flag=True, help="Run --aa though another irbench measures on this machine.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -41,6 +47,8 @@ Examples:
 def command(
     model: str | None,
     backend: str | None,
+    threads: int | Literal["native"] | None,
+    cpus: tuple[int, ...] | None,
     budget: float | None,
     no_lock: bool,
     form: Literal["table", "json"],
@@ -53,14 +61,14 @@ def command(
     loop costs. The exit code is 0 whatever is found.
 
     With --aa it also runs the whole protocol with one backend in both rows. That passes (exit code 0) where they are
-    the same, fails (1) where one looks faster, and is undecided (4) otherwise; it says how small a difference this
-    machine lets one see. The run is stored like any other.
+    the same, fails where one looks faster or answers wrongly (1) or has no result (3), and is undecided (4) otherwise;
+    it says how small a difference a run of this length finds. The run is stored like any other.
     """
     from irbench.cli.examine import TwinsAsked, examine
 
     asked = None
     if model is not None:
-        asked = TwinsAsked(model, backend, budget, results, lock=not no_lock)
-    elif backend or budget or results or no_lock:
-        raise click.UsageError("--backend, --budget, --no-lock and --results belong to --aa.")
+        asked = TwinsAsked(model, backend, threads, cpus, budget, results, lock=not no_lock)
+    elif backend or threads or cpus or budget or results or no_lock:
+        raise click.UsageError("--backend, --threads, --cpus, --budget, --no-lock and --results belong to --aa.")
     return examine(asked, form, output)

@@ -15,7 +15,7 @@ from irbench import bundles, host
 from irbench.cli.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
-from irbench.cli.running import measure
+from irbench.cli.running import allowed_cpus, measure, total_threads
 from irbench.doctor import Facts, Report, ReportView, describe_machine, find, judge_twins, watch
 from irbench.doctor.twins import Outcome
 from irbench.errors import ExitCode
@@ -51,6 +51,8 @@ class TwinsAsked:
     Attributes:
         model: Anything that ``irbench run`` takes; empty for the model exported last, or one of our own.
         backend: Its name, perhaps with a device; ``None`` for the first that is installed.
+        threads: Total for each process, ``native``, or ``None`` for the physical cores.
+        cpus: Processors that it may use; ``None`` for all that are allowed.
         budget_s: Wall time it may take; ``None`` for the usual.
         results: Where the run is kept; ``None`` for the usual place.
         lock: Whether nobody else may measure on this machine meanwhile.
@@ -58,6 +60,8 @@ class TwinsAsked:
 
     model: str
     backend: str | None
+    threads: int | Literal["native"] | None
+    cpus: tuple[int, ...] | None
     budget_s: float | None
     results: Path | None
     lock: bool
@@ -109,10 +113,12 @@ def _write(report: Report, form: Literal["table", "json"], output: Path | None) 
 def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
     """Return the plan of a run in which one backend is named twice."""
     backend = resolve_backends([asked.backend] if asked.backend else ())[0]
+    cpus = allowed_cpus(asked.cpus)
     return RunRequest(
         bundles=_model(asked.model, scratch),
         backends=(backend, backend),
-        threads=host.allowance().threads,
+        threads=total_threads(asked.threads, cpus),
+        cpus=cpus,
         budget_s=asked.budget_s,
     ).with_budget_for(1)
 

@@ -32,7 +32,7 @@ from irbench.spec import Precision, Timing
 from irbench.store import RunWriter, Store, default_root
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["execute", "measure"]
+__all__ = ["allowed_cpus", "execute", "measure", "total_threads"]
 
 _QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sustain=0.0)
 _THOROUGH = Timing(min_launches=10, max_launches=20, blocks=12, max_blocks=18, target=0.005, budget=900.0)
@@ -117,7 +117,7 @@ def _what(arguments: Mapping[str, Any]) -> str:
 def _request(arguments: Mapping[str, Any]) -> RunRequest:
     """Return what was asked for, without its models."""
     backends = resolve_backends(arguments["backends"] or ())
-    cpus = _allowed_cpus(arguments["cpus"])
+    cpus = allowed_cpus(arguments["cpus"])
     options = _options(arguments["settings"], backends)
     precisions = _precisions(arguments["precision"])
     timing = _timing(arguments)
@@ -128,7 +128,7 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
         streams=arguments["streams"],
         precisions=precisions,
         variants=_variants(arguments["optimize"]),
-        threads=_threads(arguments["threads"], cpus),
+        threads=total_threads(arguments["threads"], cpus),
         cpus=cpus,
         io=arguments["io"],
         options=options,
@@ -148,14 +148,19 @@ def _timing(arguments: Mapping[str, Any]) -> Timing:
     return replace(timing, tail=bool(arguments["tail"]), within=within, deadline=deadline)
 
 
-def _threads(asked: int | str | None, cpus: tuple[int, ...] | None) -> int | None:
+def total_threads(asked: int | str | None, cpus: tuple[int, ...] | None) -> int | None:
     """Return the threads of each process; ``None`` leaves them to the runtimes."""
     if asked is None:
         return host.allowance(cpus).threads
     return asked if isinstance(asked, int) else None
 
 
-def _allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
+def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return what was asked for with ``--cpus``.
+
+    Raises:
+        IrbenchError: We may not use one of them.
+    """
     allowed = host.allowance().cpus
     missing = sorted(set(asked or ()) - set(allowed))
     if missing:

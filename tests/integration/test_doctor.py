@@ -58,6 +58,19 @@ def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, 
     assert len(store.launches(folder)) == twins["launches"]
 
 
+def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(model: Path, tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    called = irbench(
+        "doctor", "--aa", model, "--backend", "fake-a", "--budget", "1s", "--results", tmp_path, "--format", "json",
+        "--threads", "1", "--cpus", cpu,
+    )  # fmt: skip
+    assert called.code == 4, called.err
+    store = Store(tmp_path)
+    document = store.load(store.find(called.document["aa"]["run_id"]))
+    assert document.plan["cpus"] == [cpu]
+    assert {cell.requested.threads for cell in document.groups[0].cells} == {1}
+
+
 @pytest.mark.slow
 def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: Path) -> None:
     called = irbench("doctor", "--aa", "--backend", "fake-a", "--budget", "15m", "--results", tmp_path, timeout_s=1000)
@@ -72,7 +85,10 @@ def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--budget", "5m"), 2, "--backend, --budget, --no-lock and --results belong to --aa."),
+        (("--budget", "5m"), 2, "--backend, --threads, --cpus, --budget, --no-lock and --results belong to --aa."),
+        (("--threads", "1"), 2, "belong to --aa."),
+        (("--cpus", "0"), 2, "belong to --aa."),
+        (("--aa", "--cpus", "9999"), 2, "--cpus names processor 9999, which we may not use."),
         (("--aa", "nothing-like-it"), 2, "nothing-like-it"),
         (("--aa", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),
         (("--aa", "--backend", "fake-absent"), 5, "pip install irbench-fake"),
