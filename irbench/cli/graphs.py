@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench import bundles
+from irbench import bundles, registry
+from irbench.cli.groups import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle
 
@@ -42,9 +43,19 @@ def find_graph(name: str) -> StoredGraph:
         return StoredGraph(path.name, path)
     folder = path if (path / bundles.CARD).is_file() else bundles.find(name)
     if folder is None:
-        raise IrbenchError(f"{name} was not exported yet.", hint=f"Export it: irbench export {name}")
+        raise _unknown(name)
     bundle = bundles.load_intact(folder)
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(f"The bundle {bundle.name} holds no ONNX graph.", hint=f"irbench export {name} --force")
     return StoredGraph(bundle.name, artifact.path, bundle, artifact)
+
+
+def _unknown(name: str) -> IrbenchError:
+    if name in registry.names(registry.MODELS):
+        return IrbenchError(f"{name} was not exported yet.", hint=f"Export it: irbench export {name}")
+    known = [folder.parent.name for folder in bundles.all()]
+    return IrbenchError(
+        f"There is no ONNX file or exported model {name}.",
+        hint=f"{did_you_mean(name, known)}Exported: {', '.join(known) or 'nothing yet'}.",
+    )

@@ -30,7 +30,7 @@ def native_notes(
     for name, device in backends:
         native = _native(name, device, say)
         if native is not None and native not in precisions:
-            notes.append(f"not ranked: {name}'s own default here is {native} (--precision native)")
+            notes.append(f"not measured: {name}'s own default here, {native} (--precision native)")
     return tuple(notes)
 
 

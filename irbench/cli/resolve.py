@@ -36,7 +36,10 @@ def resolve_bundles(names: Sequence[str], everything: bool, say: Callable[[str],
         return tuple(bundles.load_intact(folder) for folder in folders)
     if not names:
         latest = bundles.latest()
-        return (bundles.load_intact(latest),) if latest is not None else (_bundle(FIRST_MODEL, say),)
+        if latest is not None:
+            return (bundles.load_intact(latest),)
+        say(f"nothing was exported yet: taking {FIRST_MODEL}")
+        return (_bundle(FIRST_MODEL, say),)
     return tuple(_bundle(name, say) for name in dict.fromkeys(names))
 
 
@@ -66,4 +69,7 @@ def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
     if (path / "card.json").is_file():
         return bundles.load_intact(path)
     found = bundles.find(name)
-    return bundles.load_intact(found if found is not None else export(name, ExportOptions(), say))
+    if found is None:
+        say(f"exporting {name}, which was not exported yet")
+        found = export(name, ExportOptions(), say)
+    return bundles.load_intact(found)

@@ -34,8 +34,8 @@ def from_onnx_file(path: Path) -> Bundle:
     found, outside_bytes = _examine(path, max(free_bytes, _LEAST_BYTES))
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
-        # every exported bundle calls its file model.onnx: the folder says more
-        name=path.parent.name if path.stem == "model" else path.stem,
+        # many tools call every file model.onnx: the folder says more
+        name=f"{path.parent.name}/{path.stem}" if path.stem == "model" else path.stem,
         inputs=tuple(InputSpec(spec, 0.0, _high(spec)) for spec in found.inputs),
         artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
         source=str(path),

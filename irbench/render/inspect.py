@@ -36,20 +36,21 @@ def graph_view(name: str, graph: Inventory, signature: Signature | None, path: P
     sizes = f"{size_text(size)}{f' and {size_text(external)} of external weights' if external else ''}"
     opsets = ", ".join(f"{domain} {version}" for domain, version in graph.opsets.items())
     inner = sum(node.inner for node in graph.nodes)
-    nodes = f"{len(graph.nodes)} nodes{f' ({inner} inside other nodes)' if inner else ''}"
+    nodes = f"{_nodes(len(graph.nodes))}{f' ({inner} inside other nodes)' if inner else ''}"
     parts = (nodes, f"{graph.parameters:,} parameters", sizes, f"opset {opsets}", f"IR version {graph.ir_version}")
     title = Text.assemble((plain(name), "bold"), "  ", " · ".join(parts))
     blocks: list[RenderableType] = [title]
     if signature is not None:
         blocks += ["", _signature(signature)]
-    blocks += ["", _operators(graph), "", _weights(graph), "", *_origin(graph, bundle)]
-    return Group(*blocks)
+    blocks += ["", _operators(graph), ""]
+    blocks += [_weights(graph), ""] if graph.weights else []
+    return Group(*blocks, *_origin(graph, bundle))
 
 
 def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory], found: Difference) -> Group:
     """Return what was done to the first graph to make the second."""
     before, after = (len(graph.nodes) for graph in graphs)
-    title = Text.assemble((" to ".join(map(plain, names)), "bold"), f"  {before} to {after} nodes")
+    title = Text.assemble((" to ".join(map(plain, names)), "bold"), f"  {before} to {_nodes(after)}")
     blocks: list[RenderableType] = [title]
     if not found.operators and not found.changed and not found.added and not found.removed:
         return Group(title, "", "The same nodes.")
@@ -76,6 +77,10 @@ def size_text(size_bytes: int) -> str:
         if size_bytes >= factor:
             return f"{size_bytes / factor:.1f} {unit}"
     return f"{size_bytes} bytes"
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"
 
 
 def _words(fusion: Fusion) -> str:

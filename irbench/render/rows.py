@@ -73,8 +73,12 @@ def _row(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> Ro
 
 
 def _name(cell: CellResult, result: GroupResult) -> str:
-    """Return the row's label; with the precision asked for where the column of precisions tells two rows no apart."""
-    alike = [one for one in result.cells if _shown_as(one) == _shown_as(cell)]
+    """Return the row's label; with the precision asked for where the column of precisions tells two rows no apart.
+
+    A row that failed has nothing in that column.
+    """
+    told = cell.effective.get("precision") is not None
+    alike = [one for one in result.cells if (_shown_as(one) == _shown_as(cell) if told else one.label == cell.label)]
     return cell.label if len(alike) == 1 else row_names(result.cells)[cell.id]
 
 

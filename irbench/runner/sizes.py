@@ -76,6 +76,11 @@ def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -
     sizes: dict[str, int] = {}
     for axis, size in zip(spec.shape, shape, strict=True):
         expected = bound.get(axis, sizes.get(axis, size)) if isinstance(axis, str) else axis
+        if size != expected and isinstance(axis, int):
+            raise IrbenchError(
+                f"--shape {spec.name}={given} has {size} where the model is made for {axis}: the input is {wanted}.",
+                hint=f"Write {axis} there.",
+            )
         if size != expected:
             raise IrbenchError(
                 f"--shape {spec.name}={given} contradicts the size {expected} of {axis!r} in {wanted}.",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from irbench.result import Warn
+from irbench.result import CellResult, Warn
 from irbench.stats.modes import mode_warnings
 from irbench.stats.phrases import listing, percent, plural
 from irbench.stats.scene import Scene
@@ -16,6 +16,7 @@ from irbench.stats.surroundings import machine_warnings
 __all__ = ["find_warnings"]
 
 _SUSTAINED_MOVES = 0.03
+_FPS_MOVE = 0.1
 _DOMINATES = 4.0
 
 
@@ -28,6 +29,7 @@ def find_warnings(scene: Scene) -> tuple[Warn, ...]:
         *mode_warnings(scene),
         *_wide_interval(scene),
         *_set_aside_matters(scene),
+        *_fps_differ(scene),
         *_sustained_differs(scene),
     )
 
@@ -47,9 +49,9 @@ def _too_few_launches(scene: Scene) -> Iterator[Warn]:
     if scene.stopped_by == "budget" and 0 < done < wanted:
         yield Warn(
             "too-few-launches",
-            f"The budget of {scene.timing.budget:.0f} s held {done} of {plural(wanted, 'launch')};"
+            f"The budget had room for {done} of {plural(wanted, 'launch')};"
             " ranges over launches are shown as a preview.",
-            f"Give each group about --budget {math.ceil(scene.seconds / done * wanted * 1.1)}s.",
+            f"This table alone needs about --budget {math.ceil(scene.seconds / done * wanted * 1.1)}s.",
         )
 
 
@@ -111,20 +113,18 @@ def _set_aside_matters(scene: Scene) -> Iterator[Warn]:
             )
 
 
+def _fps_differ(scene: Scene) -> Iterator[Warn]:
+    moved = _told_otherwise(scene, lambda row: row.fps, _FPS_MOVE)
+    if moved:
+        yield Warn(
+            "fps-differ",
+            f"FPS, in which slow calls count in full, give another speedup: {listing(moved)}.",
+            "Compare p90 too: where slow calls belong to the backend, FPS are what a server gets.",
+        )
+
+
 def _sustained_differs(scene: Scene) -> Iterator[Warn]:
-    baseline = scene.standing.baseline
-    alone = scene.rows[baseline].sustained_fps if baseline is not None else None
-    if not alone:
-        return
-    moved: list[str] = []
-    for cell in scene.rivals:
-        row = scene.rows[cell]
-        if row.speedup is None or row.sustained_fps is None:
-            continue
-        ratio = row.sustained_fps / alone
-        low, high = row.speedup.low / (1 + _SUSTAINED_MOVES), row.speedup.high * (1 + _SUSTAINED_MOVES)
-        if not low <= ratio <= high:
-            moved.append(f"{scene.label(cell)} {ratio:.2f}x (in turns {row.speedup.value:.2f}x)")
+    moved = _told_otherwise(scene, lambda row: row.sustained_fps, _SUSTAINED_MOVES)
     if moved:
         yield Warn(
             "sustained-differs",
@@ -132,3 +132,25 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
             f" {listing(moved)}.",
             "A long run heats the machine and keeps caches to itself: quote the sustained FPS for a server.",
         )
+
+
+def _told_otherwise(scene: Scene, figure: Callable[[CellResult], float | None], beyond: float) -> list[str]:
+    """Return the rows whose ratio of a throughput to the baseline's leaves their speedup's interval.
+
+    Args:
+        scene: The group.
+        figure: Picks the throughput, which may not have been measured.
+        beyond: How far it must leave the interval, as a fraction.
+    """
+    baseline = scene.standing.baseline
+    usual = figure(scene.rows[baseline]) if baseline is not None else None
+    found: list[str] = []
+    for cell in scene.rivals if usual else ():
+        row = scene.rows[cell]
+        own = figure(row)
+        if row.speedup is None or own is None or not usual:
+            continue
+        ratio = own / usual
+        if not row.speedup.low / (1 + beyond) <= ratio <= row.speedup.high * (1 + beyond):
+            found.append(f"{scene.label(cell)} {ratio:.2f}x (in turns {row.speedup.value:.2f}x)")
+    return found

@@ -25,10 +25,13 @@ def _winner(scene: Scene, finding: Finding) -> Iterator[str]:
     span = f"{times(ratio.value)} [{math.exp(ratio.low):.2f}, {math.exp(ratio.high):.2f}]"
     cells = len(scene.standing.candidates)
     if finding.reason == "preview":
+        over = f"the range over {plural(ratio.count, 'launch')}"
         if ratio.count == 1:
-            yield f"preview: {leader} leads {rival} by {times(ratio.value)} in the only launch, which gives no range"
+            yield f"preview: {leader} {times(ratio.value)} {rival} in the only launch, which gives no range"
+        elif ratio.low <= 0:
+            yield f"preview: {leader} and {rival} cannot be told apart, {span}, {over}"
         else:
-            yield f"preview: {leader} leads {rival} by {span}, the range over {plural(ratio.count, 'launch')}"
+            yield f"preview: {leader} leads {rival} by {span}, {over}"
     elif finding.reason == "same":
         yield f"no winner: {leader} and {rival} are the same within {percent(scene.timing.within, 0)}, {span}"
     elif finding.reason == "undecided":

@@ -93,6 +93,8 @@ def _waits_on_itself(scene: Scene) -> Iterator[Warn]:
     waiting: list[str] = []
     for cell in scene.standing.healthy:
         rounds = _quiet_rounds(scene, cell)
+        if len(rounds) < scene.timing.min_blocks:
+            continue  # among so few the machine's part and the cell's cannot be told apart
         share = _median(run_queue_share(one) for one in rounds)
         if share > _SELF_WAIT:
             running = _median(one.evidence.cpu_ns / max(1, one.evidence.wall_ns) for one in rounds)
@@ -134,7 +136,9 @@ def _threads_differ(scene: Scene) -> Iterator[Warn]:
             "threads-differ",
             f"The cells run on different numbers of threads:"
             f" {listing(f'{scene.label(cell)} {count}' for cell, count in known.items())}.",
-            "Pin them with --threads N.",
+            "Some runtimes need a thread for each stream: ask for no more --streams than --threads."
+            if scene.group.has_streams
+            else "Pin them with --threads N.",
         )
 
 
