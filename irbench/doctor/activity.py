@@ -97,11 +97,16 @@ def _program(number: int, share: float, above: Container[int]) -> Program:
     """
     try:
         process = psutil.Process(number)
-        name, command = process.name(), " ".join(process.cmdline())
+        name, command = process.name(), _command(process.cmdline())
         lives = bool(command) and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
         ours = process.uids().effective == os.geteuid()
         leads = os.getsid(number) == number
     except (psutil.Error, OSError):
         return Program("a program that has ended", number, share)
-    shown = command if len(command) <= _COMMAND else f"{command[: _COMMAND - 3]}..."
-    return Program(name, number, share, shown, stoppable=lives and ours and not leads and number not in above)
+    return Program(name, number, share, command, stoppable=lives and ours and not leads and number not in above)
+
+
+def _command(words: Sequence[str]) -> str:
+    """Return the beginning of a command line, without the folder of its program: what follows tells more."""
+    line = " ".join((Path(words[0]).name, *words[1:])) if words else ""
+    return line if len(line) <= _COMMAND else f"{line[: _COMMAND - 3]}..."

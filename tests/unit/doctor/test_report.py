@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.doctor import CoreToCore, Facts, Finding, Report, ReportView, find, judge_twins
+from irbench.doctor import CoreToCore, Facts, Finding, Report, ReportView, Twins, find, judge_twins
 from irbench.doctor.facts import Program
 from irbench.spec import Timing
 
@@ -37,7 +37,7 @@ TROUBLED = facts(
 )
 
 
-def report(seen=TROUBLED, twins=TWINS) -> Report:
+def report(seen: Facts = TROUBLED, twins: Twins | None = TWINS) -> Report:
     return Report(seen, find(seen), OVERHEAD, twins)
 
 
