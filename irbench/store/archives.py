@@ -31,6 +31,7 @@ __all__ = ["pack", "unpack"]
 _LARGEST_LOG_BYTES = 1 << 20
 """Of a log, so much is packed, its end: a run that fails says why last."""
 
+_ELSEWHERE = "name another file with -o"
 _GZIP = b"\x1f\x8b"
 _LARGEST_MEMBER_BYTES = 1 << 28
 _LARGEST_HEADER_BYTES = 1 << 20
@@ -50,10 +51,11 @@ def pack(folders: Sequence[Path], archive: Path) -> None:
         IrbenchError: A file of a run is missing or damaged, or the archive cannot be written or would replace
             something that is none.
     """
-    _require_archive(archive)
+    with explained(archive, _ELSEWHERE):
+        _require_archive(archive)
     beside = archive.with_name(f".{archive.name}-{os.urandom(4).hex()}.new")
     try:
-        with explained(archive, "name another file with -o"):
+        with explained(archive, _ELSEWHERE):
             with beside.open("wb") as file:
                 # launches are compressed already
                 with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
