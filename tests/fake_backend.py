@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import psutil
 from onnx.reference import ReferenceEvaluator
-from tests_support import hang_in_spawn
+from tests_support import begin_an_answer, hang_in_spawn
 from virtual_clock import VirtualClock
 
 from irbench.spec import Artifact, Io, Load
@@ -116,7 +116,9 @@ def crash(name: str) -> None:
 
 
 def hang(manner: str) -> None:
-    """Give no answer: asleep, ``deaf`` to polite requests to end, or ``stopped`` by somebody else."""
+    """Give no answer: asleep, ``deaf`` to polite requests to end, ``stopped`` by somebody else, or amid a ``reply``."""
+    if manner == "reply":
+        begin_an_answer()
     if manner == "deaf":
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)

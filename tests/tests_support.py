@@ -41,8 +41,45 @@ def start_daemon_and_die() -> NoReturn:
 
 def die_while_answering() -> NoReturn:
     """Send the beginning of an answer and end."""
-    os.write(int(sys.argv[1]), struct.pack("!i", 1000) + b"half of it")
+    begin_an_answer()
     os._exit(3)
+
+
+def begin_an_answer() -> None:
+    """Send the beginning of an answer of a kilobyte."""
+    os.write(int(sys.argv[1]), struct.pack("!Q", 1000) + b"half of it")
+
+
+def stop_while_answering() -> NoReturn:
+    """Send the beginning of an answer and stand still."""
+    begin_an_answer()
+    os.kill(os.getpid(), signal.SIGSTOP)
+    raise AssertionError
+
+
+def dribble() -> NoReturn:
+    """Send an answer so slowly that it never ends."""
+    begin_an_answer()
+    while True:
+        os.write(int(sys.argv[1]), b".")
+        time.sleep(0.05)  # noqa: TID251 - slowness is what is wanted
+
+
+class Unreadable:
+    """Something that only a worker can make of its pickle."""
+
+    def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
+        return _fail_unless_in, (os.getpid(),)
+
+
+def _fail_unless_in(process: int) -> None:
+    if os.getpid() != process:
+        raise LookupError("no such class here")
+
+
+def answer_what_cannot_be_read() -> Unreadable:
+    """Return what can be pickled but not unpickled."""
+    return Unreadable()
 
 
 def hang_up() -> None:

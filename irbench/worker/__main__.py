@@ -7,13 +7,14 @@ import ctypes
 import importlib
 import os
 import signal
+import socket
 import sys
 import traceback
-from multiprocessing.connection import Connection
+from contextlib import closing
 from typing import Any
 
 from irbench.errors import IrbenchError
-from irbench.worker.wire import Problem, Reply, Request, Say
+from irbench.worker.wire import Channel, Problem, Reply, Request, Say
 
 _PR_SET_PDEATHSIG = 1
 
@@ -26,8 +27,8 @@ def main() -> None:
     _die_with_parent()
     if cpus:
         os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
-    with Connection(descriptor) as connection:
-        _serve(connection)
+    with closing(Channel(socket.socket(fileno=descriptor))) as channel:
+        _serve(channel)
     # runtimes may hang in their exit handlers, and nothing of ours is left to do
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
@@ -35,30 +36,32 @@ def main() -> None:
     os._exit(0)
 
 
-def _serve(connection: Connection) -> None:
+def _serve(channel: Channel) -> None:
     held: Any = None
     while True:
-        try:
-            request = connection.recv()
-        except (EOFError, OSError):
-            return
         answer: Reply | Problem
         try:
-            value = _call(request, held, connection)
+            while not channel.complete:
+                channel.take_in(wait=True)
+        except (EOFError, OSError):
+            return
+        try:
+            request: Request = channel.next()
+            value = _call(request, held, channel)
             if request.hold:
                 held, value = value, None
             answer = Reply(value)
         except BaseException as error:  # noqa: BLE001 - every failure must reach the coordinator as a value
             answer = _problem(error)
         try:
-            connection.send(answer)
+            channel.send(answer)
         except (BrokenPipeError, ConnectionResetError):
             return
         except Exception as error:  # noqa: BLE001 - what cannot be pickled is a failure of the call
-            connection.send(_problem(error))
+            channel.send(_problem(error))
 
 
-def _call(request: Request, held: Any, connection: Connection) -> Any:
+def _call(request: Request, held: Any, channel: Channel) -> Any:
     if ":" in request.target:
         module, _, name = request.target.partition(":")
         function = getattr(importlib.import_module(module), name)
@@ -66,7 +69,7 @@ def _call(request: Request, held: Any, connection: Connection) -> Any:
         function = getattr(held, request.target)
     if not request.talks:
         return function(*request.args)
-    return function(*request.args, lambda text: connection.send(Say(str(text))))
+    return function(*request.args, lambda text: channel.send(Say(str(text))))
 
 
 def _problem(error: BaseException) -> Problem:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing.connection import Pipe, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog
-from irbench.worker.wire import Problem, Reply, Request, Say
+from irbench.worker.wire import Channel, Problem, Reply, Request, Say
 
 __all__ = ["CallFailed", "Worker", "WorkerDied", "WorkerTimedOut", "call_in_worker"]
 
@@ -60,7 +61,8 @@ class Worker:
     ) -> None:
         self.log = log
         self._mark = uuid.uuid4().hex
-        self._connection, theirs = Pipe()
+        ours, theirs = socket.socketpair()
+        self._channel = Channel(ours)
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "irbench.worker", str(theirs.fileno()), ",".join(map(str, cpus or ()))],
@@ -113,7 +115,7 @@ class Worker:
             WorkerDied: The process has ended.
         """
         try:
-            self._connection.send(Request(target, args, hold, talks))
+            self._channel.send(Request(target, args, hold, talks))
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
 
@@ -121,18 +123,14 @@ class Worker:
         """Wait for the answer to :meth:`send`; raises as :meth:`ask` does."""
         watch = Stopwatch()
         while True:
-            ready = wait([self._connection, self._exit], max(0.0, deadline_s - watch.elapsed_s))
-            if not ready:
-                self.kill()
-                raise WorkerTimedOut(
-                    f"It gave no answer within {deadline_s:.0f} s and was ended.", log_tail=self.log_tail()
-                )
-            if self._connection not in ready and not self._connection.poll():
-                raise self._death()
+            while not self._channel.complete:
+                self._take_in(deadline_s, watch)
             try:
-                message = self._connection.recv()
-            except (EOFError, OSError):  # also in the middle of an answer
-                raise self._death() from None
+                message = self._channel.next()
+            except Exception as error:
+                raise CallFailed(
+                    f"Its answer cannot be read: {type(error).__name__}: {error}", exit_code=ExitCode.FAILED_CELL
+                ) from error
             if isinstance(message, Say):
                 if say is not None:
                     say(message.text)
@@ -172,12 +170,12 @@ class Worker:
 
     def kill(self) -> None:
         """End the worker and everything it started, frozen or not, and wait for it."""
-        if self._connection.closed:
+        if self._channel.closed:
             return
         kill_all(self.process_id, self._mark)
         self._process.wait()
         watchdog().release(self.process_id, self._mark)
-        self._connection.close()
+        self._channel.close()
         os.close(self._exit)
 
     def log_tail(self) -> str:
@@ -189,12 +187,25 @@ class Worker:
         except OSError:
             return ""
 
+    def _take_in(self, deadline_s: float, watch: Stopwatch) -> None:
+        """Wait for a piece of the answer: a worker can also stop in the middle of one."""
+        left_s = deadline_s - watch.elapsed_s
+        if left_s <= 0 or not wait([self._channel.fileno(), self._exit], left_s):
+            self.kill()
+            raise WorkerTimedOut(
+                f"It gave no answer within {deadline_s:.0f} s and was ended.", log_tail=self.log_tail()
+            )
+        try:
+            self._channel.take_in(wait=False)
+        except (EOFError, OSError):  # also where it has ended and nothing is left to read
+            raise self._death() from None
+
     def _death(self) -> WorkerDied:
         ended = bool(wait([self._exit], _EXIT_GRACE_S))
-        code = self._process.wait() if ended else 0
         tail = self.log_tail()
-        self.kill()
-        hint = _OUT_OF_MEMORY if code == -signal.SIGKILL else ""
+        self.kill()  # before its exit code is collected, which frees its number for others
+        code = self._process.returncode
+        hint = _OUT_OF_MEMORY if ended and code == -signal.SIGKILL else ""
         how = _how_it_ended(code) if ended else "hung up without an answer and was ended"
         return WorkerDied(f"It {how}.", hint=hint, log_tail=tail)
 

@@ -6,10 +6,89 @@ they carry need no other form.
 
 from __future__ import annotations
 
+import pickle
+import socket
+import struct
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Problem", "Reply", "Request", "Say"]
+__all__ = ["Channel", "Problem", "Reply", "Request", "Say"]
+
+_LENGTH = struct.Struct("!Q")
+_PIECE_BYTES = 1 << 20
+
+
+class Channel:
+    """One end of a connection: whole messages, each its length and its pickle.
+
+    Args:
+        end: A connected stream, which the channel owns.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._arrived = bytearray()
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._end.fileno() < 0
+
+    def fileno(self) -> int:
+        """Return the descriptor, for those who wait for several."""
+        return self._end.fileno()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._end.close()
+
+    def send(self, message: object) -> None:
+        """Send a message; waits until the other end has room for it.
+
+        Raises:
+            OSError: The other end has hung up.
+            Exception: The message cannot be pickled; nothing was sent.
+        """
+        content = pickle.dumps(message)
+        self._end.sendall(_LENGTH.pack(len(content)))
+        self._end.sendall(content)
+
+    @property
+    def complete(self) -> bool:
+        """Whether a whole message has been taken in."""
+        arrived = len(self._arrived)
+        return arrived >= _LENGTH.size and arrived - _LENGTH.size >= self._length
+
+    def take_in(self, *, wait: bool) -> None:
+        """Read what is there of the next message.
+
+        Args:
+            wait: Wait where nothing is there yet.
+
+        Raises:
+            BlockingIOError: Nothing is there, and waiting was not asked for.
+            EOFError: The other end has hung up.
+            OSError: The connection broke.
+        """
+        piece = self._end.recv(_PIECE_BYTES, 0 if wait else socket.MSG_DONTWAIT)
+        if not piece:
+            raise EOFError
+        self._arrived += piece
+
+    def next(self) -> Any:
+        """Return a message that is complete.
+
+        Raises:
+            Exception: It cannot be unpickled; the next one can be read.
+        """
+        end = _LENGTH.size + self._length
+        content = bytes(memoryview(self._arrived)[_LENGTH.size : end])
+        del self._arrived[:end]
+        return pickle.loads(content)  # noqa: S301 - both ends are ours
+
+    @property
+    def _length(self) -> int:
+        return int(_LENGTH.unpack_from(self._arrived)[0])
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def test_a_run_in_which_all_fails_is_stored_with_its_reasons(model: Path, own_ho
 def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
     faults = {
         "b": "hang@import",
-        "c": "hang:deaf@compile",
+        "c": "hang:reply@compile",
         "d": "resist@run:1",
         "e": "hang:stopped@run:20",
         "f": "hang:deaf@run:45",

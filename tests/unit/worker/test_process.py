@@ -10,11 +10,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+import tests_support
 
 from irbench.errors import IrbenchError
 from irbench.measure import clock, freeze
 from irbench.worker import Worker, WorkerDied, call_in_worker, process
 from irbench.worker.process import CallFailed, WorkerTimedOut
+from irbench.worker.watchdog import kill_all
 
 PATIENCE_S = 60
 
@@ -169,10 +171,55 @@ def test_an_answer_that_breaks_off_is_a_death(tmp_path: Path) -> None:
         worker.ask("tests_support:die_while_answering", deadline_s=PATIENCE_S)
 
 
+@pytest.mark.parametrize("target", ["stop_while_answering", "dribble"])
+def test_an_answer_that_never_ends_is_given_up_at_the_deadline(tmp_path: Path, target: str) -> None:
+    with Worker(tmp_path / "log") as worker:
+        worker.ask("os:getpid", deadline_s=PATIENCE_S)
+        with pytest.raises(WorkerTimedOut, match="no answer within 1 s"):
+            worker.ask(f"tests_support:{target}", deadline_s=1)
+    assert not psutil.pid_exists(worker.process_id)
+
+
+def test_an_answer_larger_than_any_buffer_arrives_whole(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        assert worker.ask("builtins:bytes", 10_000_000, deadline_s=PATIENCE_S) == bytes(10_000_000)
+        assert worker.ask("builtins:len", bytes(10_000_000), deadline_s=PATIENCE_S) == 10_000_000
+
+
+def test_an_answer_that_cannot_be_read_here_is_a_failure_of_its_call(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        with pytest.raises(CallFailed, match="cannot be read: LookupError: no such class here"):
+            worker.ask("tests_support:answer_what_cannot_be_read", deadline_s=PATIENCE_S)
+        assert worker.ask("os:getpid", deadline_s=PATIENCE_S) == worker.process_id
+
+
+def test_a_request_that_cannot_be_read_there_is_a_failure_of_its_call(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        with pytest.raises(CallFailed, match="LookupError: no such class here"):
+            worker.ask("builtins:repr", tests_support.Unreadable(), deadline_s=PATIENCE_S)
+        assert worker.ask("os:getpid", deadline_s=PATIENCE_S) == worker.process_id
+
+
+def test_the_number_of_a_dead_worker_is_not_free_while_what_it_started_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states: list[str] = []
+
+    def look(worker_id: int, mark: str) -> None:
+        states.append(psutil.Process(worker_id).status())
+        kill_all(worker_id, mark)
+
+    monkeypatch.setattr(process, "kill_all", look)
+    with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="exit code 3"):
+        worker.ask("os:_exit", 3, deadline_s=PATIENCE_S)
+    assert states == [psutil.STATUS_ZOMBIE]
+
+
 def test_a_worker_that_hangs_up_but_lives_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_EXIT_GRACE_S", 0.1)
-    with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="hung up"):
+    with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="hung up") as caught:
         worker.ask("tests_support:hang_up", deadline_s=PATIENCE_S)
+    assert caught.value.hint == "", "that irbench killed it does not say that memory ran out"
     assert not psutil.pid_exists(worker.process_id)
 
 
