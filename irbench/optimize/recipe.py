@@ -96,11 +96,8 @@ def variant(name: str) -> Recipe:
         IrbenchError: It is no such name.
     """
     level, _, last = name.rpartition("-")
-    precision = next((one for one in PRECISIONS if one == last), None)
-    if precision is not None:
-        level, conversion = level or _LEVEL_OF_CONVERSIONS, Conversion(precision)
-    else:
-        level, conversion = name, None
+    conversion = next((Conversion(one) for one in PRECISIONS if one == last), None)
+    level = name if conversion is None else level or _LEVEL_OF_CONVERSIONS
     if level not in LEVELS:
         raise IrbenchError(
             f"There is no level {level!r}.",

@@ -42,7 +42,9 @@ class Forms:
         artifact = self._bundle.artifact(registry.backend(backend).consumes)
         is_onnx = artifact is not None and artifact.kind == "onnx"
         variants = asked if is_onnx else (UNOPTIMIZED,)
-        pairs = [(_own_precision(name) or precision, name) for precision, name in product(precisions, variants)]
+        pairs: list[tuple[Precision, str]] = [
+            (_own_precision(name) or precision, name) for precision, name in product(precisions, variants)
+        ]
         return tuple(dict.fromkeys(pairs))
 
     def form(self, backend: str, name: str) -> tuple[Artifact | None, Failure | None]:

@@ -62,10 +62,11 @@ def quantize_static(source: Path, target: Path, feeds: Feeds) -> None:
     if names := watched(model):
         correct_biases(model, _means(prepared, names, feeds()))
         _save(model, prepared)
+    reader: Any = _Reader(feeds())  # theirs is a class to inherit from, of which one method is called
     quantization.quantize_static(
         prepared,
         target,
-        _Reader(feeds()),
+        reader,
         quant_format=quantization.QuantFormat.QDQ,
         op_types_to_quantize=list(STATIC),
         per_channel=True,

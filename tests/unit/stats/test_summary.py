@@ -157,37 +157,6 @@ def test_precisions_that_may_be_compared_are_marked():
     assert result.winner.cell == "low"
 
 
-def converted(*cautioned):
-    asked = group("base", "int8")
-    cells = tuple(
-        replace(
-            one,
-            artifact=Artifact("onnx", Path(), (), (), caution="top-1 agreement 63 %" if one.id in cautioned else ""),
-        )
-        for one in asked.cells
-    )
-    return table(replace(asked, cells=cells), even({"base": [10.0] * 6, "int8": [4.0] * 6}))
-
-
-def test_a_conversion_that_no_longer_answers_like_the_model_is_marked_and_never_the_winner():
-    result = converted("int8")
-    row = rows(result)["int8"]
-    assert (row.marks, row.caution) == (("top-1 agreement 63 %",), "top-1 agreement 63 %")
-    assert row.speedup.value == pytest.approx(2.5)
-    assert result.winner is None
-    assert any(note.startswith("not called the fastest: int8 no longer") for note in result.notes)
-
-
-def test_among_conversions_that_all_answer_otherwise_one_may_be_the_fastest():
-    assert converted("base", "int8").winner.cell == "int8"
-
-
-def test_a_conversion_that_answers_like_the_model_is_a_row_like_others():
-    result = converted()
-    assert rows(result)["int8"].marks == ()
-    assert result.winner.cell == "int8"
-
-
 def test_the_effective_precision_decides_and_not_the_one_asked_for():
     asked = group("base", "native")
     native = replace(asked.cells[1], load=replace(asked.cells[1].load, precision="native"))
