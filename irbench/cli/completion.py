@@ -11,8 +11,8 @@ __all__ = ["command"]
 
 _EXAMPLES = """\b
 To enable it:
-  bash  echo 'eval "$(irbench completion bash)"' >> ~/.bashrc
-  zsh   echo 'eval "$(irbench completion zsh)"' >> ~/.zshrc
+  bash  irbench completion bash > ~/.irbench.bash; echo '. ~/.irbench.bash' >> ~/.bashrc
+  zsh   irbench completion zsh > ~/.irbench.zsh; echo '. ~/.irbench.zsh' >> ~/.zshrc
   fish  irbench completion fish > ~/.config/fish/completions/irbench.fish
 """
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 
 import click
 from click.shell_completion import CompletionItem
+from click.types import OptionHelpExtra
 
 from irbench.cli.completing import backend_names, comma_list
 
@@ -24,11 +25,20 @@ __all__ = [
     "SHAPE",
     "THREADS",
     "Parsed",
+    "ToldInWords",
 ]
 
 T = TypeVar("T")
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
+
+
+class ToldInWords(click.Option):
+    """An option whose help tells its default in words, as they are; click would put them into brackets once more."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:  # noqa: ARG002 - click's signature
+        """Return what follows the help; see click."""
+        return {"default": str(self.show_default)}
 
 
 class Parsed(click.ParamType[T], Generic[T]):

@@ -21,6 +21,7 @@ from irbench.cli.options import (
     SETTING,
     SHAPE,
     THREADS,
+    ToldInWords,
 )
 
 __all__ = ["command"]
@@ -54,10 +55,17 @@ _SECTIONS = {
 @click.option(
     "--backends",
     type=BACKENDS,
+    cls=ToldInWords,
     show_default="every installed one",
     help="Backends, each with a device after a colon.",
 )
-@click.option("--batch", type=COUNTS, show_default="1, or the model's own", help="Samples per inference: a table each.")
+@click.option(
+    "--batch",
+    type=COUNTS,
+    cls=ToldInWords,
+    show_default="1, or the model's own",
+    help="Samples per inference: a table each.",
+)
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
 @click.option("--streams", type=COUNTS, default=(1,), show_default=True, help="Inferences in flight: a row each.")
 @click.option(
@@ -78,14 +86,21 @@ _SECTIONS = {
 @click.option(
     "--baseline",
     metavar="ROW",
+    cls=ToldInWords,
     show_default="tf, or the first",
     help="What speedups are relative to, such as ort, or ort@streams=1.",
 )
 @click.option("--allow-mixed", is_flag=True, help="Compare rows of different effective precision, and mark them.")
 @click.option(
-    "--threads", type=THREADS, show_default="the physical cores we may use", help="Total for each process, or native."
+    "--threads",
+    type=THREADS,
+    cls=ToldInWords,
+    show_default="the physical cores we may use",
+    help="Total for each process, or native.",
 )
-@click.option("--cpus", type=CPUS, show_default="all that are allowed", help="Processors the backends may use.")
+@click.option(
+    "--cpus", type=CPUS, cls=ToldInWords, show_default="all that are allowed", help="Processors the backends may use."
+)
 @click.option("--set", "settings", type=SETTING, multiple=True, help="A property of a backend; may be repeated.")
 @click.option(
     "--io",
@@ -99,14 +114,18 @@ _SECTIONS = {
     type=click.IntRange(0, 2**32 - 1),
     metavar="N",
     default=0,
-    show_default=True,
+    cls=ToldInWords,
+    show_default="0",
     help="Of inputs and of the order of measurements.",
 )
-@click.option("--within", type=PERCENT, show_default="2%", help="Closer than this counts as the same.")
-@click.option("--budget", type=DURATION, show_default="150s for each table", help="Time for the whole run.")
+@click.option("--within", type=PERCENT, cls=ToldInWords, show_default="2%", help="Closer than this counts as the same.")
+@click.option(
+    "--budget", type=DURATION, cls=ToldInWords, show_default="150s for each table", help="Time for the whole run."
+)
 @click.option(
     "--deadline",
     type=DURATION,
+    cls=ToldInWords,
     show_default="300s",
     help="When a backend that gives no answer is ended, for each step.",
 )
@@ -116,7 +135,7 @@ _SECTIONS = {
 @click.option("--strict", is_flag=True, help="Exit with 4 where a verdict is undecided.")
 @click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
 @click.option(
-    "--dry-run", is_flag=True, help="Print what would be measured, with which settings and how long it may take."
+    "--dry-run", is_flag=True, help="Print what would be measured, with which settings and how long it takes at least."
 )
 @FORMAT
 @OUTPUT

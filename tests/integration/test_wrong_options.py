@@ -142,8 +142,16 @@ def test_a_dry_run_says_with_which_settings_and_where_to(model: Path, own_home: 
     said = irbench("run", model, "--backends", "fake-a", "--threads", "1", "--cpus", "0", "--io", "bound", "--dry-run")
     assert "1 thread on processor 0 · fp32 · copies left out · seed 0" in said.out
     assert f"would be stored in {own_home / 'results'}" in said.out
+    assert "warning" not in said.err
 
 
 def test_more_threads_than_processors_are_warned_of_before_anything_is_measured(model: Path) -> None:
     said = irbench("run", model, "--backends", "fake-a", "--threads", "7", "--cpus", "0", *FASTEST)
     assert "warning: --threads 7 on 1 processor: threads will wait for each other" in said.err
+
+
+def test_a_dry_run_warns_as_the_run_would(model: Path) -> None:
+    said = irbench("run", model, "--backends", "fake-a", "--threads", "7", "--cpus", "0", "--dry-run")
+    assert said.code == 0
+    assert "warning: --threads 7 on 1 processor: threads will wait for each other" in said.err
+    assert "warning" not in said.out
