@@ -7,7 +7,7 @@ integers under any hint, and a layer without a narrow kernel runs in fp32. So th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 from irbench.spec import Precision
 from irbench.spi import Refusal
@@ -75,7 +75,7 @@ def require(computed: str, granted: str, asked: Precision) -> None:
     if actual != asked:
         raise Refusal(
             f"OpenVINO computes in {actual} where {asked} was asked for.",
-            hint=f"Use --precision {actual if actual in ('fp32', 'bf16', 'fp16') else 'native'}, "
+            hint=f"Use --precision {actual if actual in get_args(Precision) else 'native'}, "
             "or another device; irbench backends --probe lists what each has.",
         )
 

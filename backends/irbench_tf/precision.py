@@ -39,7 +39,7 @@ def refuse_impossible(load: Load, device: str, *, jit: bool) -> None:
     """
     if load.precision == "int8":
         raise Refusal(
-            "TensorFlow runs the graph as it is exported, which is not quantised.",
+            "TensorFlow runs the graph as it is exported: int8 cannot be asked for.",
             hint="Use --precision fp32 here, and --optimize int8 for the backends that read ONNX.",
         )
     if load.precision not in _NARROW:

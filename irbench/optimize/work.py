@@ -154,6 +154,8 @@ def _convert(model: onnx_ir.Model, task: Task, conversion: Conversion, scratch: 
     """Put the model into another precision, and measure what that costs."""
     source, path = scratch / "in_fp32.onnx", task.folder / RESULT
     write(model, source)
+    for leftover in task.folder.glob(f"{RESULT}*"):
+        leftover.unlink()
     calibration = Samples(task.artifact, task.bundle, task.sizes, conversion.samples, CALIBRATION)
     judgement = Samples(task.artifact, task.bundle, task.sizes, _JUDGED_SAMPLES, JUDGEMENT)
     try:

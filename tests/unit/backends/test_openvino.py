@@ -135,7 +135,13 @@ def test_the_vendors_default_is_never_refused_where_the_same_is_when_pinned():
 def test_a_quantised_graph_is_int8_whatever_the_hint_says(tmp_path: Path):
     artifact = backend_checks.quantised_model(tmp_path)
     assert in_worker("effective", "irbench_openvino", artifact, Load(precision="native"))["precision"] == "int8"
+    assert in_worker("effective", "irbench_openvino", artifact, Load(precision="int8"))["precision"] == "int8"
     assert "computes in int8" in in_worker("effective", "irbench_openvino", artifact, Load())
+
+
+def test_integers_that_were_asked_for_and_not_made_are_refused_with_a_way_out(tmp_path: Path):
+    refused = in_worker("effective", "irbench_openvino", models.mlp(tmp_path), Load(precision="int8"))
+    assert "computes in fp32 where int8 was asked for" in refused
 
 
 def test_an_error_of_a_queued_request_reaches_done_once_and_the_slot_lives_on():

@@ -140,7 +140,14 @@ def test_a_converted_graph_is_never_called_fp32_by_its_label_but_by_what_it_is_c
 def test_a_quantised_graph_is_int8_and_refused_under_a_pinned_precision(tmp_path: Path):
     artifact = backend_checks.quantised_model(tmp_path)
     assert in_worker("effective", "irbench_ort", artifact, Load(precision="native"))["precision"] == "int8"
+    assert in_worker("effective", "irbench_ort", artifact, Load(precision="int8"))["precision"] == "int8"
     assert "int8" in in_worker("effective", "irbench_ort", artifact, Load())
+
+
+def test_quantisers_around_a_product_of_floats_are_not_called_int8(tmp_path: Path):
+    artifact = backend_checks.quantised_model(tmp_path)
+    plain = Load(precision="native", options={"graph_optimization_level": "disabled"})
+    assert in_worker("effective", "irbench_ort", artifact, plain)["precision"] == "fp32"
 
 
 def test_cuda_is_refused_by_a_build_without_it():

@@ -120,7 +120,13 @@ def test_compiled_code_is_kept_only_where_a_folder_is_given_and_only_by_xla(monk
 
 @pytest.mark.parametrize(
     ("asked", "device", "jit"),
-    [("fp16", "cpu", False), ("bf16", "gpu", False), ("bf16", "cpu", True), ("fp16", "gpu", True)],
+    [
+        ("fp16", "cpu", False),
+        ("bf16", "gpu", False),
+        ("bf16", "cpu", True),
+        ("fp16", "gpu", True),
+        ("int8", "cpu", False),
+    ],
 )
 def test_a_precision_that_does_not_exist_there_is_refused_with_a_way_out(asked, device: str, jit: bool):
     with pytest.raises(Refusal, match=asked) as refused:
