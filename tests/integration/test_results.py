@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import example
+from documents import ENVIRONMENT, example
 from front_door import irbench
 from stored_runs import FAILED, PREVIEW, listed, measured, names, older_and_newer, refused, results
+
+from irbench.store import Store
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_a_listing_tells_winners_previews_and_failures_apart(root: Path) -> None:
     runs = {measured(root, table).document.run_id: table for table in (example(), PREVIEW, FAILED)}
-    said = {"preview: openvino 1.10x ort", "openvino 1.14x ort", "failed"}
+    said = {"preview: openvino leads ort by 1.08x", "openvino 1.14x ort", "failed"}
     assert {entry["outcomes"][0] for entry in listed(root)} == said
     table = irbench("results", "--results", root).out
     assert [one for one in (*said, *runs) if one not in table] == [], table
@@ -99,6 +101,24 @@ def test_latest_is_not_removed_where_it_is_not_the_newest(root: Path) -> None:
     assert refused(results(root, "rm", "latest", "--yes"), newer.document.run_id, "by its name")
     assert results(root, "rm", newer.document.run_id, "--yes").code == 0
     assert older.document.run_id in results(root, "rm", "latest", "--yes").out
+    assert names(root) == set()
+
+
+def test_a_run_is_removed_from_inside_its_folder(root: Path) -> None:
+    run = measured(root)
+    command = [sys.executable, "-m", "irbench", "results", "rm", ".", "--yes", "--results", str(root)]
+    done = subprocess.run(command, cwd=run.folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"removed {run.document.run_id}\n"), done.stderr
+    assert names(root) == set()
+
+
+def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measures_it(root: Path) -> None:
+    run = Store(root).begin(ENVIRONMENT, {})
+    run_id = run.document.run_id
+    assert "not measured (not complete)" in irbench("results", "--results", root).out
+    assert refused(results(root, "rm", run_id, "--yes"), "still being measured", "Ctrl-C")
+    del run
+    assert results(root, "rm", run_id, "--yes").out == f"removed {run_id}\n"
     assert names(root) == set()
 
 

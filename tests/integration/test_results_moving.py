@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,32 @@ def test_a_run_of_a_newer_irbench_is_listed_as_a_problem_and_asks_for_an_update(
     assert sound.document.run_id in called.out
     assert refused(irbench("show", newer.document.run_id, "--results", root), "newer irbench", "pip install --upgrade")
     assert refused(results(tmp_path / "there", "import", newer.folder), "newer irbench", "pip install --upgrade")
+
+
+def test_a_launch_that_would_fill_the_memory_is_refused(root: Path, tmp_path: Path) -> None:
+    run = measured(tmp_path / "elsewhere")
+    series = zlib.compress(bytes(100 << 20))
+    parts = b"".join(len(part).to_bytes(4, "little") + part for part in (b"{}", *[series] * 40))
+    data = b"IRBENCH1" + hashlib.sha256(parts).digest() + parts
+    (run.folder / "launch-00-00.bin").write_bytes(data)
+    document = json.loads((run.folder / "run.json").read_text())
+    document["launches"] = {"launch-00-00.bin": hashlib.sha256(data).hexdigest()}
+    (run.folder / "run.json").write_text(json.dumps(document))
+    assert refused(results(root, "import", run.folder), "longer than any", "copy")
+    assert names(root) == set()
+
+
+@pytest.mark.slow
+def test_a_document_that_takes_too_much_memory_ends_its_check_and_nothing_else(root: Path, tmp_path: Path) -> None:
+    run = measured(tmp_path / "elsewhere")
+    whole = (run.folder / "run.json").read_bytes().rstrip()[:-1]
+    (run.folder / "run.json").write_bytes(whole + b',"plan":{"x":[' + b"1.5," * 70_000_000 + b"0]}}")
+    assert refused(results(root, "import", run.folder), "GB of memory", "do not trust")
+    assert names(root) == set()
+
+
+def test_a_model_is_not_overwritten_by_an_export(root: Path, tmp_path: Path) -> None:
+    measured(root)
+    (tmp_path / "model.onnx").write_bytes(b"weights")
+    assert refused(results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "no name of an archive", ".tar.gz")
+    assert (tmp_path / "model.onnx").read_bytes() == b"weights"
