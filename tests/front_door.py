@@ -1,13 +1,19 @@
-"""Calling irbench as a user does: a process, its exit code, its two outputs."""
+"""Calling irbench as a user does: its exit code, its two outputs."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
+
+import pytest
+
+from irbench.cli import main
 
 
 @dataclass(frozen=True)
@@ -35,3 +41,12 @@ def irbench(*arguments: object, timeout_s: float = 240) -> Called:
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Called(done.returncode, done.stdout, done.stderr)
+
+
+def irbench_here(*arguments: object) -> Called:
+    """Call irbench within this process, which spares its start: for calls that are refused."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
+        main([str(one) for one in arguments])
+    assert isinstance(left.value.code, int)
+    return Called(left.value.code, out.getvalue(), err.getvalue())

@@ -11,7 +11,7 @@ import models
 import psutil
 import pytest
 from fake_runs import cell, run
-from front_door import irbench
+from front_door import irbench, irbench_here
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
 def test_a_wrong_call_is_one_line_and_its_remedy(
     model: Path, own_home: Path, arguments: tuple[str, ...], said: str, hint: str, code: int
 ) -> None:
-    called = irbench("run", model, *arguments)
+    called = irbench_here("run", model, *arguments)
     assert called.code == code, called.err
     assert called.out == ""
     problem, remedy = called.err.strip().splitlines()

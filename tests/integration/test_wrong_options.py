@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import models
 import pytest
 from fake_runs import FASTEST
-from front_door import irbench
+from front_door import Called, irbench, irbench_here
 from stored_runs import refused as refusal
 
 
@@ -75,7 +76,7 @@ def test_a_wrong_run_measures_nothing(
     model: Path, own_home: Path, arguments: tuple[str, ...], said: str, hint: str
 ) -> None:
     backends = () if "--backends" in arguments else ("--backends", "fake-a")
-    assert refused(("run", model, *backends, *arguments), said, hint)
+    assert refused(("run", model, *backends, *arguments), said, hint, irbench_here)
     assert not (own_home / "results").exists()
 
 
@@ -109,9 +110,9 @@ def test_a_wrong_call_of_any_command_says_what_to_do(arguments: tuple[str, ...],
     assert refused(arguments, said, hint)
 
 
-def refused(arguments: tuple[object, ...], said: str, hint: str) -> bool:
+def refused(arguments: tuple[object, ...], said: str, hint: str, call: Callable[..., Called] = irbench) -> bool:
     """Return that a call is refused, with nothing on standard output."""
-    called = irbench(*arguments)
+    called = call(*arguments)
     assert called.out == ""
     return refusal(called, said, hint)
 
