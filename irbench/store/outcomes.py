@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from irbench.result import CellResult, GroupResult, RunDocument, State, row_names
+from irbench.result import GroupResult, RunDocument, State, row_names
 from irbench.store.entries import RunEntry
 
 __all__ = ["entry_of"]
 
 _GRAVEST: tuple[State, ...] = ("mismatch", "failed", "interrupted")
 _NOT_MEASURED = "not measured"
+_NO_WINNER = ("preview: ", "no winner: ")
+"""How the note begins that stands above a table without a winner; its brackets are left to the table."""
 
 
 def entry_of(document: RunDocument, folder: str) -> RunEntry:
@@ -31,26 +33,15 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
 
 
 def _outcome(group: GroupResult) -> str:
-    """Return who won by how much, or who leads without having won, or why there is nobody."""
+    """Return who won by how much, or what stands above the table for want of a winner, or why there is nobody."""
     names = row_names(group.cells)
     if group.winner is not None:
         return f"{names[group.winner.cell]} {group.winner.value:.2f}x {names[group.winner.rival]}"
-    ranking = sorted(((_standing(cell, group), cell.id) for cell in group.cells), reverse=True)
-    ranked = [(value, names[cell]) for value, cell in ranking if value > 0]
-    if len(ranked) > 1:
-        (best, leader), (second, rival), *_ = ranked
-        return f"{'preview' if group.preview else 'no winner'}: {leader} {best / second:.2f}x {rival}"
+    for note in group.notes:
+        if note.startswith(_NO_WINNER):
+            return note.partition(" [")[0].partition(", which")[0]
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None:
             return f"only {names[cell.id]}: {cell.latency_ms.p50:.3g} ms"
     states = {cell.state for cell in group.cells}
     return next((state for state in _GRAVEST if state in states), _NOT_MEASURED)
-
-
-def _standing(cell: CellResult, group: GroupResult) -> float:
-    """Return a cell's speedup over the baseline; 0 where the two are not compared."""
-    if cell.state != "ok":
-        return 0.0
-    if cell.id == group.baseline:
-        return 1.0
-    return cell.speedup.value if cell.speedup is not None else 0.0
