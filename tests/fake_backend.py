@@ -161,7 +161,7 @@ def exhaust_memory(_: str) -> None:
 def chatter(_: str) -> None:
     """Write as native libraries do that know no lines and no encoding: megabytes to both outputs."""
     for descriptor in (1, 2):
-        for _ in range(4):
+        for _piece in range(4):
             os.write(descriptor, b"{\xff\xfe" * (CHATTER_BYTES // 12))
 
 

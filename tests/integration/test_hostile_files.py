@@ -11,7 +11,7 @@ import hostile_files as hostile
 import models
 import pytest
 from fake_runs import FASTEST, cell
-from front_door import Called, irbench
+from front_door import Called, irbench, irbench_here
 from onnx import TensorProto, helper
 
 _IDENTITY = helper.make_node("Identity", ["x"], ["y"])
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_measured_is_one_line_and_its_remedy(
 ) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    problem, remedy = hostile.refusal(irbench("run", build(folder), "--backends", "fake-a"))
+    problem, remedy = hostile.refusal(irbench_here("run", build(folder), "--backends", "fake-a"))
     assert said in problem
     assert hint in remedy
     assert not (own_home / "results").exists()

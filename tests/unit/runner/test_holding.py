@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def test_a_signal_between_two_handlers_is_never_lost_nor_deafens(moment: int, mo
     set_handler: Callable[..., object] = signal.signal
     calls = iter(range(1, 100))
 
-    def set_and_send(number: int, handler: object) -> object:
+    def set_and_send(number: int, handler: Any) -> object:
         before = set_handler(number, handler)
         if next(calls) == moment:
             signal.raise_signal(signal.SIGTERM)
