@@ -13,7 +13,9 @@ from irbench.render import GroupView, render_document
 from irbench.result import GroupResult, Warn, Winner
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
-NO_GRAPH = Failure("plan", "it reads tf-graph, the model is onnx", "Export the model from its TensorFlow source to run it there.")
+NO_GRAPH = Failure(
+    "plan", "it reads tf-graph, the model is onnx", "Export the model from its TensorFlow source to run it there."
+)
 
 
 def failure_rows() -> GroupResult:
