@@ -7,6 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from irbench.measure import clock, drive, evidence, phases
+
+
+@pytest.fixture(autouse=True)
+def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back, after each test, what a scripted backend put in the place of the clock of this process."""
+    for module in (clock, drive, evidence, phases):
+        monkeypatch.setattr(module, "now_ns", module.now_ns)  # type: ignore[attr-defined]
+
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
