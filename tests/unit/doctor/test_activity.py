@@ -93,10 +93,16 @@ def test_a_thread_counts_for_its_process() -> None:
 
 
 def waiting(*arguments: str, new_session: bool = False) -> subprocess.Popen[bytes]:
-    """Return another program that runs until its input ends."""
-    return subprocess.Popen(
-        [sys.executable, "-c", "input()", *arguments], stdin=subprocess.PIPE, start_new_session=new_session
+    """Return another program that has begun, and runs until its input ends."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", "input(chr(10))", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=new_session,
     )
+    assert program.stdout is not None
+    program.stdout.readline()  # before it has begun, the kernel has no command line of it
+    return program
 
 
 def test_a_living_program_of_ours_may_be_stopped_and_shows_the_beginning_of_its_command() -> None:
@@ -104,7 +110,7 @@ def test_a_living_program_of_ours_may_be_stopped_and_shows_the_beginning_of_its_
         found = activity._program(child.pid, 0.5, above=())
         child.communicate(b"\n")
     assert found.stoppable
-    assert found.command.startswith(f"{Path(sys.executable).name} -c input() xxx")
+    assert found.command.startswith(f"{Path(sys.executable).name} -c input(chr(10)) xxx")
     assert len(found.command) == 40
     assert found.command.endswith("...")
 
