@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from irbench.spec import Artifact, Bundle
 from irbench.spi import Array
 from irbench.verify import compare, judge
 from irbench.worker.reference import answer
+from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -85,11 +85,11 @@ def work(task: Task, say: Callable[[str], None]) -> Work:
     conversion = task.recipe.conversion
     if conversion is not None:
         require_fp32(task.artifact.path, task.bundle.name, conversion.precision)
-    with tempfile.TemporaryDirectory(prefix="irbench-") as scratch:
+    with scratch_folder() as scratch:
         say("computing what the graph answers")
-        proof = _Proof(task, Path(scratch))
+        proof = _Proof(task, scratch)
         needed = [one.opset for one in passes] + ([least_opset(conversion)] if conversion else [])
-        raised = _raised(task, max(needed, default=0), Path(scratch))
+        raised = _raised(task, max(needed, default=0), scratch)
         model = load(raised or task.artifact.path)
         steps = [_step("original", load(task.artifact.path))]
         if raised is not None:
@@ -103,7 +103,7 @@ def work(task: Task, say: Callable[[str], None]) -> Work:
             write(model, task.folder / RESULT)
             return Work(tuple(steps))
         say(f"converting to {conversion.precision}")
-        last, agreement = _convert(model, task, conversion, Path(scratch))
+        last, agreement = _convert(model, task, conversion, scratch)
         return Work((*steps, last), agreement)
 
 
