@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from irbench.ir.rewrite.sizes import ONE, Size, product, quotient
 
@@ -96,32 +97,41 @@ def steps(layout: Layout) -> list[Step]:
     order = layout.order
     if order == sorted(order):
         return [] if layout.sizes == layout.source else [("Reshape", layout.sizes)]
-    blocks = _blocks(layout)
-    pieces = [product(layout.atoms[atom] for atom in block) for block in blocks]
-    cut = [size for _, size in sorted(zip(blocks, pieces, strict=True))]
-    before = tuple(size for size in layout.source if size != ONE)
-    if tuple(cut) == before:
+    blocks = _blocks(layout, {atom: atom[0] for atom in order})
+    cut, ranks = _moved(layout, blocks)
+    if cut == [size for size in layout.source if size != ONE]:
         return _without_cut(layout, [block[0][0] for block in blocks])
-    ranks = [sorted(blocks).index(block) for block in blocks]
-    if pieces != [size for size in layout.sizes if size != ONE]:
-        return [("Reshape", tuple(cut)), ("Transpose", tuple(ranks)), ("Reshape", layout.sizes)]
-    ones = layout.sizes.count(ONE)
-    moved, idle = iter(ones + rank for rank in ranks), iter(range(ones))
-    permutation = tuple(next(idle if size == ONE else moved) for size in layout.sizes)
-    return [("Reshape", (ONE,) * ones + tuple(cut)), ("Transpose", permutation)]
+    joined = _blocks(layout, {atom: place for place, axis in enumerate(layout.axes) for atom in axis})
+    if len(joined) == sum(map(bool, layout.axes)):
+        return _without_joint(layout, *_moved(layout, joined))
+    return [("Reshape", tuple(cut)), ("Transpose", tuple(ranks)), ("Reshape", layout.sizes)]
 
 
-def _blocks(layout: Layout) -> list[tuple[Atom, ...]]:
-    """Join pieces of one axis of the source that are still neighbours."""
-    following = dict(zip(sorted(layout.atoms), sorted(layout.atoms)[1:], strict=False))
+def _blocks(layout: Layout, axis: dict[Atom, int]) -> list[tuple[Atom, ...]]:
+    """Join atoms of one axis that the source and the result both hold next to each other."""
+    following = dict(pairwise(sorted(layout.atoms)))
     blocks: list[tuple[Atom, ...]] = []
     for atom in layout.order:
         last = blocks[-1][-1] if blocks else None
-        if last is not None and following.get(last) == atom and last[0] == atom[0]:
+        if last is not None and following.get(last) == atom and axis[last] == axis[atom]:
             blocks[-1] = (*blocks[-1], atom)
         else:
             blocks.append((atom,))
     return blocks
+
+
+def _moved(layout: Layout, blocks: list[tuple[Atom, ...]]) -> tuple[list[Size], list[int]]:
+    """Return the size of every block in the order of the source, and which of them the result takes one by one."""
+    ordered = sorted(blocks)
+    return [product(layout.atoms[atom] for atom in block) for block in ordered], [ordered.index(one) for one in blocks]
+
+
+def _without_joint(layout: Layout, cut: list[Size], ranks: list[int]) -> list[Step]:
+    """Cut the source into the axes of the result, then reorder them."""
+    ones = layout.sizes.count(ONE)
+    moved, idle = iter(ones + rank for rank in ranks), iter(range(ones))
+    permutation = tuple(next(idle if size == ONE else moved) for size in layout.sizes)
+    return [("Reshape", (ONE,) * ones + tuple(cut)), ("Transpose", permutation)]
 
 
 def _without_cut(layout: Layout, moved: list[int]) -> list[Step]:

@@ -33,6 +33,14 @@ def test_the_fewest_steps_put_every_element_where_the_chain_does(sizes, data):
     assert len(made) <= min(length, 3) or length == 0
 
 
+def test_axes_of_the_source_are_joined_where_the_result_holds_them_as_one():
+    regrouped = reshape(start([Size(2), Size(2), Size(4)]), [Size(4), Size(2), Size(2)])
+    assert steps(transpose(regrouped, [0, 2, 1])) == [
+        ("Reshape", (Size(4), Size(2), Size(2))),
+        ("Transpose", (0, 2, 1)),
+    ]
+
+
 def _regrouped(shape, data):
     """Split every axis into its primes, 2 and 3, and group neighbours anew."""
     primes = [prime for size in shape for prime in _primes(size)]
