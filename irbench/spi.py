@@ -209,6 +209,9 @@ class ModelSource:
         build: Makes the framework's model (a ``keras.Model``), unseeded.
         defaults: Sizes of free dimensions other than the batch.
         classifier: Whether its first output holds class scores.
+        parameters: Weights that training finds, and the statistics it keeps; ``None`` where nobody counted.
+        macs: Multiply-accumulate operations of its products and convolutions at batch 1 and ``defaults``; ``None``
+            where nobody counted.
     """
 
     name: str
@@ -218,6 +221,8 @@ class ModelSource:
     build: Callable[[], Any]
     defaults: Mapping[str, int]
     classifier: bool = True
+    parameters: int | None = None
+    macs: int | None = None
 
 
 @dataclass(frozen=True)
