@@ -132,10 +132,10 @@ def processors_used(name: str, artifact: Artifact, load: Load) -> tuple[float, f
         fed = lay_out(generate([InputSpec(one, -1.0, 1.0) for one in artifact.inputs], {}, 0), artifact)
         slots = session.open_slots(load.streams, "copy")
         driver = make_driver(slots, [fed] * len(slots), "copy")
-        pilot = driver.drive(_PILOT_SAMPLES, 0)
+        pilot = driver.drive(_PILOT_SAMPLES)
         samples = max(_PILOT_SAMPLES, _SATURATED_NS * _PILOT_SAMPLES // int(pilot.completion_ns[-1]))
         before = read_counters()
-        driver.drive(samples, 0)
+        driver.drive(samples)
         evidence = evidence_between(before, read_counters())
         used_ns = evidence.cpu_ns
         return used_ns / evidence.wall_ns, (used_ns + evidence.run_queue_wait_ns) / evidence.wall_ns

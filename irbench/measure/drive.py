@@ -39,8 +39,12 @@ class Window:
 class Driver(Protocol):
     """Keeps one cell's requests going."""
 
-    def drive(self, samples: int, settle_ns: int) -> Window:
-        """Take ``samples`` samples after at least one call and ``settle_ns`` nanoseconds of untimed ones."""
+    def drive(self, samples: int, settle_calls: int = 1) -> Window:
+        """Take ``samples`` samples after ``settle_calls`` untimed calls, at least one for each stream.
+
+        They are counted, not timed: settling that lasted until some moment would end with a long call more often
+        than not, and the window would then begin where the next long one is farthest away.
+        """
         ...
 
 
@@ -76,12 +80,10 @@ class _Synchronous:
         self._call = call
         self._calls_per_sample = calls_per_sample
 
-    def drive(self, samples: int, settle_ns: int) -> Window:
+    def drive(self, samples: int, settle_calls: int = 1) -> Window:
         call, inner = self._call, range(self._calls_per_sample)
         stamps = [0] * (samples + 1)
-        settled_at = now_ns() + settle_ns
-        call()
-        while now_ns() < settled_at:
+        for _ in range(max(1, settle_calls)):
             call()
         stamps[0] = now_ns()
         if self._calls_per_sample == 1:
@@ -104,13 +106,11 @@ class _Ledger:
     Requests keep being issued until then, so the load is the same from its first nanosecond to its last.
     """
 
-    def __init__(self, samples: int, settle_ns: int, streams: int) -> None:
-        self._samples = samples
-        self._streams = streams
-        self._settled_at = now_ns() + settle_ns
+    def __init__(self, samples: int, settle_calls: int, streams: int) -> None:
+        self._opening = max(settle_calls, streams) - 1
+        self._closing = self._opening + samples
         self._lock = threading.Lock()
         self._done: list[tuple[int, int]] = []
-        self._opening: int | None = None
         self._abandoned = False
 
     def abandon(self) -> None:
@@ -121,17 +121,11 @@ class _Ledger:
         """Enter one completion; return whether another request is wanted."""
         with self._lock:
             self._done.append((completed_at, issued_at))
-            count = len(self._done)
-            if self._opening is None and count >= self._streams and completed_at >= self._settled_at:
-                self._opening = count - 1
-            if self._abandoned:
-                return False
-            return self._opening is None or count - 1 - self._opening < self._samples
+            return not self._abandoned and len(self._done) <= self._closing
 
     def window(self) -> Window:
         """Return the samples between opening and closing, in order of completion."""
-        assert self._opening is not None
-        done = sorted(self._done)[self._opening : self._opening + self._samples + 1]
+        done = sorted(self._done)[self._opening : self._closing + 1]
         opened_at = done[0][0]
         times = np.array(done[1:], np.int64) - opened_at
         return Window(times[:, 1].copy(), times[:, 0].copy())
@@ -150,8 +144,8 @@ class _Threaded:
         for call, rounds in zip(calls, self._rounds, strict=True):
             threading.Thread(target=self._serve, args=(call, rounds, self._ended), daemon=True).start()
 
-    def drive(self, samples: int, settle_ns: int) -> Window:
-        ledger = _Ledger(samples, settle_ns, len(self._rounds))
+    def drive(self, samples: int, settle_calls: int = 1) -> Window:
+        ledger = _Ledger(samples, settle_calls, len(self._rounds))
         for rounds in self._rounds:
             rounds.put(ledger)
         errors = [self._ended.get() for _ in self._rounds]
@@ -191,8 +185,8 @@ class _Queued:
             for slot, feed in zip(slots, feeds, strict=True):
                 slot.stage(feed)
 
-    def drive(self, samples: int, settle_ns: int) -> Window:
-        ledger = _Ledger(samples, settle_ns, len(self._slots))
+    def drive(self, samples: int, settle_calls: int = 1) -> Window:
+        ledger = _Ledger(samples, settle_calls, len(self._slots))
         for index in range(len(self._slots)):
             self._issue(index)
         in_flight = len(self._slots)

@@ -123,5 +123,5 @@ def _bare_calls(slot: _NullSlot, count: int) -> float:
 
 
 def _driven(driver: Driver, count: int) -> float:
-    window = driver.drive(count, settle_ns=0)
+    window = driver.drive(count)
     return float(window.completion_ns[-1]) / count

@@ -21,7 +21,7 @@ from irbench.runner.crew import Crew
 from irbench.runner.notes import CellNotes
 from irbench.spec import Cell, Group, Timing
 from irbench.spi import Outputs
-from irbench.stats import LaunchCost, block_order, dirty_blocks, fit_to_budget, samples_per_round
+from irbench.stats import LaunchCost, block_order, dirty_blocks, fit_to_budget, samples_per_round, settle_calls
 from irbench.worker.cell import CellTask
 
 __all__ = ["Launch", "LaunchPlan", "Tempo"]
@@ -229,9 +229,14 @@ class Launch:
 
     def _round(self, cell: str, block: int, samples: int) -> None:
         patience_s = self._patience_s(self._round_s(cell, samples))
-        one = self._crew.ask(cell, "measure", "take_round", block, samples, deadline_s=patience_s)
+        one = self._crew.ask(
+            cell, "measure", "take_round", block, samples, self._settle_calls(cell), deadline_s=patience_s
+        )
         if one is not None:
             self._notes[cell].rounds.append(one)
+
+    def _settle_calls(self, cell: str) -> int:
+        return settle_calls(self._notes[cell].speed.completion_ns, self._plan.timing, self._random)
 
     def _calls_s(self, cell: str, calls: int) -> float:
         """Return how long so many calls should take, as the warm-up foretells it."""
@@ -267,6 +272,7 @@ class Launch:
         for cell in self._crew.cells:
             self._say(f"{cell.label}: tail")
             patience_s = self._patience_s(self._calls_s(cell.id, calls))
-            latencies_ns = self._crew.ask(cell.id, "tail", "tail", calls, deadline_s=patience_s)
+            settle = self._settle_calls(cell.id)
+            latencies_ns = self._crew.ask(cell.id, "tail", "tail", calls, settle, deadline_s=patience_s)
             if latencies_ns is not None:
                 self._notes[cell.id].tail_ns = latencies_ns

@@ -8,6 +8,7 @@ from irbench.stats.planning import (
     expected_seconds,
     fit_to_budget,
     samples_per_round,
+    settle_calls,
 )
 from irbench.stats.rederive import rederive
 from irbench.stats.standing import Admission
@@ -26,6 +27,7 @@ __all__ = [
     "outlook",
     "rederive",
     "samples_per_round",
+    "settle_calls",
     "should_stop",
     "summarise",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "expected_seconds",
     "fit_to_budget",
     "samples_per_round",
+    "settle_calls",
 ]
 
 _SHORT_CALL_NS = 20_000
@@ -78,6 +79,21 @@ def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, 
     if needed and max(completion_ns.values()) <= _FARTHEST * min(completion_ns.values()):
         needed = dict.fromkeys(needed, max(needed.values()))
     return {cell: _whole_rounds(samples, streams[cell]) for cell, samples in needed.items()}
+
+
+def settle_calls(completion_ns: float, timing: Timing, generator: random.Random) -> int:
+    """Return how many untimed calls a round begins with: as many as last ``timing.settle``, and by chance up to twice.
+
+    Calls that are long at regular intervals would keep in step with rounds of a constant number of calls, and the
+    timed window would catch too many of them, or none, in every round.
+
+    Args:
+        completion_ns: Time per completed call seen in the warm-up, in nanoseconds.
+        timing: The protocol's numbers.
+        generator: Where the chance comes from.
+    """
+    fewest = max(1, math.ceil(timing.settle * 1e9 / completion_ns))
+    return generator.randint(fewest, 2 * fewest)
 
 
 def block_order(

@@ -132,24 +132,24 @@ class CellHost:
             peak_memory_bytes=self._phases.peaks_bytes,
         )
 
-    def take_round(self, block: int, samples: int) -> Round:
-        """Take one round."""
+    def take_round(self, block: int, samples: int, settle_calls: int) -> Round:
+        """Take one round of timed samples after untimed calls."""
         assert self._driver is not None
         before = read_counters()
-        window = self._driver.drive(samples, round(self._task.timing.settle * 1e9))
+        window = self._driver.drive(samples, settle_calls)
         evidence = evidence_between(before, read_counters())
         return Round(block, window.issue_ns, window.completion_ns, evidence)
 
     def alone(self, seconds: float) -> Sustained:
         """Run uninterrupted for about ``seconds`` and count completions."""
         assert self._driver is not None
-        pilot = self._driver.drive(self._fewest, 0)
+        pilot = self._driver.drive(self._fewest)
         samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
-        window = self._driver.drive(samples, 0)
+        window = self._driver.drive(samples)
         return Sustained(self._task.cell.id, samples * self._calls_per_sample, int(window.completion_ns[-1]))
 
-    def tail(self, calls: int) -> NDArray[np.int64]:
-        """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
+    def tail(self, calls: int, settle_calls: int) -> NDArray[np.int64]:
+        """Take ``calls`` uninterrupted calls after ``settle_calls`` untimed ones and return each one's latency in nanoseconds, int64.
 
         One call is one sample here whatever its length: a tail cannot be read from means.
         """
@@ -157,7 +157,7 @@ class CellHost:
         driver = self._driver
         if self._calls_per_sample > 1:
             driver = make_driver(self._slots, [self._feed], self._task.cell.io)
-        window = driver.drive(calls, round(self._task.timing.settle * 1e9))
+        window = driver.drive(calls, settle_calls)
         return window.completion_ns - window.issue_ns
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
@@ -182,7 +182,7 @@ class CellHost:
         medians: list[float] = []
         samples = self._fewest
         while True:
-            window = self._driver.drive(samples, 0)
+            window = self._driver.drive(samples)
             medians.append(median_completion_ns(window, len(self._slots)))
             enough = watch.elapsed_s >= timing.warmup_min and _agree(medians, timing.warmup_agreement)
             if enough or watch.elapsed_s >= timing.warmup_max:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, cycle, repeat
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,8 @@ import pytest
 
 from irbench.measure import drive
 from irbench.measure.evidence import schedstat_ns
+from irbench.spec import Timing
+from irbench.stats import settle_calls
 
 MS = 1_000_000
 
@@ -31,7 +35,7 @@ class ScriptedSlot:
 
     def __init__(self, clock: HandTurnedClock, durations_ns: list[int]) -> None:
         self.clock = clock
-        self.durations_ns = durations_ns
+        self.durations: Iterator[int] = chain(durations_ns, repeat(durations_ns[-1]))
         self.calls: list[str] = []
 
     def stage(self, feed: object) -> None:
@@ -39,7 +43,7 @@ class ScriptedSlot:
 
     def run(self) -> None:
         self.calls.append("run")
-        self.clock.now_ns += self.durations_ns.pop(0) if len(self.durations_ns) > 1 else self.durations_ns[0]
+        self.clock.now_ns += next(self.durations)
 
     def fetch(self) -> tuple[np.ndarray, ...]:
         self.calls.append("fetch")
@@ -87,38 +91,59 @@ FEED = (np.zeros(1),)
 
 def test_a_sample_lasts_from_issue_to_completion(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [9 * MS, 2 * MS, 3 * MS, 4 * MS])
-    window = drive.make_driver([slot], [FEED], "copy").drive(3, 0)
+    window = drive.make_driver([slot], [FEED], "copy").drive(3)
     assert (window.completion_ns - window.issue_ns).tolist() == [2 * MS, 3 * MS, 4 * MS]
     assert window.completion_ns.tolist() == [2 * MS, 5 * MS, 9 * MS]
 
 
 def test_the_first_call_of_a_round_is_never_timed(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [99 * MS, 1 * MS])
-    window = drive.make_driver([slot], [FEED], "copy").drive(2, 0)
+    window = drive.make_driver([slot], [FEED], "copy").drive(2)
     assert window.completion_ns.max() == 2 * MS
 
 
-def test_settling_goes_on_until_its_time_is_over(clock: HandTurnedClock) -> None:
+def test_the_calls_that_settle_are_counted(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [1 * MS])
-    drive.make_driver([slot], [FEED], "copy").drive(2, 5 * MS)
+    drive.make_driver([slot], [FEED], "copy").drive(2, 5)
     assert slot.calls.count("run") == 5 + 2
+
+
+@pytest.mark.parametrize(("period", "shortest"), [(2, 1), (4, 1), (5, 0.2), (4, 0.15), (7, 12)])
+def test_rounds_catch_long_calls_that_come_at_regular_intervals_as_often_as_they_come(
+    clock: HandTurnedClock, period: int, shortest: float
+) -> None:
+    rounds, samples = 2000, 2 * period + 1
+    calls = [round(shortest * MS)] * (period - 1) + [round(shortest * MS) + 5 * MS]
+    mean_ns = sum(calls) / period
+    slot = ScriptedSlot(clock, calls)
+    slot.durations = cycle(calls)
+    driver, chance = drive.make_driver([slot], [FEED], "copy"), random.Random(0)
+    ends_ns = [driver.drive(samples, settle_calls(mean_ns, Timing(), chance)).completion_ns[-1] for _ in range(rounds)]
+    assert np.mean(ends_ns) / samples == pytest.approx(mean_ns, rel=0.01)
+
+
+@pytest.mark.parametrize("settle", [1, 2, 9])
+def test_concurrent_requests_settle_once_each_at_least(settle: int) -> None:
+    slots = [QueuedSlot() for _ in range(3)]
+    drive.make_driver(slots, [FEED] * 3, "copy").drive(4, settle)
+    assert sum(slot.started for slot in slots) == max(settle, 3) + 4 + 2
 
 
 def test_copy_stages_and_fetches_every_call(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [1 * MS])
-    drive.make_driver([slot], [FEED], "copy").drive(2, 0)
+    drive.make_driver([slot], [FEED], "copy").drive(2)
     assert slot.calls == ["stage", "run", "fetch"] * 3
 
 
 def test_bound_stages_once_and_never_fetches(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [1 * MS])
-    drive.make_driver([slot], [FEED], "bound").drive(2, 0)
+    drive.make_driver([slot], [FEED], "bound").drive(2)
     assert slot.calls == ["stage", "run", "run", "run"]
 
 
 def test_very_short_calls_are_timed_several_at_once(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [10])
-    window = drive.make_driver([slot], [FEED], "copy", calls_per_sample=5).drive(3, 0)
+    window = drive.make_driver([slot], [FEED], "copy", calls_per_sample=5).drive(3)
     assert (window.completion_ns - window.issue_ns).tolist() == [50, 50, 50]
     assert slot.calls.count("run") == 1 + 15
 
@@ -126,7 +151,7 @@ def test_very_short_calls_are_timed_several_at_once(clock: HandTurnedClock) -> N
 @pytest.mark.parametrize("samples", [8, 21])
 def test_queued_slots_give_exactly_the_samples_asked_for_and_are_drained(samples: int) -> None:
     slots = [QueuedSlot(), QueuedSlot()]
-    window = drive.make_driver(slots, [FEED, FEED], "copy").drive(samples, 0)
+    window = drive.make_driver(slots, [FEED, FEED], "copy").drive(samples)
     assert window.completion_ns.size == window.issue_ns.size == samples
     assert all(slot.in_flight == 0 for slot in slots)
     assert (np.diff(window.completion_ns) >= 0).all()
@@ -135,7 +160,7 @@ def test_queued_slots_give_exactly_the_samples_asked_for_and_are_drained(samples
 
 def test_requests_are_in_flight_when_the_window_of_a_streamed_round_opens() -> None:
     slots = [QueuedSlot(), QueuedSlot(), QueuedSlot()]
-    window = drive.make_driver(slots, [FEED] * 3, "copy").drive(12, 0)
+    window = drive.make_driver(slots, [FEED] * 3, "copy").drive(12)
     assert (window.issue_ns < 0).any()
     assert (window.completion_ns >= 0).all()
 
@@ -143,7 +168,7 @@ def test_requests_are_in_flight_when_the_window_of_a_streamed_round_opens() -> N
 def test_an_error_in_flight_is_raised_after_the_others_came_home() -> None:
     slots = [QueuedSlot(), QueuedSlot(fail_at=2)]
     with pytest.raises(RuntimeError, match="device lost"):
-        drive.make_driver(slots, [FEED, FEED], "copy").drive(50, 0)
+        drive.make_driver(slots, [FEED, FEED], "copy").drive(50)
     assert all(slot.in_flight == 0 for slot in slots)
 
 
@@ -169,7 +194,7 @@ class DiligentSlot:
 def test_what_the_callers_threads_used_can_still_be_read_after_the_round() -> None:
     before_ns, _ = schedstat_ns(Path("/proc/self"))
     slots = [DiligentSlot(), DiligentSlot()]
-    drive.make_driver(slots, [FEED, FEED], "copy").drive(40, 0)
+    drive.make_driver(slots, [FEED, FEED], "copy").drive(40)
     grown_ns = schedstat_ns(Path("/proc/self"))[0] - before_ns
     used_ns = sum(cpu_ns for slot in slots for cpu_ns in slot.cpu_ns.values())
     assert grown_ns >= used_ns > 0
@@ -178,9 +203,9 @@ def test_what_the_callers_threads_used_can_still_be_read_after_the_round() -> No
 def test_each_slot_keeps_its_thread_from_round_to_round() -> None:
     slots = [DiligentSlot(), DiligentSlot()]
     driver = drive.make_driver(slots, [FEED, FEED], "copy")
-    assert driver.drive(8, 0).completion_ns.size == 8
+    assert driver.drive(8).completion_ns.size == 8
     first = [set(slot.callers) for slot in slots]
-    assert driver.drive(9, 0).completion_ns.size == 9
+    assert driver.drive(9).completion_ns.size == 9
     assert [slot.callers for slot in slots] == first
     assert all(len(callers) == 1 for callers in first)
     assert first[0] != first[1]
@@ -190,9 +215,9 @@ def test_a_round_after_one_that_failed_is_whole_again() -> None:
     slots = [BlockingSlot(), BlockingSlot(fail=True)]
     driver = drive.make_driver(slots, [FEED, FEED], "copy")
     with pytest.raises(ValueError, match="broken slot"):
-        driver.drive(20, 0)
+        driver.drive(20)
     slots[1].fail = False
-    assert driver.drive(20, 0).completion_ns.size == 20
+    assert driver.drive(20).completion_ns.size == 20
 
 
 class BlockingSlot:
@@ -225,11 +250,11 @@ class BlockingSlot:
 
 def test_plain_slots_run_at_the_same_time_on_a_thread_each() -> None:
     BlockingSlot.most = 0
-    window = drive.make_driver([BlockingSlot(), BlockingSlot()], [FEED, FEED], "copy").drive(20, 0)
+    window = drive.make_driver([BlockingSlot(), BlockingSlot()], [FEED, FEED], "copy").drive(20)
     assert window.completion_ns.size == 20
     assert BlockingSlot.most == 2
 
 
 def test_an_error_on_a_slots_thread_reaches_the_caller() -> None:
     with pytest.raises(ValueError, match="broken slot"):
-        drive.make_driver([BlockingSlot(), BlockingSlot(fail=True)], [FEED, FEED], "copy").drive(20, 0)
+        drive.make_driver([BlockingSlot(), BlockingSlot(fail=True)], [FEED, FEED], "copy").drive(20)

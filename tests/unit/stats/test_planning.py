@@ -11,6 +11,7 @@ from irbench.stats import (
     expected_seconds,
     fit_to_budget,
     samples_per_round,
+    settle_calls,
 )
 
 TIMING = Timing()
@@ -60,6 +61,12 @@ def test_a_sample_of_many_calls_counts_as_long_as_it_lasts():
 
 def test_no_cells_need_no_samples():
     assert samples_per_round({}, {}, TIMING) == {}
+
+
+@pytest.mark.parametrize(("call_ns", "fewest"), [(1_000_000, 5), (300_000, 17), (5_000_000, 1), (80_000_000, 1)])
+def test_a_round_settles_for_5_ms_or_a_call_and_by_chance_for_up_to_twice_as_many(call_ns, fewest):
+    drawn = {settle_calls(call_ns, Timing(), random.Random(seed)) for seed in range(500)}
+    assert drawn == set(range(fewest, 2 * fewest + 1))
 
 
 def test_every_second_block_is_the_reverse_of_the_one_before():
