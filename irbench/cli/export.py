@@ -9,7 +9,7 @@ import click
 
 from irbench.cli.completing import MODEL
 from irbench.cli.groups import OneOf
-from irbench.cli.options import Parsed
+from irbench.cli.options import Parsed, ToldInWords
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ Examples:
     "--seed", type=int, metavar="N", default=0, show_default=True, help="Of random weights and of generated inputs."
 )
 @click.option(
-    "--weights", metavar="random|PATH", show_default="the model's own", help="Random weights, or a file of them."
+    "--weights",
+    cls=ToldInWords,
+    metavar="random|PATH",
+    show_default="the model's own",
+    help="Random weights, or a file of them.",
 )
 @click.option(
     "--layout",

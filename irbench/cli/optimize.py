@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options import COUNT, COUNTS, NAMES, SHAPE
+from irbench.cli.options import COUNT, COUNTS, NAMES, SHAPE, ToldInWords
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
@@ -45,14 +45,22 @@ Examples:
     show_default=True,
     help="Convert the result; what that costs in accuracy is measured.",
 )
-@click.option("--calibrate", type=COUNT, metavar="N", show_default="64", help="Inputs to calibrate static int8 on.")
+@click.option(
+    "--calibrate",
+    type=COUNT,
+    cls=ToldInWords,
+    metavar="N",
+    show_default="64",
+    help="Inputs to calibrate static int8 on.",
+)
 @click.option(
     "--quantize",
     type=click.Choice(["auto", "static", "dynamic"]),
+    cls=ToldInWords,
     show_default="auto",
     help="How int8 is made: auto is static for convolutions, else dynamic.",
 )
-@click.option("--batch", type=COUNTS, help="Bind the batch first; left free by default.")
+@click.option("--batch", type=COUNTS, metavar="N", help="Bind the batch first; left free by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Copy it there.")

@@ -10,7 +10,7 @@ import click
 from irbench.cli.completing import MODEL
 from irbench.cli.formats import OUTPUT
 from irbench.cli.groups import OneOf
-from irbench.cli.options import BACKENDS, SHAPE
+from irbench.cli.options import BACKENDS, SHAPE, ToldInWords
 
 __all__ = ["command"]
 
@@ -37,6 +37,7 @@ Examples:
 @click.option(
     "--backends",
     type=BACKENDS,
+    cls=ToldInWords,
     show_default="every installed one",
     help="Backends, each with a device after a colon.",
 )
