@@ -21,7 +21,7 @@ test: $(STAMP) lint types ## Lint, check types, run the fast tests
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: $(STAMP) lint types ## The same with the slow tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --hypothesis-profile=explore
 
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 15 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
