@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +38,7 @@ __all__ = [
     "reference",
     "references_in_order",
     "require_installed",
+    "require_options",
 ]
 
 BACKENDS = "irbench.backends"
@@ -134,6 +135,27 @@ def require_installed(name: str) -> Description:
     return description
 
 
+def require_options(name: str, keys: Iterable[str]) -> None:
+    """Refuse what a backend says that it cannot be given; one that declares no keys judges them when it compiles.
+
+    Args:
+        name: The backend.
+        keys: Of the properties to give it.
+
+    Raises:
+        IrbenchError: It knows no such key, or irbench sets that property itself.
+    """
+    description = backend(name).describe()
+    for key in keys:
+        if key in description.reserved:
+            raise IrbenchError(f"{name}.{key} is set by irbench itself.", hint=f"Use {description.reserved[key]}.")
+        if description.options is not None and key not in description.options:
+            raise IrbenchError(
+                f"{name} has no option '{key}'.",
+                hint=f"{_did_you_mean(key, description.options)}Known: {', '.join(description.options) or 'none'}.",
+            )
+
+
 def installed_backends() -> tuple[str, ...]:
     """Return the names of the backends whose runtime is installed, sorted."""
     found: dict[str, Backend] = load_all(BACKENDS)
@@ -197,5 +219,6 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return f"Did you mean '{close[0]}'? " if close else ""
+    folded = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return f"Did you mean '{folded[close[0]]}'? " if close else ""

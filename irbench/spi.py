@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -81,6 +81,9 @@ class Description:
         devices: Devices the backend can address, ``cpu`` first.
         install: The exact command that installs what is missing.
         domains: Operator sets of vendors that it reads besides ONNX' own, ``com.microsoft`` for example.
+        options: Keys that ``--set`` may give it, on any device, so that a mistyped one is found before a worker starts;
+            ``None`` where only the runtime knows them.
+        reserved: Keys that irbench sets itself, each with the argument it follows: ``--threads`` for example.
     """
 
     name: str
@@ -89,6 +92,8 @@ class Description:
     devices: tuple[str, ...] = ("cpu",)
     install: str = ""
     domains: tuple[str, ...] = ()
+    options: tuple[str, ...] | None = None
+    reserved: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,14 @@ def what_importing_openvino_starts() -> list[str]:
     return seen
 
 
+def what_openvino_lets_one_set() -> set[str]:
+    """Return the properties of CPUs that this version does not merely tell."""
+    from irbench_openvino import runtime
+
+    properties: dict[str, str] = runtime.load().Core().get_property("CPU", "SUPPORTED_PROPERTIES")
+    return {name for name, mutability in properties.items() if mutability != "RO"}
+
+
 def openvino_slot_errors() -> list[Any]:
     """Queue a good, an impossible and a good inference on one slot; return what each call of ``done`` was given.
 

@@ -12,7 +12,7 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
-from irbench_openvino.properties import PRECISION, compile_properties, read_back
+from irbench_openvino.properties import KNOWN, PRECISION, RESERVED, compile_properties, read_back
 
 __all__ = ["OpenVinoBackend"]
 
@@ -30,9 +30,11 @@ class OpenVinoBackend:
     def describe(self) -> Description:
         """Say which version is installed, from metadata."""
         try:
-            return Description(self.name, "openvino", version("openvino"), tuple(_DEVICES), domains=_DOMAINS)
+            found = version("openvino")
         except PackageNotFoundError:
-            return Description(self.name, "openvino", None, tuple(_DEVICES), "pip install 'irbench[openvino]'")
+            found = None
+        install = "" if found else "pip install 'irbench[openvino]'"
+        return Description(self.name, "openvino", found, tuple(_DEVICES), install, _DOMAINS, KNOWN, RESERVED)
 
     def probe(self) -> Availability:
         """Compile a tiny graph in each precision on each device that is here."""

@@ -9,20 +9,59 @@ from typing import Any
 from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal
 
-__all__ = ["PRECISION", "compile_properties", "read_back"]
+__all__ = ["KNOWN", "PRECISION", "RESERVED", "compile_properties", "read_back"]
 
 PRECISION = "INFERENCE_PRECISION_HINT"
 
 _HINTS: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
 """The hint is about floats: a quantised graph computes in integers under any, and in the hint's between them."""
 
-_RESERVED = {
+RESERVED = {
     PRECISION: "--precision",
     "INFERENCE_NUM_THREADS": "--threads",
     "NUM_STREAMS": "--streams",
     "PERFORMANCE_HINT_NUM_REQUESTS": "--streams",
     "DEVICE_ID": "a device after the colon",
 }
+"""Properties that irbench sets itself, with the argument that each follows."""
+
+KNOWN = (
+    "ACTIVATIONS_SCALE_FACTOR",
+    "CACHE_DIR",
+    "CACHE_MODE",
+    "COMPILATION_NUM_THREADS",
+    "CONFIG_FILE",
+    "CPU_DENORMALS_OPTIMIZATION",
+    "CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE",
+    "ENABLE_CPU_PINNING",
+    "ENABLE_CPU_RESERVATION",
+    "ENABLE_HYPER_THREADING",
+    "ENABLE_TENSOR_PARALLEL",
+    "ENABLE_WEIGHTLESS",
+    "EXECUTION_MODE_HINT",
+    "GPU_DISABLE_WINOGRAD_CONVOLUTION",
+    "GPU_ENABLE_LARGE_ALLOCATIONS",
+    "GPU_ENABLE_LOOP_UNROLLING",
+    "GPU_ENABLE_LORA_OPERATION",
+    "GPU_HOST_TASK_PRIORITY",
+    "GPU_QUEUE_PRIORITY",
+    "GPU_QUEUE_THROTTLE",
+    "KEY_CACHE_GROUP_SIZE",
+    "KEY_CACHE_PRECISION",
+    "KV_CACHE_PRECISION",
+    "LOG_LEVEL",
+    "MODEL_DISTRIBUTION_POLICY",
+    "MODEL_PRIORITY",
+    "PERFORMANCE_HINT",
+    "PERF_COUNT",
+    "SCHEDULING_CORE_TYPE",
+    "TBB_PARTITIONER",
+    "VALUE_CACHE_GROUP_SIZE",
+    "VALUE_CACHE_PRECISION",
+    "WEIGHTS_PATH",
+)
+"""Properties of CPUs and GPUs that may be set; which of them a device has, the runtime says."""
 
 _WORTH_KNOWING = {
     "ENABLE_CPU_PINNING": "cpu_pinning",
@@ -78,12 +117,12 @@ def read_back(compiled: Any, options: Mapping[str, str]) -> dict[str, Scalar]:
 
 
 def _require_settable(key: str, settable: list[str]) -> None:
-    if key in _RESERVED:
-        raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {_RESERVED[key]}.")
+    if key in RESERVED:
+        raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
     if key not in settable:
         close = difflib.get_close_matches(key, settable, n=1)
         suggestion = f"Did you mean '{close[0]}'? " if close else ""
-        known = ", ".join(one for one in settable if one not in _RESERVED)
+        known = ", ".join(one for one in settable if one not in RESERVED)
         raise Refusal(f"OpenVINO has no property '{key}' that can be set here.", hint=f"{suggestion}Known: {known}.")
 
 

@@ -11,7 +11,7 @@ from irbench.ir.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_ort import devices, precision
-from irbench_ort.options import Options, parse_options
+from irbench_ort.options import KNOWN, RESERVED, Options, parse_options
 from irbench_ort.probing import probe
 
 __all__ = ["OrtBackend"]
@@ -37,10 +37,10 @@ class OrtBackend:
         """Say which distribution is installed, from metadata."""
         for distribution in _DISTRIBUTIONS:
             try:
-                return Description(self.name, distribution, version(distribution), devices.DEVICES, domains=_DOMAINS)
+                return self._description(distribution, version(distribution))
             except PackageNotFoundError:
                 continue
-        return Description(self.name, "onnxruntime", None, devices.DEVICES, "pip install 'irbench[ort]'")
+        return self._description("onnxruntime", None)
 
     def probe(self) -> Availability:
         """Compile a tiny graph in each precision on each device."""
@@ -81,6 +81,10 @@ class OrtBackend:
             **{key: settings.get_session_config_entry(key) for key, _ in options.config_entries},
         }
         return OrtSession(session, artifact, device, effective)
+
+    def _description(self, distribution: str, found: str | None) -> Description:
+        install = "" if found else "pip install 'irbench[ort]'"
+        return Description(self.name, distribution, found, devices.DEVICES, install, _DOMAINS, KNOWN, RESERVED)
 
     def _settings(self, load: Load, options: Options, device: str, written: Path | None) -> Any:
         """Return the SessionOptions of a load.

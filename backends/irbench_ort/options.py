@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from irbench.spec import Precision
 from irbench.spi import Refusal
 
-__all__ = ["KNOWN", "Options", "parse_options"]
+__all__ = ["KNOWN", "RESERVED", "Options", "parse_options"]
 
 _LEVELS = ("disabled", "basic", "extended", "all")
 _ATTRIBUTES = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute")
@@ -52,11 +52,13 @@ KNOWN = tuple(
 )
 """Every key that may be set."""
 
-_RESERVED = {
+RESERVED = {
     "intra_op_num_threads": "--threads",
     "inter_op_num_threads": "--threads",
     "execution_mode": "--streams",
 }
+"""Keys that irbench sets itself, with the argument that each follows."""
+
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -101,8 +103,8 @@ def parse_options(given: Mapping[str, str], device: str, precision: Precision) -
 
 
 def _require_known(key: str, device: str) -> None:
-    if key in _RESERVED:
-        raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {_RESERVED[key]}.")
+    if key in RESERVED:
+        raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
     if key.startswith(_CUDA) and device != "cuda":
         raise Refusal(f"{key} is an option of ort:cuda, not of the CPU.", hint=f"Leave ort.{key} out.")
     if key not in KNOWN:

@@ -7,7 +7,7 @@ from importlib import metadata
 from irbench.spec import Artifact, Load
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_tf import environment, lean, precision
-from irbench_tf.options import parse_options
+from irbench_tf.options import KNOWN, parse_options
 
 __all__ = ["TensorFlowBackend"]
 
@@ -36,7 +36,7 @@ class TensorFlowBackend:
             version = metadata.version(_DISTRIBUTION)
         except metadata.PackageNotFoundError:
             version = None
-        return Description(self.name, _DISTRIBUTION, version, _DEVICES, _INSTALL)
+        return Description(self.name, _DISTRIBUTION, version, _DEVICES, _INSTALL, options=tuple(sorted(KNOWN)))
 
     def probe(self) -> Availability:
         """Ask TensorFlow for devices, and its rewriter whether it narrows a product to bf16 on this CPU."""

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from irbench.spi import Refusal
 
-__all__ = ["Options", "parse_options"]
+__all__ = ["KNOWN", "Options", "parse_options"]
 
 Grappler = Literal["remap", "all", "off"]
 Loops = Literal["lowered", "functional"]
@@ -42,11 +42,11 @@ def parse_options(options: Mapping[str, str], backend: str) -> Options:
     Raises:
         Refusal: A key is unknown, or a value is not one of its values.
     """
-    unknown = sorted(set(options) - set(_KNOWN))
+    unknown = sorted(set(options) - set(KNOWN))
     if unknown:
         raise Refusal(
             f"{backend} has no option {unknown[0]!r}.",
-            hint="Known options: " + ", ".join(f"{key}={words}" for key, (words, _) in sorted(_KNOWN.items())) + ".",
+            hint="Known options: " + ", ".join(f"{key}={words}" for key, (words, _) in sorted(KNOWN.items())) + ".",
         )
     return Options(
         onednn=None if "onednn" not in options else bool(_parse("onednn", options)),
@@ -58,7 +58,7 @@ def parse_options(options: Mapping[str, str], backend: str) -> Options:
 
 
 def _parse(key: str, options: Mapping[str, str]) -> str | int:
-    words, convert = _KNOWN[key]
+    words, convert = KNOWN[key]
     try:
         return convert(options[key])
     except ValueError:
@@ -85,10 +85,11 @@ def _positive(value: str) -> int:
     return number
 
 
-_KNOWN: Mapping[str, tuple[str, Callable[[str], str | int]]] = {
+KNOWN: Mapping[str, tuple[str, Callable[[str], str | int]]] = {
     "onednn": ("0|1", _switch),
     "grappler": ("remap|all|off", _one_of("remap", "all", "off")),
     "loops": ("lowered|functional", _one_of("lowered", "functional")),
     "inter_op_threads": ("N (at least 1)", _positive),
     "gpu_thread_mode": ("global|gpu_private|gpu_shared", _one_of("global", "gpu_private", "gpu_shared")),
 }
+"""Each key that may be set: how its values are written, and what reads them."""

@@ -181,6 +181,8 @@ def _options(
                 hint=f"Taking part: {', '.join(name for name, _ in backends)}.",
             )
         options.setdefault(backend, {})[key] = value
+    for backend, given in options.items():
+        registry.require_options(backend, given)
     return options
 
 

@@ -34,6 +34,15 @@ RUN = [
     (("--set", "fake-z.call_us=1"), "no backend 'fake-z'", "Did you mean"),
     (("--set", "call_us=1"), "lacks a backend", "irbench run --help"),
     (("--set", "fake-b.call_us=1"), "takes no part", "Taking part: fake-a"),
+    (("--set", "fake-a.cal_us=1"), "fake-a has no option 'cal_us'", "Did you mean 'call_us'? Known: call_us, fault,"),
+    (("--backends", "ort", "--set", "ort.use_determinstic_compute=1"), "no option", "'use_deterministic_compute'?"),
+    (
+        ("--backends", "openvino", "--set", "openvino.performance_hnt=1"),
+        "no option",
+        "Did you mean 'PERFORMANCE_HINT'?",
+    ),
+    (("--backends", "tf", "--set", "tf.gappler=off"), "tf has no option 'gappler'", "Did you mean 'grappler'?"),
+    (("--backends", "ort", "--set", "ort.intra_op_num_threads=1"), "is set by irbench itself", "Use --threads."),
     (("--baseline", "fake-q"), "--baseline fake-q is none of the rows", "The rows are: fake-a"),
     (("--shape", "pixel=1x3x8x8"), "No model has an input 'pixel'", "Inputs: pixels"),
     # numbers
@@ -129,14 +138,13 @@ def test_a_place_for_results_that_cannot_be_written_is_refused_before_anything_i
     )
 
 
-def test_a_wrong_property_of_a_runtime_is_a_row_that_says_what_was_meant(model: Path) -> None:
+def test_a_property_that_only_the_runtime_can_judge_is_refused_in_its_row(model: Path) -> None:
     called = irbench(
-        "run", model, "--backends", "ort", "--set", "ort.use_determinstic_compute=1", "--format", "json", *FASTEST
+        "run", model, "--backends", "ort", "--set", "ort.cuda.gpu_mem_limit=1", "--format", "json", *FASTEST
     )
     assert called.code == 3
     (row,) = called.document["groups"][0]["cells"]
-    assert "use_determinstic_compute" in row["failure"]["message"]
-    assert "Did you mean 'use_deterministic_compute'?" in row["failure"]["hint"]
+    assert row["failure"]["message"] == "cuda.gpu_mem_limit is an option of ort:cuda, not of the CPU."
 
 
 def test_a_dry_run_says_with_which_settings_and_where_to(model: Path, own_home: Path) -> None:

@@ -116,6 +116,31 @@ def test_an_unknown_device_is_refused_with_those_there_are(text: str):
     assert caught.value.exit_code is ExitCode.USAGE
 
 
+def declaring(declared: str) -> str:
+    return PLUGIN.replace('abacus-runtime")', f'abacus-runtime", {declared})')
+
+
+def test_a_key_that_a_backend_does_not_declare_is_refused_with_the_nearest_one(plant: Plant):
+    plant("irbench-abacus", "abacus = planted_keys:abacus", declaring("options=('beads', 'RODS')"))
+    registry.require_options("abacus", ["beads", "RODS"])
+    with pytest.raises(IrbenchError, match="abacus has no option 'rod'") as caught:
+        registry.require_options("abacus", ["beads", "rod"])
+    assert caught.value.hint == "Did you mean 'RODS'? Known: beads, RODS."
+    assert caught.value.exit_code is ExitCode.USAGE
+
+
+def test_a_key_that_irbench_sets_itself_is_refused_with_the_argument_that_it_follows(plant: Plant):
+    plant("irbench-abacus", "abacus = planted_reserving:abacus", declaring("reserved={'hands': '--threads'}"))
+    with pytest.raises(IrbenchError, match=r"abacus\.hands is set by irbench itself") as caught:
+        registry.require_options("abacus", ["hands"])
+    assert caught.value.hint == "Use --threads."
+
+
+def test_a_backend_that_declares_no_keys_takes_any(plant: Plant):
+    plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
+    registry.require_options("abacus", ["whatever"])
+
+
 def test_a_runtime_that_is_missing_is_told_with_the_command_that_installs_it(plant: Plant):
     plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
     with pytest.raises(IrbenchError, match="abacus-runtime") as caught:

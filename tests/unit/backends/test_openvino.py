@@ -15,7 +15,7 @@ from irbench.spi import Refusal
 from irbench.worker import call_in_worker
 from irbench_openvino import backend
 from irbench_openvino.precision import computed_precision, require
-from irbench_openvino.properties import compile_properties
+from irbench_openvino.properties import KNOWN, RESERVED, compile_properties
 from irbench_openvino.runtime import plain_reasons, refusal
 from irbench_openvino.slots import CopySlot, FailureWatch
 
@@ -47,6 +47,12 @@ def test_a_missing_runtime_is_described_by_the_command_that_installs_it(monkeypa
     monkeypatch.setattr("irbench_openvino.adapter.version", nothing)
     assert backend.describe().version is None
     assert backend.describe().install == "pip install 'irbench[openvino]'"
+
+
+def test_it_declares_each_property_that_the_runtime_lets_one_set():
+    settable = in_worker("what_openvino_lets_one_set")
+    assert "PERFORMANCE_HINT" in settable
+    assert settable - {*KNOWN, *RESERVED} == set()
 
 
 def test_a_pinned_precision_pins_quantisation_and_caches_too():
