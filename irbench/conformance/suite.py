@@ -72,9 +72,17 @@ class _Bench:
         return self._name if self._device == "cpu" else f"{self._name}:{self._device}"
 
     def begin(self, case: Case) -> None:
+        try:
+            self._send(case)
+        except WorkerDied:  # it fell after its answer to the case before, so a fresh one gets this one
+            self.close()
+            self._send(case)
+
+    def _send(self, case: Case) -> None:
         if self._worker is None:
             self._worker = Worker(self._scratch / f"{self.label.replace(':', '-')}.log")
-        self._worker.send("irbench.conformance.trial:try_case", case, self._name, self._device, self._scratch)
+        target = "irbench.conformance.trial:try_case"
+        self._worker.send(target, case, self._name, self._device, self._scratch, deadline_s=self._deadline_s)
 
     def finish(self) -> Tried:
         assert self._worker is not None

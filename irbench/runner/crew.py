@@ -100,7 +100,7 @@ class Crew:
         )
         self.started_ns[cell] = now_ns() - start_ns
         if cell in self._workers:
-            self._try(cell, "import", lambda: worker.send("import_runtime"))
+            self._try(cell, "import", lambda: worker.send("import_runtime", deadline_s=self._deadline_s))
 
     def _finish_import(self, cell: str) -> None:
         if cell not in self._workers:

@@ -96,7 +96,7 @@ class Worker:
         Args:
             target: ``module:function``, or a method's name once an object is held.
             args: Pickled to the worker.
-            deadline_s: The worker is killed when it has not answered by then.
+            deadline_s: The worker is killed when it has not taken the request by then, or not answered that long after.
             hold: Keep the result there; later calls by method name belong to it.
             say: Hears the lines of progress; the callee then gets a function to speak with as its last argument.
 
@@ -105,17 +105,20 @@ class Worker:
             WorkerDied: The process ended.
             WorkerTimedOut: The deadline passed.
         """
-        self.send(target, *args, hold=hold, talks=say is not None)
+        self.send(target, *args, deadline_s=deadline_s, hold=hold, talks=say is not None)
         return self.receive(deadline_s=deadline_s, say=say)
 
-    def send(self, target: str, *args: Any, hold: bool = False, talks: bool = False) -> None:
-        """Send a request without waiting, so that several workers can be busy side by side.
+    def send(self, target: str, *args: Any, deadline_s: float, hold: bool = False, talks: bool = False) -> None:
+        """Send a request without waiting for its answer, so that several workers can be busy side by side.
 
         Raises:
             WorkerDied: The process has ended.
+            WorkerTimedOut: It did not take the request before the deadline.
         """
         try:
-            self._channel.send(Request(target, args, hold, talks))
+            self._channel.send(Request(target, args, hold, talks), within_s=deadline_s)
+        except TimeoutError:
+            raise self._late(f"It took no request within {deadline_s:.0f} s and was ended.") from None
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
 
@@ -191,14 +194,15 @@ class Worker:
         """Wait for a piece of the answer: a worker can also stop in the middle of one."""
         left_s = deadline_s - watch.elapsed_s
         if left_s <= 0 or not wait([self._channel.fileno(), self._exit], left_s):
-            self.kill()
-            raise WorkerTimedOut(
-                f"It gave no answer within {deadline_s:.0f} s and was ended.", log_tail=self.log_tail()
-            )
+            raise self._late(f"It gave no answer within {deadline_s:.0f} s and was ended.")
         try:
             self._channel.take_in(wait=False)
         except (EOFError, OSError):  # also where it has ended and nothing is left to read
             raise self._death() from None
+
+    def _late(self, message: str) -> WorkerTimedOut:
+        self.kill()
+        return WorkerTimedOut(message, log_tail=self.log_tail())
 
     def _death(self) -> WorkerDied:
         ended = bool(wait([self._exit], _EXIT_GRACE_S))

@@ -42,16 +42,24 @@ class Channel:
         """Hang up."""
         self._end.close()
 
-    def send(self, message: object) -> None:
+    def send(self, message: object, *, within_s: float | None = None) -> None:
         """Send a message; waits until the other end has room for it.
 
+        Args:
+            message: Anything that can be pickled.
+            within_s: For how long to wait at most; ``None`` waits for as long as the other end is there.
+
         Raises:
+            TimeoutError: The other end had no room for it in time; what was sent of it is no whole message.
             OSError: The other end has hung up.
             Exception: The message cannot be pickled; nothing was sent.
         """
         content = pickle.dumps(message)
-        self._end.sendall(_LENGTH.pack(len(content)))
-        self._end.sendall(content)
+        self._end.settimeout(within_s)
+        try:
+            self._end.sendall(_LENGTH.pack(len(content)) + content)
+        finally:
+            self._end.settimeout(None)
 
     @property
     def complete(self) -> bool:

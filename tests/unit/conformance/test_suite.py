@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import psutil
 import pytest
 from data_sets import write_set
 from onnx import TensorProto, helper
@@ -65,6 +66,17 @@ def outcomes(cases: list[Case], backend: str, scratch: Path, deadline_s: float =
 def test_a_case_that_kills_its_worker_is_crashed_and_the_next_one_runs(mortal: str, tmp_path: Path):
     cases = [case(tmp_path, "Neg", -X), case(tmp_path, "Relu", np.maximum(X, 0))]
     assert outcomes(cases, mortal, tmp_path / "scratch") == [("crashed", "It crashed with SIGABRT."), ("passed", "")]
+
+
+def test_a_worker_that_falls_between_two_cases_is_no_failure_of_the_next(mortal: str, tmp_path: Path):
+    cases = [case(tmp_path, "Relu", np.maximum(X, 0)), case(tmp_path, "Floor", np.floor(X))]
+    (tmp_path / "scratch").mkdir()
+    results = run_cases(cases, [(mortal, "cpu")], tmp_path / "scratch", 60)
+    assert next(results)[0].outcome == "passed"
+    (worker,) = (one for one in psutil.Process().children() if "irbench.worker" in one.cmdline())
+    worker.kill()
+    psutil.wait_procs([worker], timeout=60)
+    assert next(results)[0].outcome == "passed"
 
 
 def test_a_case_that_hangs_is_ended_at_the_deadline(mortal: str, tmp_path: Path):
