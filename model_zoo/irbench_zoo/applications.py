@@ -2,11 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from irbench_zoo.inputs import IMAGE
+from irbench.spi import ModelSource
+from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["build_application"]
+__all__ = ["Family", "build_application"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Classifiers of ``keras.applications`` that are built alike.
+
+    Attributes:
+        kind: What kind of network they are, ``residual CNN`` for example.
+        blocks: What they are made of, for listings.
+        low: Smallest value of their inputs, as their ``preprocess_input`` leaves them.
+        high: Largest value likewise.
+    """
+
+    kind: str
+    blocks: str
+    low: float
+    high: float
+
+    def model(
+        self, name: str, constructor: str, size: int, *, layers: int, parameters: int, macs: int | None = None
+    ) -> ModelSource:
+        """Return one of them.
+
+        Args:
+            name: The name used on the command line.
+            constructor: Its name in ``keras.applications``.
+            size: Height and width of its three-channel input.
+            layers: Convolutions and dense layers on the longest way from the input to the classes.
+            parameters: As :class:`irbench.spi.ModelSource` counts them.
+            macs: Likewise.
+        """
+        return ModelSource(
+            name=name,
+            family=self.kind,
+            summary=f"{layers} layers, {self.blocks}",
+            inputs=image(size, self.low, self.high),
+            build=partial(build_application, constructor, size),
+            defaults={},
+            parameters=parameters,
+            macs=macs,
+        )
 
 
 def build_application(constructor: str, size: int) -> Any:

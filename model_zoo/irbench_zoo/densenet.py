@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from irbench_zoo.applications import Family
 
-from irbench.spi import ModelSource
-from irbench_zoo.applications import build_application
-from irbench_zoo.inputs import image
+__all__ = ["densenet121", "densenet169", "densenet201"]
 
-__all__ = ["densenet121"]
+_FAMILY = Family("densely connected CNN", "every layer feeds all later ones of its block", low=-2.0, high=2.0)
 
-densenet121 = ModelSource(
-    name="densenet121",
-    family="densely connected CNN",
-    summary="121 layers, 8.1 M parameters, every layer feeds all later ones of its block",
-    inputs=image(224, -2.0, 2.0),
-    build=partial(build_application, "DenseNet121", 224),
-    defaults={},
-)
+densenet121 = _FAMILY.model("densenet121", "DenseNet121", 224, layers=121, parameters=8_062_504)
+densenet169 = _FAMILY.model("densenet169", "DenseNet169", 224, layers=169, parameters=14_307_880)
+densenet201 = _FAMILY.model("densenet201", "DenseNet201", 224, layers=201, parameters=20_242_984)

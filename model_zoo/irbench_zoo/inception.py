@@ -1,20 +1,19 @@
-"""Inception networks (Szegedy et al., *Rethinking the Inception Architecture*, CVPR 2016)."""
+"""Inception networks.
+
+Szegedy et al., *Rethinking the Inception Architecture for Computer Vision*, CVPR 2016, and *Inception-v4,
+Inception-ResNet and the Impact of Residual Connections on Learning*, AAAI 2017.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from irbench_zoo.applications import Family
 
-from irbench.spi import ModelSource
-from irbench_zoo.applications import build_application
-from irbench_zoo.inputs import image
+__all__ = ["inception_resnet_v2", "inception_v3"]
 
-__all__ = ["inception_v3"]
+_V3 = Family("branching CNN", "parallel branches with factorised convolutions", low=-1.0, high=1.0)
+_RESIDUAL = Family("branching CNN", "parallel branches beside residual connections", low=-1.0, high=1.0)
 
-inception_v3 = ModelSource(
-    name="inception_v3",
-    family="branching CNN",
-    summary="48 layers, 23.9 M parameters, parallel branches with factorised convolutions",
-    inputs=image(299, -1.0, 1.0),
-    build=partial(build_application, "InceptionV3", 299),
-    defaults={},
+inception_v3 = _V3.model("inception_v3", "InceptionV3", 299, layers=48, parameters=23_851_784)
+inception_resnet_v2 = _RESIDUAL.model(
+    "inception_resnet_v2", "InceptionResNetV2", 299, layers=176, parameters=55_873_736
 )

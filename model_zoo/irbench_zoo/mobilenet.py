@@ -1,20 +1,20 @@
-"""Networks of depthwise separable convolutions (Sandler et al., *MobileNetV2*, CVPR 2018)."""
+"""Networks of depthwise separable convolutions, for phones.
+
+Howard et al., *MobileNets*, 2017; Sandler et al., *MobileNetV2*, CVPR 2018; Howard et al., *Searching for MobileNetV3*,
+ICCV 2019.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from irbench_zoo.applications import Family
 
-from irbench.spi import ModelSource
-from irbench_zoo.applications import build_application
-from irbench_zoo.inputs import image
+__all__ = ["mobilenet", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small"]
 
-__all__ = ["mobilenet_v2"]
+_V1 = Family("depthwise CNN", "depthwise separable convolutions with ReLU6", low=-1.0, high=1.0)
+_V2 = Family("depthwise CNN", "inverted residuals with ReLU6", low=-1.0, high=1.0)
+_V3 = Family("depthwise CNN", "inverted residuals with hard swish and squeeze-and-excitation", low=0.0, high=255.0)
 
-mobilenet_v2 = ModelSource(
-    name="mobilenet_v2",
-    family="depthwise CNN",
-    summary="53 layers, 3.5 M parameters, inverted residuals with ReLU6",
-    inputs=image(224, -1.0, 1.0),
-    build=partial(build_application, "MobileNetV2", 224),
-    defaults={},
-)
+mobilenet = _V1.model("mobilenet", "MobileNet", 224, layers=28, parameters=4_253_864)
+mobilenet_v2 = _V2.model("mobilenet_v2", "MobileNetV2", 224, layers=53, parameters=3_538_984)
+mobilenet_v3_small = _V3.model("mobilenet_v3_small", "MobileNetV3Small", 224, layers=54, parameters=2_554_968)
+mobilenet_v3_large = _V3.model("mobilenet_v3_large", "MobileNetV3Large", 224, layers=64, parameters=5_507_432)

@@ -1,32 +1,22 @@
-"""Residual networks (He et al., *Deep Residual Learning for Image Recognition*, CVPR 2016)."""
+"""Residual networks.
+
+He et al., *Deep Residual Learning for Image Recognition*, CVPR 2016, and *Identity Mappings in Deep Residual Networks*,
+ECCV 2016, where normalisation and activation come before each convolution.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from irbench_zoo.applications import Family
 
-from irbench.spi import ModelSource
-from irbench_zoo.applications import build_application
-from irbench_zoo.inputs import image
+__all__ = ["resnet50", "resnet50_v2", "resnet101", "resnet101_v2", "resnet152", "resnet152_v2"]
 
-__all__ = ["resnet50", "resnet152"]
-
-FAMILY = "residual CNN"
 # Channel means subtracted from 0..255 leave about this range.
-INPUTS = image(224, -128.0, 128.0)
+_V1 = Family("residual CNN", "bottleneck blocks with batch normalisation", low=-128.0, high=128.0)
+_V2 = Family("residual CNN", "bottleneck blocks that normalise before they convolve", low=-1.0, high=1.0)
 
-resnet50 = ModelSource(
-    name="resnet50",
-    family=FAMILY,
-    summary="50 layers, 25.6 M parameters, bottleneck blocks with batch normalisation",
-    inputs=INPUTS,
-    build=partial(build_application, "ResNet50", 224),
-    defaults={},
-)
-resnet152 = ModelSource(
-    name="resnet152",
-    family=FAMILY,
-    summary="152 layers, 60.4 M parameters, bottleneck blocks with batch normalisation",
-    inputs=INPUTS,
-    build=partial(build_application, "ResNet152", 224),
-    defaults={},
-)
+resnet50 = _V1.model("resnet50", "ResNet50", 224, layers=50, parameters=25_636_712)
+resnet101 = _V1.model("resnet101", "ResNet101", 224, layers=101, parameters=44_707_176)
+resnet152 = _V1.model("resnet152", "ResNet152", 224, layers=152, parameters=60_419_944)
+resnet50_v2 = _V2.model("resnet50_v2", "ResNet50V2", 224, layers=50, parameters=25_613_800)
+resnet101_v2 = _V2.model("resnet101_v2", "ResNet101V2", 224, layers=101, parameters=44_675_560)
+resnet152_v2 = _V2.model("resnet152_v2", "ResNet152V2", 224, layers=152, parameters=60_380_648)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from irbench_zoo.applications import Family
 
-from irbench.spi import ModelSource
-from irbench_zoo.applications import build_application
-from irbench_zoo.inputs import image
+__all__ = ["vgg16", "vgg19"]
 
-__all__ = ["vgg16"]
+# Channel means subtracted from 0..255 leave about this range.
+_FAMILY = Family("plain CNN", "3x3 convolutions and three wide dense layers", low=-128.0, high=128.0)
 
-vgg16 = ModelSource(
-    name="vgg16",
-    family="plain CNN",
-    summary="16 layers, 138.4 M parameters, three wide dense layers",
-    inputs=image(224, -128.0, 128.0),
-    build=partial(build_application, "VGG16", 224),
-    defaults={},
-)
+vgg16 = _FAMILY.model("vgg16", "VGG16", 224, layers=16, parameters=138_357_544)
+vgg19 = _FAMILY.model("vgg19", "VGG19", 224, layers=19, parameters=143_667_240)

@@ -1,0 +1,11 @@
+"""Xception (Chollet, *Xception: Deep Learning with Depthwise Separable Convolutions*, CVPR 2017)."""
+
+from __future__ import annotations
+
+from irbench_zoo.applications import Family
+
+__all__ = ["xception"]
+
+_FAMILY = Family("depthwise CNN", "depthwise separable convolutions with residual connections", low=-1.0, high=1.0)
+
+xception = _FAMILY.model("xception", "Xception", 299, layers=71, parameters=22_910_480)
