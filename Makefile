@@ -6,7 +6,7 @@ UV_VERSION := 0.13.8
 STAMP := $(VENV)/.installed-cpu
 KNOWN_SPEED := build/known_speed
 
-.PHONY: help setup demo test test-all bench bench-truth lint types lock clean
+.PHONY: help setup demo test test-all bench bench-truth zoo lint types lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,9 @@ bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machin
 bench-truth: $(STAMP) ## Prove the numbers against backends of known speed; leave the machine alone meanwhile
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
 	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.truth $(ARGUMENTS)
+
+zoo: $(STAMP) ## Export, optimise, verify and measure every model of the zoo once; an hour
+	$(BIN)/python -m benchmarks.zoo $(ARGUMENTS)
 
 lint: $(STAMP) ## ruff and the import contracts
 	$(BIN)/ruff check .

@@ -1,0 +1,100 @@
+"""Every model of the zoo once: exported, optimised, verified and measured: ``make zoo``.
+
+Bundles come from and stay in the user's cache, runs with their raw samples in the results folder.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from benchmarks.workbench import CommandFailed, Workbench
+from benchmarks.zoo_table import Tour, as_table
+from irbench import bundles, registry
+from irbench.cli.console import check_writable, print_data, to_text
+from irbench.errors import ExitCode, IrbenchError
+from irbench.measure.clock import Stopwatch
+from irbench.store import decode_document
+
+__all__ = ["main", "visit"]
+
+_LEVEL = "extended"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--only", multiple=True, metavar="PATTERN", help="Names such as 'resnet*'; may be repeated.")
+@click.option("--backends", default="tf,ort,openvino", show_default=True, help="What measures them.")
+@click.option("--budget", default="60s", show_default=True, help="Time to measure one model for.")
+@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
+@click.option("--format", "form", type=click.Choice(["table", "md"]), default="table", help="How to print it.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead.")
+def main(only: Sequence[str], backends: str, budget: str, results: Path, form: str, output: Path | None) -> None:
+    """Export, optimise, verify and measure every model of the zoo once; exits with 1 where one of them fails."""
+    asked = ("--backends", backends, "--budget", budget, "--results", results.absolute())
+    try:
+        if output is not None:
+            check_writable(output)
+        with tempfile.TemporaryDirectory(prefix="irbench-zoo-") as folder:
+            bench = Workbench(Path(folder), quick=False)
+            tours = list(_tours(_names(only), lambda name: visit(bench, name, asked)))
+    except IrbenchError as error:
+        raise click.UsageError(f"{error.message} {error.hint}") from error
+    table = as_table(tours)
+    print_data(table.as_markdown() if form == "md" else to_text(table, to_file=output is not None), output)
+    raise SystemExit(ExitCode.DIFFERENT if any(one.failure for one in tours) else ExitCode.OK)
+
+
+def visit(bench: Workbench, name: str, asked: Sequence[object]) -> Tour:
+    """Optimise a model, which exports it where that was not done before, then measure its graph before and after."""
+    home, sizes = bundles.home(), ("--batch", 1, *_default_shapes(name))
+    watch = Stopwatch()
+    try:
+        optimized = bench.irbench("optimize", name, "--level", _LEVEL, *sizes, "--format", "json", home=home)
+        prepared_s = watch.elapsed_s
+        levels = ("--optimize", f"none,{_LEVEL}")
+        run = bench.irbench("run", name, *sizes, *levels, "--quick", "--format", "json", *asked, home=home)
+    except CommandFailed as error:
+        return Tour(name, failure=str(error))
+    (lineage,) = json.loads(optimized.out)["optimized"]
+    (group,) = decode_document(run.out.encode(), "the run").groups
+    steps = lineage["steps"]
+    nodes = (sum(steps[0]["operators"].values()), sum(steps[-1]["operators"].values()))
+    return Tour(name, registry.model(name), nodes, group, prepared_s)
+
+
+def _default_shapes(name: str) -> Iterator[object]:
+    """Yield the options that bind each input's free dimensions as a run without options does."""
+    source = registry.model(name)
+    sizes = {"batch": 1, **source.defaults}
+    for one in source.inputs:
+        if set(one.tensor.free_dimensions) - {"batch"}:
+            shape = "x".join(str(size) for size in one.tensor.bind(sizes).shape)
+            yield from ("--shape", f"{one.tensor.name}={shape}")
+
+
+def _names(patterns: Sequence[str]) -> list[str]:
+    known = registry.names(registry.MODELS)
+    chosen = [name for name in known if not patterns or any(fnmatch.fnmatch(name, one) for one in patterns)]
+    if not chosen:
+        raise IrbenchError(f"No model is called like {', '.join(patterns)}.", hint="See: irbench models")
+    return chosen
+
+
+def _tours(names: Sequence[str], one: Callable[[str], Tour]) -> Iterator[Tour]:
+    watch = Stopwatch()
+    for number, name in enumerate(names, 1):
+        click.echo(f"{watch.elapsed_s:5.0f} s  {number} of {len(names)}: {name}", err=True)
+        tour = one(name)
+        if tour.failure:
+            click.echo(f"         {tour.failure}", err=True)
+        yield tour
+    click.echo(f"{watch.elapsed_s:5.0f} s  done", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+import pytest
+from documents import cell, failed, group
+
+from benchmarks.workbench import CommandFailed, Finished
+from benchmarks.zoo import visit
+from benchmarks.zoo_table import Tour, as_table
+from irbench import registry
+
+
+def toured(name, *cells):
+    source = replace(registry.model("resnet50"), name=name, parameters=25_636_712, macs=4_089_000_000)
+    return Tour(name, source, (125, 120), group(*cells))
+
+
+def test_each_model_has_a_row_with_a_latency_for_every_cell():
+    table = as_table([toured("a", cell("openvino", 31.0), cell("tf", 92.4)), toured("b", cell("tf", 8.0))])
+    headings = [column.heading for column in table.columns]
+    assert headings[5:7] == ["tf ms", "openvino ms"]
+    assert table.rows[0].cells[:7] == ("a", "25.6", "4.09", "125", "120", "92.4", "31.0")
+    assert table.rows[1].cells[5:7] == ("8.00", "-")
+
+
+def test_a_cell_without_a_number_gives_its_reason():
+    table = as_table([toured("a", cell("tf"), failed("ort"))])
+    assert failed("ort").failure.message in table.rows[0].cells[-1]
+
+
+def test_a_model_that_fails_is_a_row_with_its_reason():
+    class Bench:
+        def irbench(self, *arguments, home):
+            raise CommandFailed("irbench ended with 3: no memory")
+
+    tour = visit(Bench(), "resnet50", ())
+    assert as_table([tour]).rows[0].sentence == "failed: irbench ended with 3: no memory"
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("resnet50", ()), ("transformer_base", ("--shape", "tokens=1x128"))])
+def test_a_model_is_optimised_at_the_shapes_that_it_is_measured_at(name, sizes):
+    calls = []
+
+    class Bench:
+        def irbench(self, *arguments, home):
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise CommandFailed("enough")
+            return Finished(1.0, "{}")
+
+    visit(Bench(), name, ())
+    for arguments in calls:
+        assert arguments[arguments.index("--batch") : arguments.index("--batch") + 2 + len(sizes)] == (
+            "--batch",
+            1,
+            *sizes,
+        )
