@@ -15,16 +15,19 @@ from irbench.runner.progress import Progress
 __all__ = ["LiveDisplay"]
 
 _BAR_WIDTH = 24
+_LONGEST_SILENCE_S = 30.0
 
 
 class LiveDisplay:
     """Shows what runs, how long it may take, and how the intervals narrow.
 
-    On a terminal the display is redrawn in place; elsewhere one line is written after each launch.
+    On a terminal the display is redrawn in place; elsewhere a line is written after each launch, and where one takes
+    long, of what runs in it.
     """
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._spoke_s = 0.0
         # rich would redraw from a thread of its own, in the middle of a timed round
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
 
@@ -33,8 +36,14 @@ class LiveDisplay:
         with contextlib.suppress(OSError):  # a terminal that was closed is no reason to lose a launch
             if self._live is not None:
                 self._live.update(_picture(progress), refresh=True)
-            elif progress.interim is not None:
+            elif progress.interim is not None or self._silent_s(progress) >= _LONGEST_SILENCE_S:
                 self._console.print(_line(progress), highlight=False, soft_wrap=True)
+                self._spoke_s = progress.elapsed_s
+
+    def _silent_s(self, progress: Progress) -> float:
+        """Return the seconds since the last line; a group that has just begun counts its own."""
+        self._spoke_s = min(self._spoke_s, progress.elapsed_s)
+        return progress.elapsed_s - self._spoke_s
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -62,5 +71,6 @@ def _picture(progress: Progress) -> Group:
 
 
 def _line(progress: Progress) -> Text:
-    said = f"{progress.model}: launch {progress.launch} done after {progress.elapsed_s:.0f} s"
+    doing = "done" if progress.interim is not None else f"of at most {progress.most_launches} · {progress.activity} ·"
+    said = f"{progress.model}: launch {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
     return Text(f"{said} · {progress.outlook}" if progress.outlook else said)
