@@ -1,11 +1,14 @@
-"""Every model of the zoo, exported and answered rightly by every backend that is installed."""
+"""Every model of the zoo: exported, answered rightly by every backend that is installed, optimised and measured."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from front_door import irbench
 
 from irbench import bundles, registry
 from irbench.export import ExportOptions, export
@@ -19,10 +22,16 @@ BATCH = 2
 REAL = [name for name in registry.names(registry.BACKENDS) if not name.startswith("fake-")]
 
 
+@pytest.fixture(scope="module", params=registry.names(registry.MODELS))
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Export a model of the zoo, and delete it afterwards: together they would fill a disk."""
+    output = tmp_path_factory.mktemp(request.param)
+    yield export(request.param, ExportOptions(output=output / "bundle"), lambda _line: None)
+    shutil.rmtree(output)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("model", registry.names(registry.MODELS))
-def test_every_backend_answers_a_zoo_model_as_tensorflow_did_at_export(model: str, tmp_path: Path):
-    folder = export(model, ExportOptions(output=tmp_path / "bundle"), lambda _line: None)
+def test_every_backend_answers_a_zoo_model_as_tensorflow_did_at_export(folder: Path, tmp_path: Path):
     bundle = bundles.load(folder)
     expected = bundles.reference_outputs(bundle)
     assert expected is not None
@@ -39,3 +48,14 @@ def test_every_backend_answers_a_zoo_model_as_tensorflow_did_at_export(model: st
         if failure is not None or precision != "fp32":
             problems[name] = failure or precision
     assert not problems
+
+
+@pytest.mark.slow
+def test_a_zoo_model_is_optimised_and_measured(folder: Path):
+    asked = ("--backends", "ort,openvino", "--optimize", "none,extended", "--quick", "--budget", "1s")
+    done = irbench("run", folder, *asked, "--format", "json", timeout_s=4 * DEADLINE_S)
+    assert done.code == 0, done.err
+    (group,) = done.document["groups"]
+    assert {cell["label"]: cell["state"] for cell in group["cells"]} == dict.fromkeys(
+        ("ort", "ort+extended", "openvino", "openvino+extended"), "ok"
+    )
