@@ -130,6 +130,13 @@ def _hard_sigmoid() -> Any:
     return keras.Model(image, keras.layers.Conv2D(2, 3)(hidden))
 
 
+def _grouped_convolution() -> Any:
+    import keras
+
+    image = keras.Input((8, 8, 6), name="image")
+    return keras.Model(image, keras.layers.Conv2D(6, 3, padding="same", groups=3)(image))
+
+
 def _exact_gelu() -> Any:
     import keras
 
@@ -179,6 +186,7 @@ def _without_counterpart() -> Any:
 
 _CASES: dict[str, Callable[[], Any]] = {
     "hard sigmoid": _hard_sigmoid,
+    "grouped convolution": _grouped_convolution,
     "exact gelu": _exact_gelu,
     "erfc": _complementary_error,
     "recurrent": _recurrent,

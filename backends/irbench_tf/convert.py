@@ -42,6 +42,7 @@ def convert(traced: Traced, opset: int, nchw: Collection[str]) -> LooseModel:
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
     function = traced.function
     frozen = tf_loader.fix_freezing_errors_part2(tf_loader.convert_variables_to_constants_large_model(function))
+    _open_compiled_calls(frozen)
     weights = hoist_weights(frozen)
     tensors = [tensor.name for tensor in function.inputs[: len(traced.inputs)]]
     inputs, outputs = [*tensors, *weights], [tensor.name for tensor in function.outputs]
@@ -62,6 +63,17 @@ def convert(traced: Traced, opset: int, nchw: Collection[str]) -> LooseModel:
         raise _failed(error, frozen) from error
     _require_mapped(loose.model)
     return loose
+
+
+def _open_compiled_calls(frozen: Any) -> None:
+    """Let the rewriter put the bodies of functions that XLA compiles in place of their calls.
+
+    Keras has XLA compile each grouped convolution, because TensorFlow's own kernels for processors cannot train one.
+    """
+    for part in (*frozen.node, *frozen.library.function):
+        if part.attr["_XlaMustCompile"].b:
+            part.attr.pop("_noinline", None)
+        part.attr.pop("_XlaMustCompile", None)
 
 
 def _to_onnx(frozen: Any, weights: dict[str, Array], request: dict[str, Any]) -> LooseModel:

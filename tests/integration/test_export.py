@@ -221,6 +221,7 @@ def test_weights_of_another_shape_are_refused(models_file, tmp_path):
         ("exact gelu", {"Erf": 1, "Div": 1, "Add": 1, "Mul": 2}, {"Erfc", "Sub", "Neg"}),
         ("erfc", {"Erf": 1, "Sub": 1}, {"Erfc"}),
         ("hard sigmoid", {"Transpose": 2, "Conv": 2}, {"Add"}),
+        ("grouped convolution", {"Conv": 1}, set()),
         ("free length", {"MatMul": 2}, {"Einsum"}),
         ("wide dense", {"MatMul": 1}, {"Einsum"}),
     ],
