@@ -207,6 +207,7 @@ class GraphStep:
         max_rel_error: Largest difference of an output from the original graph's, relative to the largest output;
             ``None`` where nothing was changed.
         vendor: Domain of operators that the pass wrote and ONNX does not define.
+        remark: Why it could do nothing, where that is not for want of anything to do.
     """
 
     name: str
@@ -214,6 +215,7 @@ class GraphStep:
     operators: Mapping[str, int] = field(default_factory=dict[str, int])
     max_rel_error: float | None = None
     vendor: str | None = None
+    remark: str = ""
 
     @property
     def nodes(self) -> int:

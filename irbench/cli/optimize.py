@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +12,7 @@ from irbench.cli.options import COUNT, COUNTS, NAMES, SHAPE, ToldInWords
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
-    from irbench.optimize import Conversion, Optimized
+    from irbench.optimize import Conversion, Lineage, Optimized
     from irbench.spec import Bundle
 
 __all__ = ["command"]
@@ -60,6 +59,13 @@ Examples:
     show_default="auto",
     help="How int8 is made: auto is static for convolutions, else dynamic.",
 )
+@click.option(
+    "--layout",
+    type=click.Choice(["keep", "nchw"]),
+    default="keep",
+    show_default=True,
+    help="nchw: take images so where the graph turns them into that itself.",
+)
 @click.option("--batch", type=COUNTS, metavar="N", help="Bind the batch first; left free by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -73,6 +79,7 @@ def command(**arguments: Any) -> None:
 
     --precision converts the result: what that costs is measured on 64 other inputs, beside the graph in fp32.
     """
+    from irbench.cli.console import check_writable
     from irbench.cli.resolve import resolve_bundles
     from irbench.optimize import optimize, recipe
 
@@ -80,7 +87,9 @@ def command(**arguments: Any) -> None:
     output: Path | None = arguments["output"]
     if output is not None and len(arguments["models"]) > 1:
         raise IrbenchError("-o names one file.", hint="Optimize one model at a time, or leave -o out.")
-    asked = recipe(arguments["level"], arguments["passes"], _conversion(arguments))
+    if output is not None:
+        check_writable(output)
+    asked = recipe(arguments["level"], arguments["passes"], _conversion(arguments), arguments["layout"])
     found: list[tuple[Bundle, Optimized]] = []
     for bundle in resolve_bundles(arguments["models"], False, _say):
         sizes = _sizes(bundle, arguments["batch"], dict(arguments["shapes"]))
@@ -122,10 +131,10 @@ def _sizes(bundle: Bundle, batches: tuple[int, ...] | None, shapes: Mapping[str,
 
 
 def _copy(source: Path, output: Path) -> None:
+    from irbench.optimize.files import copy
+
     try:
-        for path in (source, source.with_name(f"{source.name}.data")):
-            if path.is_file():
-                shutil.copyfile(path, output if path == source else output.with_name(path.name))
+        copy(source, output)
     except OSError as error:
         raise IrbenchError(
             f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
@@ -153,8 +162,19 @@ def _print(found: list[tuple[Bundle, Optimized]], form: str) -> None:
             if lineage.agreement is not None and lineage.recipe.conversion is not None:
                 print_data(f"  {agreement_line(lineage.recipe.conversion.precision, lineage.agreement)}", None)
             print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
-        if lineage.caution is not None:
-            _say(f"warning: {lineage.recipe.name} is no stand-in for {bundle.name}: {lineage.caution}")
+        for remark in _remarks(bundle.name, lineage):
+            _say(remark)
+
+
+def _remarks(name: str, lineage: Lineage) -> Iterator[str]:
+    """Yield what a user should know of a result besides the table."""
+    if lineage.caution is not None:
+        yield f"warning: {lineage.recipe.name} is no stand-in for {name}: {lineage.caution}"
+    if lineage.recipe.layout == "nchw" and not lineage.turned:
+        yield f"{name}: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    for step in lineage.steps:
+        if step.name == "raise_opset" and step.remark:
+            yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"
 
 
 def _say(text: str) -> None:

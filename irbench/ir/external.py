@@ -112,7 +112,7 @@ def files_of(data: memoryview) -> tuple[str, ...]:
 
 
 def load(path: Path) -> onnx.ModelProto:
-    """Read a whole model, its external weights too, which may be links here.
+    """Read a whole model, its external weights too, which may have several hard links here.
 
     Raises:
         IrbenchError: As :func:`require_sound`.
@@ -121,7 +121,7 @@ def load(path: Path) -> onnx.ModelProto:
 
     require_sound(path)
     model = onnx.load(path, load_external_data=False)
-    for tensor in model.graph.initializer:
+    for tensor in _tensors(model):
         if tensor.external_data:
             one = _external(_Described(tensor.name, tensor.data_type, True, list(tensor.dims), _entries_of(tensor)))
             with (path.parent / one.location).open("rb") as file:
@@ -130,6 +130,18 @@ def load(path: Path) -> onnx.ModelProto:
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
     return model
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield the tensors of the model's graph, of those inside it and of its functions."""
+    graphs, nodes = [model.graph], [node for function in model.functions for node in function.node]
+    while graphs or nodes:
+        for attribute in (one for node in nodes for one in node.attribute):
+            yield from (attribute.t, *attribute.tensors)
+            graphs += (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
+        nodes = [node for graph in graphs for node in graph.node]
+        yield from (tensor for graph in graphs for tensor in graph.initializer)
+        graphs = []
 
 
 def _entries_of(tensor: onnx.TensorProto) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from irbench.optimize.agreement import caution
 from irbench.optimize.build import Optimized, optimize
+from irbench.optimize.lineage import Lineage, kept_for, read_lineage
 from irbench.optimize.recipe import LEVELS, PRECISIONS, UNOPTIMIZED, Conversion, Recipe, recipe, variant
 
 __all__ = [
@@ -9,10 +10,13 @@ __all__ = [
     "PRECISIONS",
     "UNOPTIMIZED",
     "Conversion",
+    "Lineage",
     "Optimized",
     "Recipe",
     "caution",
+    "kept_for",
     "optimize",
+    "read_lineage",
     "recipe",
     "variant",
 ]

@@ -88,7 +88,7 @@ def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator
     session = backend.compile(artifact, load, "cpu", PhaseLog())
     try:
         (slot,) = session.open_slots(1, "copy")
-        for feed in samples.feeds():
+        for feed in samples.feeds(artifact):
             slot.stage(feed)
             slot.run()
             yield tuple(array.copy() for array in slot.fetch())

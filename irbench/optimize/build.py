@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -11,65 +12,25 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from irbench import bundles, registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.files import write_atomically
 from irbench.ir import signature
 from irbench.ir.bind import bind
 from irbench.measure.clock import utc_now
-from irbench.optimize.agreement import caution
+from irbench.optimize.layout import as_nchw
+from irbench.optimize.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
 from irbench.optimize.recipe import Recipe
-from irbench.optimize.work import RESULT, Task, Work
-from irbench.record import Agreement, GraphStep
+from irbench.optimize.task import RESULT, Task, Work
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.worker import WorkerDied, call_in_worker
 
-__all__ = ["LINEAGE", "Lineage", "Optimized", "optimize"]
+__all__ = ["Optimized", "optimize"]
 
-LINEAGE = "lineage.json"
-_FORMAT = 2
+_FORMAT = 3
 _DEADLINE_S = 3600.0
 _TOOLS = ("irbench", "onnx", "onnx-ir", "onnxscript", "onnxruntime")
-_FOLDER = "optimized"
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Lineage:
-    """Where an optimised graph comes from; stands beside it as ``lineage.json``.
-
-    Attributes:
-        key: Digest of everything that decides what comes out.
-        source_sha256: Of the graph that was optimised.
-        model_sha256: Of the graph that came out.
-        recipe: What was asked for.
-        sizes: The free dimensions that were bound first.
-        steps: What each pass did.
-        versions: Of the tools.
-        created: ISO 8601, UTC.
-        agreement: What the conversion to another precision costs; ``None`` without one.
-    """
-
-    key: str
-    source_sha256: str
-    model_sha256: str
-    recipe: Recipe
-    sizes: Mapping[str, int]
-    steps: tuple[GraphStep, ...]
-    versions: Mapping[str, str]
-    created: str
-    agreement: Agreement | None = None
-
-    @property
-    def caution(self) -> str | None:
-        """In what the converted graph fails, a mark of its row; ``None`` where it answers well."""
-        conversion = self.recipe.conversion
-        if conversion is None or self.agreement is None:
-            return None
-        return caution(self.agreement.error, conversion.precision)
 
 
 @dataclass(frozen=True)
@@ -101,74 +62,84 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, say: Say) 
     if artifact is None:
         raise IrbenchError(f"{bundle.name} holds no ONNX graph.", hint="Export it: irbench export MODEL")
     versions = _versions()
-    source = artifact.sha256 or bundles.digest(artifact.path)
+    source = digest_of_source(artifact)
     key = _key(source, sizes, asked, versions)
-    place = _home_of(artifact) / key[:32]
-    found = _existing(place, key)
-    if found is None:
-        lineage = Lineage(key, source, "", asked, dict(sizes), (), versions, utc_now().isoformat(timespec="seconds"))
-        found = _make(bundle, artifact, lineage, place, say)
-    return Optimized(_artifact(artifact, place / RESULT, found), found)
+    for folder in folders_for(artifact):
+        found = read_intact(folder / key[:32], key)
+        if found is not None:
+            return Optimized(_artifact(artifact, folder / key[:32] / RESULT, found), found)
+    created = utc_now().isoformat(timespec="seconds")
+    lineage = Lineage(key, source, "", asked, dict(sizes), (), versions, created)
+    path, lineage = _make(bundle, artifact, lineage, say)
+    return Optimized(_artifact(artifact, path, lineage), lineage)
 
 
-def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, place: Path, say: Say) -> Lineage:
-    folder = bundles.staging(place)
+def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, say: Say) -> tuple[Path, Lineage]:
+    place, folder = _staging(artifact, lineage.key[:32])
     try:
         bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
         everything = {BATCH: 1, **bundle.defaults, **lineage.sizes}
         task = Task(bound, bundle, everything, lineage.recipe, folder, registry.references_in_order()[0])
         done = _call(task, say)
         shutil.rmtree(folder / "bound", ignore_errors=True)
-        digest = bundles.digest(folder / RESULT)
-        lineage = replace(lineage, steps=done.steps, model_sha256=digest, agreement=done.agreement)
-        write_atomically(folder / LINEAGE, msgspec.json.format(msgspec.json.encode(lineage), indent=2) + b"\n")
+        lineage = replace(lineage, steps=done.steps, turned=done.turned, agreement=done.agreement)
+        lineage = write_lineage(lineage, folder)
         shutil.rmtree(place, ignore_errors=True)
         folder.rename(place)
+    except OSError as error:
+        raise IrbenchError(
+            f"The result cannot be kept in {place.parent}: {error.strerror or error}.",
+            hint="Make room there, or set IRBENCH_HOME to a folder of yours.",
+        ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return lineage
+    return place / RESULT, lineage
+
+
+def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:
+    """Return where a result will lie, in the first folder that can be written, and a new folder to make it in."""
+    first, *others = (folder / name for folder in folders_for(artifact))
+    for place in others:
+        with contextlib.suppress(IrbenchError):
+            return first, bundles.staging(first)
+        first = place
+    return first, bundles.staging(first)
 
 
 def _call(task: Task, say: Say) -> Work:
-    name = task.bundle.name
+    name, last = task.bundle.name, "starting"
+
+    def hear(text: str) -> None:
+        nonlocal last
+        last = text
+        say(f"{name}: {text}")
+
     try:
-        done: Work = call_in_worker(
-            "irbench.optimize.work:work", task, deadline_s=_DEADLINE_S, say=lambda text: say(f"{name}: {text}")
-        )
+        done: Work = call_in_worker("irbench.optimize.work:work", task, deadline_s=_DEADLINE_S, say=hear)
     except WorkerDied as death:
-        raise IrbenchError(f"Optimising {name} failed. {death.message}", hint=death.hint) from death
+        others = ",".join(one for one in task.recipe.passes if one != last)
+        remedy = f" Leave it out: --passes {others}" if others and last in task.recipe.passes else ""
+        raise IrbenchError(
+            f"Optimising {name} failed at {last}. {death.message}", hint=f"{death.hint}{remedy}".strip()
+        ) from death
     return done
 
 
 def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
     found = signature.read(path)
-    return replace(
+    bound = replace(
         original,
         path=path,
         inputs=tuple(spec.bind(lineage.sizes) for spec in original.inputs),
         outputs=tuple(spec.bind(lineage.sizes) for spec in original.outputs),
         passes=tuple(step.name for step in lineage.steps if step.modified),
-        domains=tuple(sorted({step.vendor for step in lineage.steps if step.vendor})),
+        domains=lineage.domains,
         variant=lineage.recipe.name,
         sha256=lineage.model_sha256,
         opset=found.opset,
         caution=lineage.caution or "",
     )
-
-
-def _home_of(artifact: Artifact) -> Path:
-    """Return where a graph's descendants are kept: with its bundle, or, for other files, with irbench."""
-    folder = artifact.path.parent
-    return (folder if (folder / bundles.CARD).is_file() else bundles.home()) / _FOLDER
-
-
-def _existing(place: Path, key: str) -> Lineage | None:
-    try:
-        lineage = msgspec.json.decode((place / LINEAGE).read_bytes(), type=Lineage)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    intact = lineage.key == key and lineage.model_sha256 == bundles.digest(place / RESULT)
-    return lineage if intact else None
+    return as_nchw(bound, lineage.turned)
 
 
 def _key(source: str, sizes: Mapping[str, int], asked: Recipe, versions: Mapping[str, str]) -> str:

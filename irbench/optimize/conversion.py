@@ -15,7 +15,7 @@ from irbench.optimize.recipe import Conversion
 from irbench.optimize.samples import Samples
 from irbench.spi import Array
 
-__all__ = ["NothingToConvert", "convert", "least_opset", "require_fp32"]
+__all__ = ["NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
 
 _LEAST_OPSET_OF_INT8 = 13
 """From which on QuantizeLinear takes a scale for each channel."""
@@ -48,6 +48,21 @@ def require_fp32(path: Path, name: str, precision: str) -> None:
 def least_opset(conversion: Conversion) -> int:
     """Return the operator set that a conversion needs."""
     return OPSETS.get(conversion.precision, _LEAST_OPSET_OF_INT8)
+
+
+def require_opset(opset: int, conversion: Conversion, name: str) -> None:
+    """Refuse a graph whose operator set could not be raised far enough.
+
+    Raises:
+        IrbenchError: The conversion needs a later one.
+    """
+    least = least_opset(conversion)
+    if opset < least:
+        raise IrbenchError(
+            f"{name} cannot be converted to {conversion.precision}, which needs opset {least}: it has {opset}, and "
+            "ONNX' converter cannot raise it.",
+            hint=f"Export it again with opset {least} or later, or leave --precision out.",
+        )
 
 
 def convert(source: Path, target: Path, asked: Conversion, calibration: Samples) -> str:
@@ -88,5 +103,5 @@ def _narrow(source: Path, target: Path, precision: Literal["fp16", "bf16"]) -> s
 
 def _named(samples: Samples) -> Iterator[Mapping[str, Array]]:
     names = [spec.name for spec in samples.artifact.inputs]
-    for feed in samples.feeds():
+    for feed in samples.feeds(samples.artifact):
         yield dict(zip(names, feed, strict=True))

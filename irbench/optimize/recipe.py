@@ -9,10 +9,22 @@ from typing import Literal, get_args
 from irbench import registry
 from irbench.errors import IrbenchError
 
-__all__ = ["LEVELS", "PRECISIONS", "UNOPTIMIZED", "Conversion", "Narrower", "Quantize", "Recipe", "recipe", "variant"]
+__all__ = [
+    "LEVELS",
+    "PRECISIONS",
+    "UNOPTIMIZED",
+    "Conversion",
+    "Layout",
+    "Narrower",
+    "Quantize",
+    "Recipe",
+    "recipe",
+    "variant",
+]
 
 Narrower = Literal["fp16", "bf16", "int8"]
 Quantize = Literal["auto", "static", "dynamic"]
+Layout = Literal["keep", "nchw"]
 
 PRECISIONS: tuple[Narrower, ...] = get_args(Narrower)
 """What a graph can be converted to."""
@@ -59,48 +71,61 @@ class Recipe:
     """What is done to a graph.
 
     Attributes:
-        name: What tables call the result: its level, or ``custom``; with its precision, as in ``basic-int8``.
+        name: What tables call the result: its level, or ``custom``; behind it layout and precision, as in
+            ``basic-nchw-int8``.
         passes: Names of the passes, in order.
         conversion: What follows them; ``None`` leaves the graph in fp32.
+        layout: Of image inputs; ``nchw`` takes them so, before the first pass, where the graph turns them itself.
     """
 
     name: str
     passes: tuple[str, ...]
     conversion: Conversion | None = None
+    layout: Layout = "keep"
 
 
-def recipe(level: str, passes: Sequence[str] | None = None, conversion: Conversion | None = None) -> Recipe:
+def recipe(
+    level: str, passes: Sequence[str] | None = None, conversion: Conversion | None = None, layout: Layout = "keep"
+) -> Recipe:
     """Return the recipe of a level, or of passes that are named one by one.
 
     Args:
         level: One of :data:`LEVELS`; what counts where no passes are named.
         passes: Names of passes, in order.
         conversion: What follows them.
+        layout: See :class:`Recipe`.
 
     Raises:
         IrbenchError: There is no such level or pass.
     """
-    name = level if passes is None else "custom"
     if passes is None and level not in LEVELS:
         raise IrbenchError(f"There is no level {level!r}.", hint=f"Levels: {', '.join(LEVELS)}.")
     for one in passes or ():
         registry.graph_pass(one)
     chosen = LEVELS[level] if passes is None else tuple(passes)
-    return Recipe(name if conversion is None else f"{name}-{conversion.precision}", chosen, conversion)
+    name = [level if passes is None else "custom", *([layout] if layout != "keep" else [])]
+    name += [conversion.precision] if conversion is not None else []
+    return Recipe("-".join(name), chosen, conversion, layout)
 
 
 def variant(name: str) -> Recipe:
-    """Return the recipe of what tables call a result: ``basic``, ``basic-int8``, or ``int8``, short for the latter.
+    """Return the recipe of what tables call a result: ``basic``, ``basic-nchw-int8``, or ``int8`` for ``basic-int8``.
 
     Raises:
         IrbenchError: It is no such name.
     """
-    level, _, last = name.rpartition("-")
-    conversion = next((Conversion(one) for one in PRECISIONS if one == last), None)
-    level = name if conversion is None else level or _LEVEL_OF_CONVERSIONS
+    parts = name.split("-")
+    conversion = next((Conversion(one) for one in PRECISIONS if one == parts[-1]), None)
+    if conversion is not None:
+        parts.pop()
+    layout: Layout = "nchw" if parts[-1:] == ["nchw"] else "keep"
+    if layout == "nchw":
+        parts.pop()
+    level = "-".join(parts) if parts else _LEVEL_OF_CONVERSIONS
     if level not in LEVELS:
         raise IrbenchError(
             f"There is no level {level!r}.",
-            hint=f"Levels: {', '.join(LEVELS)}; each may be followed by a precision: {_LEVEL_OF_CONVERSIONS}-int8.",
+            hint=f"Levels: {', '.join(LEVELS)}; each may be followed by a layout and a precision: "
+            f"{_LEVEL_OF_CONVERSIONS}-int8, {_LEVEL_OF_CONVERSIONS}-nchw.",
         )
-    return recipe(level, None, conversion)
+    return recipe(level, None, conversion, layout)

@@ -45,11 +45,11 @@ class Samples:
         """How many different inputs there are."""
         return self._batches * self._different
 
-    def feeds(self) -> Iterator[Feed]:
-        """Yield the inputs in the order of the artifact's, the same ones each time."""
+    def feeds(self, artifact: Artifact) -> Iterator[Feed]:
+        """Yield the inputs as ``artifact``, the graph or one made from it, takes them; the same ones each time."""
         for batch in range(self._batches):
             seed = self.bundle.seed + self.first_seed + batch
-            yield lay_out(generate(self.bundle.inputs, self.sizes, seed), self.artifact)
+            yield lay_out(generate(self.bundle.inputs, self.sizes, seed), artifact)
 
     @property
     def _is_free(self) -> bool:

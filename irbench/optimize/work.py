@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.ir import loose
-from irbench.ir.bind import bind
+from irbench.ir import external, loose
 from irbench.ir.check import check_file
+from irbench.ir.passes.inputs_to_nchw import inputs_to_nchw
 from irbench.ir.passes.upgrade_opset import upgrade_opset
 from irbench.optimize.agreement import measure_agreement
-from irbench.optimize.conversion import NothingToConvert, convert, least_opset, require_fp32
-from irbench.optimize.files import load, write
-from irbench.optimize.recipe import Conversion, Recipe
+from irbench.optimize.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
+from irbench.optimize.files import load, vendors_of, weights_beside, write
+from irbench.optimize.layout import as_nchw
+from irbench.optimize.proof import Proof, broken, first_line
+from irbench.optimize.recipe import Conversion
 from irbench.optimize.samples import CALIBRATION, JUDGEMENT, Samples
+from irbench.optimize.task import RESULT, Task, Work
 from irbench.record import Agreement, GraphStep
-from irbench.spec import Artifact, Bundle
-from irbench.spi import Array
-from irbench.verify import compare, judge
-from irbench.worker.reference import answer
+from irbench.spec import Artifact
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -31,44 +31,9 @@ if TYPE_CHECKING:
 
     from irbench.ir.passes import Pass
 
-__all__ = ["RESULT", "Task", "Work", "work"]
+__all__ = ["work"]
 
-RESULT = "model.onnx"
 _JUDGED_SAMPLES = 64
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is to be done to which graph.
-
-    Attributes:
-        artifact: The graph, its shapes bound as far as they shall be.
-        bundle: The model; its inputs are what outputs are compared on.
-        sizes: A size for every free dimension, for the comparison.
-        recipe: The passes, and what the graph is converted to after them.
-        folder: Where the result is written, an empty folder.
-        reference: The backend that answers for the graph before and after each pass.
-    """
-
-    artifact: Artifact
-    bundle: Bundle
-    sizes: Mapping[str, int]
-    recipe: Recipe
-    folder: Path
-    reference: str
-
-
-@dataclass(frozen=True)
-class Work:
-    """What was done.
-
-    Attributes:
-        steps: The graph as it came, then a step for each pass and for the conversion.
-        agreement: What the conversion costs; ``None`` without one.
-    """
-
-    steps: tuple[GraphStep, ...]
-    agreement: Agreement | None = None
 
 
 def work(task: Task, say: Callable[[str], None]) -> Work:
@@ -87,99 +52,134 @@ def work(task: Task, say: Callable[[str], None]) -> Work:
         require_fp32(task.artifact.path, task.bundle.name, conversion.precision)
     with scratch_folder() as scratch:
         say("computing what the graph answers")
-        proof = _Proof(task, scratch)
-        needed = [one.opset for one in passes] + ([least_opset(conversion)] if conversion else [])
-        raised = _raised(task, max(needed, default=0), scratch)
-        model = load(raised or task.artifact.path)
-        steps = [_step("original", load(task.artifact.path))]
-        if raised is not None:
-            steps.append(proof.of(model, replace(_step("raise_opset", model), modified=True)))
+        line = _Line(task, scratch)
+        line.raise_opset([one.opset for one in passes] + ([least_opset(conversion)] if conversion else []), say)
+        if task.recipe.layout == "nchw":
+            line.turn_inputs(say)
         for one in passes:
-            say(one.name)
-            modified = _apply(one, model, task)
-            step = replace(_step(one.name, model), modified=modified, vendor=one.vendor if modified else None)
-            steps.append(proof.of(model, step) if modified else step)
+            line.apply(one, say)
         if conversion is None:
-            write(model, task.folder / RESULT)
-            return Work(tuple(steps))
+            write(line.model, task.folder / RESULT)
+            return Work(tuple(line.steps), line.turned)
+        require_opset(line.opset, conversion, task.bundle.name)
         say(f"converting to {conversion.precision}")
-        last, agreement = _convert(model, task, conversion, scratch)
-        return Work((*steps, last), agreement)
+        last, agreement = _convert(line.model, line.artifact, task, conversion, scratch)
+        return Work((*line.steps, last), line.turned, agreement)
 
 
-class _Proof:
-    """Proves that a graph still is one, and still computes what the original did."""
+class _Line:
+    """A graph on its way through the steps, each proven.
+
+    Attributes:
+        model: The graph after the last step.
+        artifact: Its signature; the path is that of the graph as it came.
+        turned: Names of the inputs that it takes as NCHW since.
+        steps: What was done so far.
+    """
 
     def __init__(self, task: Task, scratch: Path) -> None:
         self._task = task
         self._scratch = scratch
-        self._expected = self._answer(task.artifact)
-        self._portable = True
+        self._proof = Proof(task, scratch)
+        self.model = load(task.artifact.path)
+        self.artifact = task.artifact
+        self.turned: tuple[str, ...] = ()
+        self.steps = [_step("original", self.model)]
+        self._vendors = vendors_of(self.model)
 
-    def of(self, model: onnx_ir.Model, step: GraphStep) -> GraphStep:
-        """Write ``model``, prove it, and return ``step`` with its error.
+    @property
+    def opset(self) -> int:
+        """The version of ONNX' own operator set."""
+        return self.model.graph.opset_imports.get("", 0)
+
+    def raise_opset(self, wanted: list[int], say: Callable[[str], None]) -> None:
+        """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
+        reasons: list[str] = []
+        for opset in sorted({one for one in wanted if one > self.opset}, reverse=True):
+            say(f"raising to opset {opset}")
+            try:
+                raised = _raised(self._task.artifact.path, opset, self._scratch)
+                step = self._proof.of(raised, _step("raise_opset", raised, modified=True), self.artifact)
+            except IrbenchError as problem:
+                reasons.append(problem.message)
+                continue
+            self.model = raised
+            self.steps.append(step)
+            return
+        if reasons:
+            remark = f"opset {self.opset} cannot be raised: {reasons[-1].partition(': ')[2] or reasons[-1]}"
+            self.steps.append(replace(_step("raise_opset", self.model), remark=remark))
+
+    def turn_inputs(self, say: Callable[[str], None]) -> None:
+        """Take images as NCHW where the graph turns them into that itself."""
+        say("inputs_to_nchw")
+        self.turned = inputs_to_nchw(self.model)
+        self.artifact = as_nchw(self.artifact, self.turned)
+        self._add("inputs_to_nchw", modified=bool(self.turned))
+
+    def apply(self, one: Pass, say: Callable[[str], None]) -> None:
+        """Apply a pass.
 
         Raises:
-            IrbenchError: The step broke the model.
+            IrbenchError: It fails or breaks the model.
         """
-        path = self._task.folder / RESULT
-        write(model, path)
-        self._portable = self._portable and step.vendor is None
+        if self.opset < one.opset:
+            self.steps.append(replace(_step(one.name, self.model), remark=f"needs opset {one.opset}"))
+            return
+        say(one.name)
         try:
-            check_file(path, shapes=self._portable)
-            given = self._answer(replace(self._task.artifact, path=path, sha256=""))
-            error = compare(given, self._expected, self._task.bundle.classifier)
-        except Exception as problem:  # a runtime that cannot load the graph says so in a way of its own
-            raise _broken(step.name, self._task, (str(problem).strip().splitlines() or [""])[0]) from problem
-        wrong = judge(error, "fp32")
-        if wrong is not None:
-            raise _broken(step.name, self._task, wrong.message)
-        return replace(step, max_rel_error=error.max_rel)
+            modified = one(self.model)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise broken(one.name, self._task, reason) from error
+        said_too_little = _step(one.name, self.model).operators != self.steps[-1].operators
+        self._add(one.name, modified=modified or said_too_little)
 
-    def _answer(self, artifact: Artifact) -> tuple[Array, ...]:
-        task = self._task
-        bound = bind(artifact, task.sizes, self._scratch)
-        return answer(task.reference, bound, task.bundle, task.sizes, task.bundle.seed)
-
-
-def _apply(one: Pass, model: onnx_ir.Model, task: Task) -> bool:
-    try:
-        return one(model)
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
-        raise _broken(one.name, task, f"{type(error).__name__}: {reason}") from error
+    def _add(self, name: str, *, modified: bool) -> None:
+        step = _step(name, self.model, modified=modified)
+        if modified:
+            held = vendors_of(self.model)
+            written, self._vendors = sorted(held - self._vendors), self._vendors | held
+            step = self._proof.of(self.model, replace(step, vendor=written[0] if written else None), self.artifact)
+        self.steps.append(step)
 
 
-def _convert(model: onnx_ir.Model, task: Task, conversion: Conversion, scratch: Path) -> tuple[GraphStep, Agreement]:
-    """Put the model into another precision, and measure what that costs."""
+def _raised(path: Path, opset: int, scratch: Path) -> onnx_ir.Model:
+    """Return the graph at a later operator set.
+
+    Raises:
+        IrbenchError: It cannot be moved there.
+    """
+    model = loose.loosen(external.load(path), {})
+    upgrade_opset(model, opset)
+    raised = scratch / f"raised-{opset}.onnx"
+    loose.write(model, raised)
+    return load(raised)
+
+
+def _convert(
+    model: onnx_ir.Model, artifact: Artifact, task: Task, conversion: Conversion, scratch: Path
+) -> tuple[GraphStep, Agreement]:
+    """Put the model, whose signature ``artifact`` is, into another precision, and measure what that costs."""
     source, path = scratch / "in_fp32.onnx", task.folder / RESULT
     write(model, source)
-    for leftover in task.folder.glob(f"{RESULT}*"):
-        leftover.unlink()
-    calibration = Samples(task.artifact, task.bundle, task.sizes, conversion.samples, CALIBRATION)
+    for leftover in (path, weights_beside(path)):
+        leftover.unlink(missing_ok=True)
+    calibration = Samples(artifact, task.bundle, task.sizes, conversion.samples, CALIBRATION)
     judgement = Samples(task.artifact, task.bundle, task.sizes, _JUDGED_SAMPLES, JUDGEMENT)
     try:
         name = convert(source, path, conversion, calibration)
         made = load(path)
-        vendors = sorted({node.domain for node in made.graph.all_nodes()} - {"", "ai.onnx"})
+        vendors = sorted(vendors_of(made))
         check_file(path, shapes=not vendors)
-        converted = replace(task.artifact, path=path, sha256="")
+        converted = replace(artifact, path=path, sha256="")
         agreement = measure_agreement(judgement, converted, task.reference, task.bundle.classifier, scratch)
     except NothingToConvert:
         raise
     except Exception as problem:  # a tool or runtime that fails says so in a way of its own
-        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-        raise _unconvertible(task, conversion, reason) from problem
-    step = replace(_step(name, made), modified=True, vendor=vendors[0] if vendors else None)
+        raise _unconvertible(task, conversion, first_line(problem)) from problem
+    step = replace(_step(name, made, modified=True), vendor=vendors[0] if vendors else None)
     return replace(step, max_rel_error=agreement.error.max_rel), agreement
-
-
-def _broken(name: str, task: Task, reason: str) -> IrbenchError:
-    others = ",".join(one for one in task.recipe.passes if one != name)
-    return IrbenchError(
-        f"The pass {name} breaks {task.bundle.name}: {reason.rstrip('.')}.",
-        hint=f"Leave it out: --passes {others}" if others else "Leave it out.",
-    )
 
 
 def _unconvertible(task: Task, conversion: Conversion, reason: str) -> IrbenchError:
@@ -190,24 +190,8 @@ def _unconvertible(task: Task, conversion: Conversion, reason: str) -> IrbenchEr
     )
 
 
-def _raised(task: Task, opset: int, scratch: Path) -> Path | None:
-    """Write the graph at the operator set that the passes need; ``None`` where it is there, or cannot be raised."""
-    import onnx
-
-    model = loose.loosen(onnx.load(str(task.artifact.path)), {})
-    if loose.opset_of(model.model) >= opset:
-        return None
-    try:
-        upgrade_opset(model, opset)
-    except IrbenchError:
-        return None  # the passes that need it then leave the graph alone
-    path = scratch / "raised.onnx"
-    loose.write(model, path)
-    return path
-
-
-def _step(name: str, model: onnx_ir.Model) -> GraphStep:
+def _step(name: str, model: onnx_ir.Model, *, modified: bool = False) -> GraphStep:
     operators = Counter(
         f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in model.graph.all_nodes()
     )
-    return GraphStep(name, modified=False, operators=dict(sorted(operators.items())))
+    return GraphStep(name, modified, dict(sorted(operators.items())))

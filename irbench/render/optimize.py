@@ -57,7 +57,8 @@ def _rows(steps: Sequence[GraphStep]) -> Iterator[Row]:
             change = f"{step.nodes - before.nodes:+d}" if step.nodes != before.nodes else "0"
             yield Row((step.name, str(step.nodes), change, error_size(step.max_rel_error), _changes(before, step)))
         else:
-            yield Row((step.name, str(step.nodes), "nothing to do", NOT_MEASURED, NOT_MEASURED), style="dim")
+            change = "left alone" if step.remark else "nothing to do"
+            yield Row((step.name, str(step.nodes), change, NOT_MEASURED, step.remark or NOT_MEASURED), style="dim")
 
 
 def _changes(before: GraphStep, after: GraphStep) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import models
+import onnx
 import pytest
 
 from irbench import bundles
@@ -10,6 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.optimize import Conversion, Recipe, build, optimize
 from irbench.record import Agreement, OutputError
 from irbench.spec import Artifact, Bundle
+from irbench.worker import WorkerDied
 
 HARMLESS = Recipe("custom", ("fake-harmless",))
 
@@ -80,7 +82,45 @@ def test_a_vendors_operators_are_a_fact_of_the_result(bundle, calls):
 def test_results_lie_with_the_bundle_and_those_of_other_files_with_irbench(bundle, calls, tmp_path):
     assert optimize(bundle, {}, HARMLESS, silent).artifact.path.is_relative_to(bundles.home() / "optimized")
     (tmp_path / bundles.CARD).write_text("{}")
-    assert optimize(bundle, {}, HARMLESS, silent).artifact.path.is_relative_to(tmp_path / "optimized")
+    assert optimize(bundle, {"batch": 1}, HARMLESS, silent).artifact.path.is_relative_to(tmp_path / "optimized")
+
+
+def test_where_the_bundles_folder_cannot_be_written_results_lie_with_irbench(bundle, calls, tmp_path):
+    (tmp_path / bundles.CARD).write_text("{}")
+    (tmp_path / "optimized").touch()
+    for _ in range(2):
+        assert optimize(bundle, {}, HARMLESS, silent).artifact.path.is_relative_to(bundles.home() / "optimized")
+    assert len(calls) == 1
+
+
+def test_a_result_that_cannot_be_kept_anywhere_is_refused_with_the_way_out(bundle, calls):
+    bundles.home().mkdir(parents=True)
+    (bundles.home() / "optimized").touch()
+    with pytest.raises(IrbenchError, match="cannot be written") as caught:
+        optimize(bundle, {}, HARMLESS, silent)
+    assert "IRBENCH_HOME" in caught.value.hint
+
+
+def test_other_weights_in_a_file_beside_the_graph_are_another_source(bundle, calls, tmp_path):
+    path = bundle.artifacts[0].path
+    model = onnx.load(path)
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    first = optimize(bundle, {}, HARMLESS, silent).lineage
+    weights = (tmp_path / "weights.bin").read_bytes()
+    (tmp_path / "weights.bin").write_bytes(weights[4:] + weights[:4])
+    assert optimize(bundle, {}, HARMLESS, silent).lineage.model_sha256 != first.model_sha256
+    assert len(calls) == 2
+
+
+def test_the_step_in_which_the_worker_died_is_named(bundle, monkeypatch):
+    def die(target, task, *, say, deadline_s):
+        say("fake-harmless")
+        raise WorkerDied("It crashed with SIGSEGV.")
+
+    monkeypatch.setattr(build, "call_in_worker", die)
+    with pytest.raises(IrbenchError, match=r"Optimising mlp failed at fake-harmless\. It crashed") as caught:
+        optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
+    assert caught.value.hint == "Leave it out: --passes fake-idle"
 
 
 def test_nothing_is_kept_of_a_pass_that_breaks_the_model(bundle, calls):

@@ -50,3 +50,13 @@ def test_a_name_that_is_no_variant_is_refused_with_what_there_is(name):
     with pytest.raises(IrbenchError, match="There is no level") as caught:
         variant(name)
     assert "basic-int8" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["basic-nchw", "extended-nchw-int8"])
+def test_a_layout_stands_between_the_level_and_the_precision(name):
+    asked = variant(name)
+    assert (asked.name, asked.layout) == (name, "nchw")
+
+
+def test_a_layout_alone_is_short_for_that_of_the_basic_level():
+    assert variant("nchw") == recipe("basic", layout="nchw")

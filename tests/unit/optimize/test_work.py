@@ -9,10 +9,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.ir import signature
 from irbench.optimize import Conversion, Recipe
-from irbench.optimize.work import RESULT, Task, work
+from irbench.optimize.task import RESULT, Task
+from irbench.optimize.work import work
 from irbench.spec import Artifact, Bundle, TensorSpec
 
 
@@ -163,3 +165,30 @@ def test_a_conversion_whose_answers_are_not_finite_is_refused(optimized, monkeyp
     monkeypatch.setattr("irbench.optimize.work.convert", overflow)
     with pytest.raises(IrbenchError, match="cannot be converted to fp16: output 0 holds NaN"):
         optimized(conversion=Conversion("fp16"))
+
+
+def test_a_vendors_operator_that_a_pass_does_not_announce_is_noted_all_the_same(optimized, monkeypatch):
+    quiet = replace(registry.graph_pass("fake-vendors"), vendor=None)
+    monkeypatch.setattr(registry, "graph_pass", lambda _: quiet)
+    _, step = optimized("fake-vendors")
+    assert step.vendor == "com.microsoft"
+
+
+def test_a_change_that_a_pass_denies_is_proven_all_the_same(optimized, monkeypatch):
+    harmless = registry.graph_pass("fake-harmless")
+    monkeypatch.setattr(
+        registry, "graph_pass", lambda _: replace(harmless, apply=lambda model: harmless(model) and False)
+    )
+    _, step = optimized("fake-harmless")
+    assert step.modified
+    assert step.max_rel_error == 0
+
+
+def test_a_graph_that_no_runtime_here_can_run_is_refused_before_any_pass(optimized):
+    model = onnx.load(optimized.artifact.path)
+    model.graph.node[1].domain = "nobody.has.this"
+    model.opset_import.append(helper.make_opsetid("nobody.has.this", 1))
+    onnx.save(model, optimized.artifact.path)
+    with pytest.raises(IrbenchError, match="mlp cannot be optimised, for ort cannot run it") as caught:
+        optimized("fake-harmless")
+    assert "irbench verify" in caught.value.hint
