@@ -120,6 +120,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that cannot say "±" still gets the table
     try:
         with as_interrupts():
+            if COMPLETION in os.environ:
+                importlib.import_module("irbench.cli.bash")  # which click then asks instead of its own
             result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)
         sys.stdout.flush()
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:

@@ -1,22 +1,29 @@
-"""What a shell offers while a command line is typed: names of backends, models and runs, without any runtime."""
+"""What a shell offers while a command line is typed: names, files and settings, without any runtime."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ["BACKEND", "MODEL", "RUN", "backend_names", "comma_list"]
+__all__ = ["BACKEND", "MODEL", "MODEL_NAME", "RUN", "addresses", "levels", "offer_list", "settings"]
+
+_MODEL_FILES = (".onnx", ".keras")
 
 
 class _Name(click.ParamType[str]):
-    """A name of which some are known; any text is taken."""
+    """A name of which some are known; any text is taken.
 
-    def __init__(self, name: str, known: Callable[[click.Context], Iterable[str]]) -> None:
+    Args:
+        name: What it is.
+        known: Returns what is known, for a shell to complete a text that begins like it.
+    """
+
+    def __init__(self, name: str, known: Callable[[click.Context, str], Iterable[str]]) -> None:
         self.name = name
         self._known = known
 
@@ -27,31 +34,81 @@ class _Name(click.ParamType[str]):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
         """Return the names that begin like this, or leave it to the shell to complete a path."""
         begun = incomplete.casefold()
-        fitting = [CompletionItem(name) for name in self._known(ctx) if name.casefold().startswith(begun)]
+        fitting = [CompletionItem(one) for one in self._known(ctx, incomplete) if one.casefold().startswith(begun)]
         return fitting or [CompletionItem(incomplete, type="file")]
 
 
-def comma_list(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Return what a comma-separated list may become: its last name completed, without those it holds already."""
+def offer_list(known: Callable[[str], Iterable[str]], incomplete: str) -> list[CompletionItem]:
+    """Return what a comma-separated list may become: its last name completed, without those it holds already.
+
+    Args:
+        known: Returns names for the beginning of one.
+        incomplete: The list as far as it was typed.
+    """
     before, comma, begun = incomplete.rpartition(",")
     used = before.split(",")
-    return [CompletionItem(before + comma + name) for name in known if name.startswith(begun) and name not in used]
+    return [
+        CompletionItem(before + comma + name) for name in known(begun) if name.startswith(begun) and name not in used
+    ]
 
 
-def backend_names() -> tuple[str, ...]:
-    """Return the names of all backends, installed or not."""
+def addresses(begun: str) -> tuple[str, ...]:
+    """Return the names of all backends, installed or not; behind a colon the devices of the one before it."""
     from irbench import registry
 
-    return registry.names(registry.BACKENDS)
+    known = registry.names(registry.BACKENDS)
+    name, colon, _ = begun.partition(":")
+    if not colon:
+        return known
+    return tuple(f"{name}:{device}" for device in registry.backend(name).describe().devices) if name in known else ()
 
 
-def _models(_context: click.Context) -> list[str]:
+def levels(_begun: str) -> tuple[str, ...]:
+    """Return the levels of optimisation, alone and followed by a precision."""
+    from irbench.optimize.recipe import LEVELS, PRECISIONS, UNOPTIMIZED
+
+    better = [level for level in LEVELS if level != UNOPTIMIZED]
+    return (*LEVELS, *(f"{level}-{precision}" for level in better for precision in PRECISIONS))
+
+
+def settings(incomplete: str) -> list[CompletionItem]:
+    """Return the backends, and behind the dot the keys that the one before it declares."""
+    from irbench import registry
+
+    known = registry.names(registry.BACKENDS)
+    name, dot, _ = incomplete.partition(".")
+    if not dot:
+        offered = [f"{one}." for one in known]
+    else:
+        offered = [f"{name}.{key}=" for key in registry.backend(name).describe().options or ()] if name in known else []
+    return [CompletionItem(one) for one in offered if one != incomplete and one.startswith(incomplete)]
+
+
+def _models(_context: click.Context, _begun: str) -> list[str]:
     from irbench import bundles, registry
 
     return sorted({*registry.names(registry.MODELS), *(folder.parent.name for folder in bundles.all())})
 
 
-def _runs(context: click.Context) -> list[str]:
+def _models_and_files(context: click.Context, begun: str) -> list[str]:
+    return [*_models(context, begun), *sorted(_files(begun))]
+
+
+def _files(begun: str) -> Iterator[str]:
+    """Yield the models' files that a text may become, and where it has begun the folders that may hold some."""
+    folder, slash, name = begun.rpartition("/")
+    try:
+        entries = list(os.scandir(folder + slash or "."))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.endswith(_MODEL_FILES):
+            yield f"{folder}{slash}{entry.name}"
+        elif begun and entry.is_dir() and (name or not entry.name.startswith(".")):
+            yield f"{folder}{slash}{entry.name}/"
+
+
+def _runs(context: click.Context, _begun: str) -> list[str]:
     from irbench.store.folders import default_root, run_folders
 
     root = context.params.get("results") or default_root()
@@ -59,6 +116,7 @@ def _runs(context: click.Context) -> list[str]:
     return ["latest", *sorted(names, reverse=True)]
 
 
-BACKEND = _Name("backend", lambda _context: backend_names())
-MODEL = _Name("model", _models)
+BACKEND = _Name("backend", lambda _context, begun: addresses(begun))
+MODEL = _Name("model", _models_and_files)
+MODEL_NAME = _Name("model", _models)
 RUN = _Name("run", _runs)

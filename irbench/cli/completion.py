@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
 from irbench.cli.groups import OneOf
 
@@ -20,9 +19,8 @@ To enable it:
 @click.command("completion", short_help="Print what makes a shell complete irbench's commands.", epilog=_EXAMPLES)
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that makes a shell complete commands, options, backends, models and stored runs."""
+    """Print the script that makes a shell complete commands, options, backends and their settings, models and runs."""
     from irbench.cli import COMPLETION, cli
+    from irbench.cli.bash import completion_class
 
-    kind = get_completion_class(shell)
-    assert kind is not None
-    click.echo(kind(cli, {}, "irbench", COMPLETION).source())
+    click.echo(completion_class(shell)(cli, {}, "irbench", COMPLETION).source())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 import click
 from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
-from irbench.cli.completing import backend_names, comma_list
+from irbench.cli.completing import addresses, levels, offer_list, settings
 
 __all__ = [
     "BACKENDS",
@@ -18,6 +19,7 @@ __all__ = [
     "COUNTS",
     "CPUS",
     "DURATION",
+    "LEVELS",
     "NAMES",
     "PERCENT",
     "PRECISIONS",
@@ -29,8 +31,13 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Offer = Callable[[str], list[CompletionItem]]
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
+
+
+def _nothing(_incomplete: str) -> list[CompletionItem]:
+    return []
 
 
 class ToldInWords(click.Option):
@@ -47,13 +54,13 @@ class Parsed(click.ParamType[T], Generic[T]):
     Args:
         form: An example; the help shows it, and a refusal says to write it like that.
         read: Returns the value; raises ``ValueError``, with what is wrong, for any other text.
-        known: Returns names that a comma-separated list may hold, for a shell to complete.
+        offer: Returns what a text that is being typed may become, for a shell to complete.
     """
 
-    def __init__(self, form: str, read: Callable[[str], T], known: Callable[[], Iterable[str]] = tuple) -> None:
+    def __init__(self, form: str, read: Callable[[str], T], offer: Offer = _nothing) -> None:
         self.name = form
         self._read = read
-        self._known = known
+        self._offer = offer
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
         """Return the example as it is; click would make capitals of it."""
@@ -69,8 +76,8 @@ class Parsed(click.ParamType[T], Generic[T]):
             self.fail(f"{error}; write it like {self.name}", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
-        """Return what a list of known names may become."""
-        return comma_list(self._known(), incomplete)
+        """Return what the text may become."""
+        return self._offer(incomplete)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -80,7 +87,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _precisions() -> tuple[str, ...]:
+def _precisions(_begun: str) -> tuple[str, ...]:
     from irbench.spec import Precision
 
     return get_args(Precision)
@@ -140,8 +147,9 @@ def _setting(text: str) -> tuple[str, str, str]:
 
 
 NAMES = Parsed("a,b", _names)
-BACKENDS = Parsed("a,b", _names, backend_names)
-PRECISIONS = Parsed("a,b", _names, _precisions)
+BACKENDS = Parsed("a,b", _names, partial(offer_list, addresses))
+LEVELS = Parsed("a,b", _names, partial(offer_list, levels))
+PRECISIONS = Parsed("a,b", _names, partial(offer_list, _precisions))
 COUNT = Parsed("20", _count)
 COUNTS = Parsed("1,8", _counts)
 THREADS = Parsed("4|native", _threads)
@@ -149,4 +157,4 @@ DURATION = Parsed("90s|5m", _duration_s)
 PERCENT = Parsed("1%", _fraction)
 CPUS = Parsed("0-3,8", _cpus)
 SHAPE = Parsed("name=1x128", _shape)
-SETTING = Parsed("backend.KEY=VALUE", _setting)
+SETTING = Parsed("backend.KEY=VALUE", _setting, settings)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from irbench.cli.completing import BACKEND, MODEL
+from irbench.cli.completing import BACKEND, MODEL_NAME
 from irbench.cli.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.groups import SuggestingGroup
 from irbench.cli.keeping import export, import_, remove
@@ -43,7 +43,7 @@ Examples:
     short_help="List the stored runs, remove them, or move them between machines.",
     epilog=_EXAMPLES,
 )
-@click.option("--model", type=MODEL, metavar="NAME", help="Only runs of this model.")
+@click.option("--model", type=MODEL_NAME, metavar="NAME", help="Only runs of this model.")
 @click.option(
     "--backend", type=BACKEND, metavar="NAME", help="Only runs in which this backend, or this row, took part."
 )

@@ -15,7 +15,7 @@ from irbench.cli.options import (
     COUNTS,
     CPUS,
     DURATION,
-    NAMES,
+    LEVELS,
     PERCENT,
     PRECISIONS,
     SETTING,
@@ -77,7 +77,7 @@ _SECTIONS = {
 )
 @click.option(
     "--optimize",
-    type=NAMES,
+    type=LEVELS,
     default=("none",),
     show_default=True,
     help="none, basic, extended, all, each also converted (basic-int8; int8 for short): ONNX graphs before and after,"

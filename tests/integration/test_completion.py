@@ -22,6 +22,7 @@ def offered(line: str, shell: str = "bash") -> list[str]:
     words = shlex.split(line) + [""] * line.endswith(" ")
     asked = {
         "_IRBENCH_COMPLETE": f"{shell}_complete",
+        "COMP_LINE": line,
         "COMP_WORDS": " ".join(map(shlex.quote, words)),
         "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
     }
@@ -47,9 +48,18 @@ def measured() -> RunWriter:
         ("irbench run --backends openv", ["plain,openvino"]),
         ("irbench run --backends ort,openv", ["plain,ort,openvino"]),
         ("irbench run --backends ort,or", []),
+        ("irbench run --backends ort:", ["plain,cpu", "plain,cuda"]),
+        ("irbench run --backends openvino,ort:cu", ["plain,cuda"]),
+        ("irbench run --backends=ort:cu", ["plain,cuda"]),
+        ("irbench run --backends nothing:", []),
+        ("irbench run --set openv", ["plain,openvino."]),
+        ("irbench run --set tf.gra", ["plain,tf.grappler="]),
+        ("irbench run --set tf.grappler=", []),
+        ("irbench run --set known-a.", []),
+        ("irbench run --optimize none,bas", [f"plain,none,basic{one}" for one in ("", "-fp16", "-bf16", "-int8")]),
         ("irbench run --precision fp32,bf", ["plain,fp32,bf16"]),
         ("irbench run --io ", ["plain,copy", "plain,bound"]),
-        ("irbench run resnet", ["plain,resnet152", "plain,resnet50"]),
+        ("irbench run alexn", ["plain,alexnet"]),
         ("irbench export alex", ["plain,alexnet"]),
         ("irbench run ./my", ["file,./my"]),
         ("irbench results --backend tf-", ["plain,tf-xla"]),
@@ -60,6 +70,26 @@ def measured() -> RunWriter:
 )
 def test_a_shell_is_offered_what_fits(line: str, expected: list[str]) -> None:
     assert offered(line) == expected
+
+
+def test_the_files_of_models_are_offered_beside_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "alexn_mine.onnx",
+        "alexn.keras",
+        "alexn.txt",
+        "other.onnx",
+        "alexns/one.onnx",
+        "alexns/.git/x",
+    ):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    files = ["plain,alexn.keras", "plain,alexn_mine.onnx", "plain,alexns/"]
+    assert offered("irbench run alexn") == ["plain,alexnet", *files]
+    assert offered("irbench run alexns/") == ["plain,alexns/one.onnx"]
+    assert offered("irbench run ./o") == ["plain,./other.onnx"]
+    assert {"plain,other.onnx", "plain,alexns/"} & set(offered("irbench run ")) == {"plain,other.onnx"}
+    assert offered("irbench results --model alexn") == ["plain,alexnet"]
 
 
 @pytest.mark.parametrize("command", ["show", "results rm", "results export"])
@@ -77,12 +107,20 @@ def test_runs_are_looked_for_where_the_line_says(tmp_path: Path, monkeypatch: py
     assert offered(f"irbench show --results {root} 0") == [f"plain,{run}"]
 
 
-@pytest.mark.parametrize("line", ["irbench ", "irbench run --backends ", "irbench run r", "irbench show "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "irbench ",
+        "irbench run --backends ",
+        "irbench run --backends ort:",
+        "irbench run --set tf.",
+        "irbench run r",
+        "irbench show ",
+    ],
+)
 def test_nothing_heavy_is_imported_while_a_line_is_typed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = shlex.split(line) + [""] * line.endswith(" ")
     monkeypatch.setenv("_IRBENCH_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", " ".join(words))
-    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    monkeypatch.setenv("COMP_LINE", line)
     code = (
         "import atexit, sys; from irbench.cli import main;"
         "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr)); main()"
@@ -107,3 +145,21 @@ def test_the_script_of_each_shell_is_one_that_it_can_read(shell: str) -> None:
     script = irbench("completion", shell).out
     read = subprocess.run([shell, "-n"], input=script, text=True, check=False, capture_output=True)
     assert (read.returncode, read.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "replacing"),
+    [
+        ("irbench run --set tf.gra", ["tf.grappler="]),
+        ("irbench run --backends openvino,ort:c", ["cpu", "cuda"]),
+        ("irbench run --backends=openv", ["openvino"]),
+        ("irbench run 'resnet50' --io ", ["copy", "bound"]),
+    ],
+)
+def test_bash_puts_in_what_replaces_the_last_part_of_a_word(line: str, replacing: list[str]) -> None:
+    script = irbench("completion", "bash").out
+    program = Path(sys.executable).with_name("irbench")
+    ask = f"COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}; _irbench_completion {program} 2>/dev/null"
+    show = r'''printf '%s\n' "${COMPREPLY[@]}"'''
+    done = subprocess.run(["bash", "-c", f"{script}\n{ask}\n{show}"], text=True, capture_output=True, check=True)
+    assert done.stdout.splitlines() == replacing
