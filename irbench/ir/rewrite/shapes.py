@@ -186,8 +186,8 @@ def _concat(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
 
 
 def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source = known.get(node.inputs[0]) if node.inputs[0] else None
-    if source is None or None in source or len(node.inputs) > 1 or not _at_most_one_axis(node.inputs[0]):
+    source, *axes = (known.get(one) if one else () for one in node.inputs)
+    if source is None or None in source or axes not in ([], [(Size(0),)]) or not _at_most_one_axis(node.inputs[0]):
         return None
     return (product(size for size in source if size is not None),)
 

@@ -52,6 +52,11 @@ TARGETS = {
         "s = Shape (x)  b = Gather (s, zero)  t = Concat <axis: int = 0> (four, minus, b)",
         [4, 12, -1],
     ),
+    "a free batch multiplied along its axis": (
+        "float[batch,6,8] x",
+        "s = Shape (x)  g = Gather (s, first)  p = ReduceProd (g, zero)  t = Concat <axis: int = 0> (one, p, minus)",
+        [1, -1, 8],
+    ),
     "a free batch written as what is left": (
         "float[batch,6,8] x",
         "t = Concat <axis: int = 0> (minus, four, twelve)",
