@@ -94,6 +94,7 @@ class Speedup:
         all_blocks_value: The same value over every block, those set aside included.
         reason: Why the value is marked, for example that precisions differ.
         all_blocks_verdict: What the interval over every block says; null where it was not derived.
+        verified: Whether the answers of both rows were held against a reference; null in older documents.
     """
 
     value: float
@@ -104,6 +105,7 @@ class Speedup:
     all_blocks_value: float
     reason: str | None = None
     all_blocks_verdict: Verdict | None = None
+    verified: bool | None = None
 
 
 class PhasesMs(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +223,11 @@ class GroupResult:
     notes: tuple[str, ...] = ()
     verified_against: str | None = None
     basis: Basis | None = None
+
+    @property
+    def unverified(self) -> bool:
+        """Whether some speedup is of answers that nothing was held against."""
+        return any(cell.speedup is not None and cell.speedup.verified is False for cell in self.cells)
 
 
 @dataclass(frozen=True)

@@ -50,13 +50,17 @@ def ratio(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def speedup_cell(one: Speedup | None, *, is_baseline: bool) -> str:
-    """Return ``1.31 [1.29, 1.33]``, or ``1 baseline``; without brackets where a single launch gives no range."""
+    """Return ``1.31 [1.29, 1.33]``, or ``1 baseline``; without brackets where a single launch gives no range.
+
+    A question mark behind the value says that nothing was held against the answers.
+    """
     if is_baseline:
         return "1 baseline"
     if one is None:
         return NOT_MEASURED
     value, low, high = ratio(one.value, one.low, one.high)
-    return value if one.low == one.high else f"{value} [{low}, {high}]"
+    shown = f"{value} ?" if one.verified is False else value
+    return shown if one.low == one.high else f"{shown} [{low}, {high}]"
 
 
 def error_size(value: float | None) -> str:

@@ -40,6 +40,11 @@ def title(
 
 def headline(result: GroupResult) -> str:
     """Return who is fastest, against whom, by how much; or what can be said instead."""
+    said = _leader(result)
+    return f"{said}; outputs unverified" if said and result.unverified else said
+
+
+def _leader(result: GroupResult) -> str:
     names = row_names(result.cells)
     ranked = [cell for cell in result.cells if cell.state == "ok" and cell.latency_ms is not None]
     if result.winner is not None:
@@ -63,7 +68,7 @@ def footer(result: GroupResult) -> Iterator[str]:
     marks = dict.fromkeys(mark for cell in result.cells for mark in row_marks(cell))
     for mark in marks:
         yield f"* {mark}: {', '.join(names[cell.id] for cell in result.cells if mark in row_marks(cell))}"
-    above = headline(result)
+    above = _leader(result)
     yield from (note for note in result.notes if note != above)
 
 
@@ -134,6 +139,8 @@ def _legend(result: GroupResult) -> Iterator[str]:
         yield "p90: not measured, a sample is several calls"
     if result.verified_against is not None:
         yield f"max err: against {result.verified_against}"
+    if result.unverified:
+        yield "speedup ?: outputs unverified"
 
 
 def _precision(cell: CellResult) -> str:

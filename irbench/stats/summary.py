@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import LaunchRecord
-from irbench.result import Basis, CellResult, GroupResult, Requested, StoppedBy, Warn
+from irbench.result import Basis, CellResult, GroupResult, Requested, Speedup, StoppedBy, Warn
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.cautions import find_warnings
 from irbench.stats.compare import speedup
@@ -137,20 +137,31 @@ def _filled(
     rounds = rounds_that_count(records, launches, row.id)
     if first is None or not rounds or row.state not in ("ok", "mismatch"):
         return row
-    baseline = standing.baseline
-    compared = baseline is not None and row.id in standing.compared and row.id != baseline
     return replace(
         row,
         latency_ms=latency_ms(rounds, _tails(records, row.id), timing),
         fps=frames_per_second(rounds, row.batch),
         sustained_fps=sustained_fps(records, row.id, row.batch),
         launch_spread=launch_spread(launch_levels(launches, row.id)),
-        speedup=speedup(launches, row.id, baseline, timing, standing.mixed(row.id))
-        if compared and baseline is not None
-        else None,
+        speedup=_speedup(row.id, records, launches, standing, timing),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
     )
+
+
+def _speedup(
+    cell: str, records: Sequence[LaunchRecord], launches: Sequence[Observed], standing: Standing, timing: Timing
+) -> Speedup | None:
+    baseline = standing.baseline
+    if baseline is None or cell == baseline or cell not in standing.compared:
+        return None
+    found = speedup(launches, cell, baseline, timing, standing.mixed(cell))
+    return found and replace(found, verified=all(_is_verified(records, one) for one in (cell, baseline)))
+
+
+def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:
+    first = first_launch(records, cell)
+    return first is not None and first.worst_error is not None
 
 
 def _ranking(rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing) -> list[str]:

@@ -35,11 +35,12 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
 def _outcome(group: GroupResult) -> str:
     """Return who won by how much, or what stands above the table for want of a winner, or why there is nobody."""
     names = row_names(group.cells)
+    doubt = ", unverified" if group.unverified else ""
     if group.winner is not None:
-        return f"{names[group.winner.cell]} {group.winner.value:.2f}x {names[group.winner.rival]}"
+        return f"{names[group.winner.cell]} {group.winner.value:.2f}x {names[group.winner.rival]}{doubt}"
     for note in group.notes:
         if note.startswith(_NO_WINNER):
-            return note.partition(" [")[0].partition(", which")[0]
+            return note.partition(" [")[0].partition(", which")[0] + doubt
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None:
             return f"only {names[cell.id]}: {cell.latency_ms.p50:.3g} ms"

@@ -77,6 +77,16 @@ def mixed() -> GroupResult:
     return group(*rows, winner=Winner(rows[0].id, rows[1].id, 1.87, 1.82, 1.93))
 
 
+def unverified() -> GroupResult:
+    rows = (
+        cell("openvino", 32.5, speedup=speedup(1.14, 1.09, 1.21, verified=False), output_error=None),
+        cell("ort", 37.0, output_error=None),
+    )
+    remark = Warn("unverified", "Outputs of net were not verified: no reference could answer.", "Install onnxruntime.")
+    winner = Winner(rows[0].id, rows[1].id, 1.14, 1.09, 1.21)
+    return group(*rows, winner=winner, verified_against=None, warnings=(remark,))
+
+
 def one_cell() -> GroupResult:
     return group(cell("ort", 37.0), baseline=None, blocks_set_aside=0)
 
@@ -111,6 +121,7 @@ SCENES = {
     "preview": preview,
     "mismatch": mismatch,
     "mixed": mixed,
+    "unverified": unverified,
     "one-cell": one_cell,
     "warnings": warned,
     "tails": tails,

@@ -75,7 +75,8 @@ def test_the_names_are_those_that_were_promised():
     assert {"schema_version", "run_id", "created", "irbench_version", "environment", "plan", "groups"} <= plain.keys()
     assert first["phases_ms"].keys() >= {"import", "load", "compile", "first_inference", "ready"}
     assert first["speedup"].keys() == {
-        "value", "low", "high", "verdict", "excludes_one", "all_blocks_value", "all_blocks_verdict", "reason"
+        "value", "low", "high", "verdict", "excludes_one", "all_blocks_value", "all_blocks_verdict", "reason",
+        "verified",
     }  # fmt: skip
     assert broken["failure"].keys() == {"stage", "message", "hint"}
     assert broken["latency_ms"] is broken["fps"] is broken["speedup"] is None
