@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.cli.groups import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle
 
+if TYPE_CHECKING:
+    from irbench.optimize import Lineage
+
 __all__ = ["StoredGraph", "find_graph"]
+
+_FREE = "free"
+"""What stands for bound sizes where none was bound."""
 
 
 @dataclass(frozen=True)
@@ -20,35 +28,119 @@ class StoredGraph:
     Attributes:
         name: What to call it.
         path: The file.
-        bundle: ``None`` for a file of unknown origin.
+        bundle: ``None`` for a file of unknown origin, and for what was optimised.
         artifact: The form of the model that the file is; ``None`` likewise.
+        lineage: How it was optimised; ``None`` where it was not, or nobody knows.
     """
 
     name: str
     path: Path
     bundle: Bundle | None = None
     artifact: Artifact | None = None
+    lineage: Lineage | None = None
 
 
 def find_graph(name: str) -> StoredGraph:
-    """Return the graph that ``name`` means: an ONNX file, a bundle's folder, or the name of an exported model.
+    """Return the graph that ``name`` means.
+
+    Args:
+        name: An ONNX file, a bundle's folder, or the name of an exported model; each may be followed by what a graph
+            made from it is called, ``resnet50+basic``, and that by the sizes it was bound to, ``:batch=1``.
 
     Raises:
-        IrbenchError: It is none of these, or its bundle holds no ONNX graph.
+        IrbenchError: It is none of these, its bundle holds no ONNX graph, or several graphs are meant.
     """
+    found = _original(name)
+    if found is not None:
+        return found
+    model, plus, rest = name.rpartition("+")
+    origin = _original(model) if plus else None
+    if origin is not None:
+        return _optimized(origin, model, *rest.partition(":")[::2])
+    raise _unknown(model if plus else name)
+
+
+def _original(name: str) -> StoredGraph | None:
     path = Path(name)
     if path.suffix == ".onnx":
-        if not path.is_file():
-            raise IrbenchError(f"There is no file {name}.", hint="Check the path.")
-        return StoredGraph(path.name, path)
+        return _file(path)
     folder = path if (path / bundles.CARD).is_file() else bundles.find(name)
     if folder is None:
-        raise _unknown(name)
+        return None
     bundle = bundles.load_intact(folder)
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(f"The bundle {bundle.name} holds no ONNX graph.", hint=f"irbench export {name} --force")
     return StoredGraph(bundle.name, artifact.path, bundle, artifact)
+
+
+def _file(path: Path) -> StoredGraph:
+    from irbench.optimize import read_lineage
+
+    if not path.is_file():
+        raise IrbenchError(f"There is no file {path}.", hint="Check the path.")
+    return StoredGraph(path.name, path, lineage=read_lineage(path))
+
+
+def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> StoredGraph:
+    """Return the graph of a name that was made from another: of those made in the same way, the latest."""
+    from irbench.optimize import kept_for
+    from irbench.render.lineage import sizes_text
+
+    variant = _in_full(variant)
+    every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))
+    kept = {
+        (sizes_text(lineage.sizes) or _FREE, lineage.recipe): (path, lineage)
+        for path, lineage in every
+        if lineage.recipe.name == variant
+    }
+    if not kept:
+        raise _not_optimized(typed, variant, sorted({lineage.recipe.name for _, lineage in every}))
+    chosen = {key: kept[key] for key in kept if sizes in ("", key[0])}
+    if len(chosen) != 1:
+        raise _unclear(f"{typed}+{variant}", sizes, [(key[0], path) for key, (path, _) in (chosen or kept).items()])
+    (((bound, _), (path, lineage)),) = chosen.items()
+    name = f"{origin.name}+{variant}" if bound == _FREE else f"{origin.name}+{variant}:{bound}"
+    return StoredGraph(name, path, lineage=lineage)
+
+
+def _in_full(name: str) -> str:
+    """Return what a short name of a variant, ``int8``, is short for."""
+    from irbench.optimize import variant
+
+    try:
+        return variant(name).name
+    except IrbenchError:  # passes that were named one by one have a name of their own
+        return name
+
+
+def _unclear(name: str, sizes: str, kept: Sequence[tuple[str, Path]]) -> IrbenchError:
+    bounds = [bound for bound, _ in kept]
+    if len(set(bounds)) == len(bounds):
+        ways = ", ".join(f"{name}:{bound}" for bound in bounds)
+    else:
+        ways = ", ".join(str(path) for _, path in kept)
+    if sizes and sizes not in bounds:
+        return IrbenchError(f"{name} was not made for {sizes}.", hint=f"There is: {ways}")
+    return IrbenchError(f"{name} means {len(kept)} graphs.", hint=f"Name one: {ways}")
+
+
+def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
+    from irbench.optimize import variant
+
+    try:
+        asked = variant(name)
+    except IrbenchError:
+        return IrbenchError(
+            f"{model} has no graph {name}.",
+            hint=f"{did_you_mean(name, kept)}Made from it: {', '.join(kept) or 'nothing yet'}.",
+        )
+    settings = [f"--level {asked.name.partition('-')[0]}"]
+    settings += ["--layout nchw"] if asked.layout == "nchw" else []
+    settings += [f"--precision {asked.conversion.precision}"] if asked.conversion is not None else []
+    return IrbenchError(
+        f"{model} was not optimised as {name} yet.", hint=f"irbench optimize {model} {' '.join(settings)}"
+    )
 
 
 def _unknown(name: str) -> IrbenchError:

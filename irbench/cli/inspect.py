@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from irbench.ir.difference import Difference
     from irbench.ir.inventory import Inventory, NodeEntry
     from irbench.ir.signature import Signature
+    from irbench.optimize import Lineage
 
 __all__ = ["command"]
 
@@ -24,19 +26,22 @@ _EXAMPLES = """\b
 Examples:
   irbench inspect resnet50
   irbench inspect model.onnx --format json
+  irbench inspect resnet50+basic:batch=1
+  irbench inspect --diff resnet50 resnet50+extended
   irbench inspect --diff model.onnx optimised.onnx
 """
 
 
 @click.command("inspect", short_help="Show what a graph holds, or how two graphs differ.", epilog=_EXAMPLES)
-@click.argument("models", nargs=-1, required=True, metavar="MODEL|FILE.onnx...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Say what was done to the first graph to make the second.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 def command(models: tuple[str, ...], compares: bool, form: Literal["table", "json"], output: Path | None) -> None:
     """Show what ONNX graphs hold: signature, operators, weights, free dimensions and origin.
 
-    MODEL is an exported bundle's name or folder, or an ONNX file. Weights are not read, so a file of gigabytes takes
+    MODEL is an exported bundle's name or folder, or an ONNX file; resnet50+basic is what `irbench optimize` made of it,
+    and resnet50+basic:batch=1 what it made with that size bound. Weights are not read, so a file of gigabytes takes
     no longer than a small one. With --diff nodes are the same when they have the same name; nodes that one new node
     took the place of are shown as fused.
     """
@@ -55,10 +60,29 @@ def command(models: tuple[str, ...], compares: bool, form: Literal["table", "jso
 
 
 def _view(graph: StoredGraph) -> Any:
+    from rich.console import Group
+
     from irbench.ir.inventory import take_inventory
     from irbench.render.inspect import graph_view
 
-    return graph_view(graph.name, take_inventory(graph.path), _signature(graph), graph.path, graph.bundle)
+    view = graph_view(graph.name, take_inventory(graph.path), _signature(graph), graph.path, graph.bundle)
+    return Group(view, *_history(graph))
+
+
+def _history(graph: StoredGraph) -> Iterator[Any]:
+    """Yield how a graph was made by the optimiser, or what the optimiser made of it."""
+    from irbench.render.lineage import kept_table, lineage_lines
+
+    if graph.lineage is not None:
+        yield from lineage_lines(graph.lineage)
+    elif kept := _kept(graph):
+        yield from ("", kept_table([lineage for _, lineage in kept]))
+
+
+def _kept(graph: StoredGraph) -> Sequence[tuple[Path, Lineage]]:
+    from irbench.optimize import kept_for
+
+    return kept_for(graph.artifact) if graph.artifact is not None else ()
 
 
 def _signature(graph: StoredGraph) -> Signature | None:
@@ -113,10 +137,12 @@ def _node_json(node: NodeEntry) -> dict[str, Any]:
 
 
 def _as_json(graph: StoredGraph) -> dict[str, Any]:
+    from msgspec import to_builtins
+
     from irbench.ir.inventory import take_inventory
 
     inventory, signature = take_inventory(graph.path), _signature(graph)
-    bundle, artifact = graph.bundle, graph.artifact
+    bundle, artifact, lineage = graph.bundle, graph.artifact, graph.lineage
     return {
         "name": graph.name,
         "path": str(graph.path),
@@ -136,6 +162,8 @@ def _as_json(graph: StoredGraph) -> dict[str, Any]:
         "source": None if bundle is None else bundle.source,
         "versions": None if bundle is None else dict(bundle.versions),
         "passes": None if artifact is None else list(artifact.passes),
+        "lineage": None if lineage is None else to_builtins(lineage),
+        "optimized": [{"path": str(path), **to_builtins(one)} for path, one in _kept(graph)],
     }
 
 

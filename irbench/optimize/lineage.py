@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,16 +85,16 @@ def folders_for(artifact: Artifact) -> tuple[Path, ...]:
     return tuple(home / _FOLDER for home in homes)
 
 
-def kept_for(artifact: Artifact) -> Iterator[tuple[Path, Lineage]]:
-    """Yield the path and lineage of every graph that was made from one, oldest first."""
-    source = digest_of_source(artifact)
-    found = [
-        (place / RESULT, lineage)
-        for folder in folders_for(artifact)
-        for place in folder.glob("*")
-        if (lineage := read_lineage(place / RESULT)) is not None and (place / RESULT).is_file()
-    ]
-    yield from sorted((one for one in found if one[1].source_sha256 == source), key=lambda one: one[1].created)
+def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
+    """Return the path and lineage of every graph that was made from one, oldest first."""
+    kept: list[tuple[Path, Lineage]] = []
+    for folder in folders_for(artifact):
+        found = [(path, lineage) for path in folder.glob(f"*/{RESULT}") if (lineage := read_lineage(path))]
+        if found and folder.parent != artifact.path.parent:  # where those of other graphs lie too
+            source = digest_of_source(artifact)
+            found = [one for one in found if one[1].source_sha256 == source]
+        kept += found
+    return tuple(sorted(kept, key=lambda one: one[1].created))
 
 
 def read_lineage(path: Path) -> Lineage | None:

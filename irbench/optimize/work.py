@@ -107,7 +107,7 @@ class _Line:
             self.steps.append(step)
             return
         if reasons:
-            remark = f"opset {self.opset} cannot be raised: {reasons[-1].partition(': ')[2] or reasons[-1]}"
+            remark = f"opset {self.opset} cannot be raised: {reasons[-1].partition(': ')[2].rstrip('.!')}"
             self.steps.append(replace(_step("raise_opset", self.model), remark=remark))
 
     def turn_inputs(self, say: Callable[[str], None]) -> None:

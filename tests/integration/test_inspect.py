@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import models
 import onnx
 import pytest
-from front_door import irbench
+from front_door import irbench, irbench_here
+
+from irbench.card import Card, digest, write_card
+from irbench.spec import Bundle
 
 
 @pytest.fixture
@@ -78,3 +82,46 @@ def test_what_is_not_there_is_one_line_and_its_remedy(arguments: tuple[str, ...]
     problem, remedy = called.err.strip().splitlines()
     assert said in problem
     assert hint in remedy
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """Return a bundle of which the optimiser made three graphs."""
+    artifact = models.mlp(tmp_path / "source")
+    folder = tmp_path / "mlp"
+    folder.mkdir()
+    artifact.path.rename(folder / "model.onnx")
+    described = Bundle("mlp", models.logical_inputs(artifact), (replace(artifact, path=Path("model.onnx")),))
+    write_card(Card(described, "key", "2026-01-01", {"model.onnx": digest(folder / "model.onnx")}), folder)
+    for arguments in (("--level", "none"), ("--level", "none", "--batch", "2"), ("--passes", "fake-vendors")):
+        assert irbench("optimize", folder, *arguments).code == 0
+    return folder
+
+
+def test_optimised_graphs_are_listed_found_by_name_and_compared(bundle: Path) -> None:
+    listed = irbench("inspect", bundle).out.splitlines()
+    free, bound, vendors = listed[-3:]
+    assert free.split()[:3] == ["none", "-", "6"]
+    assert bound.split()[:3] == ["none", "batch=2", "6"]
+    assert "holds operators of com.microsoft: only runtimes that know them can read it" in vendors
+    called = irbench("inspect", f"{bundle}+custom")
+    assert called.out.startswith("mlp+custom  6 nodes")
+    assert "passes: fake-vendors" in called.out
+    assert "com.microsoft.FusedConv" in irbench("inspect", "--diff", bundle, f"{bundle}+custom").out
+    found = irbench("inspect", f"{bundle}+none:batch=2", "--format", "json").document["graphs"][0]
+    assert found["lineage"]["sizes"] == {"batch": 2}
+    assert "bound: batch=2" in irbench("inspect", found["path"]).out.splitlines()
+
+
+def test_a_name_of_several_or_no_optimised_graphs_is_one_line_and_its_remedy(bundle: Path) -> None:
+    refused = {
+        "none": (f"{bundle}+none means 2 graphs", f"Name one: {bundle}+none:free, {bundle}+none:batch=2"),
+        "none:batch=3": ("was not made for batch=3", f"{bundle}+none:batch=2"),
+        "int8": ("was not optimised as basic-int8 yet", "--level basic --precision int8"),
+        "extended-nchw": ("not optimised as extended-nchw yet", f"irbench optimize {bundle} --level extended --layout"),
+        "costum": ("has no graph costum", "Did you mean custom? Made from it: custom, none."),
+    }
+    for name, (said, hint) in refused.items():
+        called = irbench_here("inspect", f"{bundle}+{name}")
+        problem, remedy = called.err.strip().splitlines()
+        assert (called.code, said in problem, hint in remedy) == (2, True, True), called.err

@@ -7,6 +7,9 @@ from irbench.ir.loose import LooseModel, loosen, opset_of, skeleton
 
 __all__ = ["upgrade_opset"]
 
+_WEIGHTS_ARE_NO_INPUTS = 4
+"""The version of the format from which on they need not be; the converter misses them in older ones."""
+
 
 def upgrade_opset(loose: LooseModel, opset: int) -> bool:
     """Convert the model with ONNX' own version converter; the weights are not passed through it.
@@ -20,8 +23,10 @@ def upgrade_opset(loose: LooseModel, opset: int) -> bool:
     if opset <= before:
         return False
     names = [one.name for one in loose.model.graph.input]
+    small = skeleton(loose)
+    small.ir_version = max(small.ir_version, _WEIGHTS_ARE_NO_INPUTS)
     try:
-        converted = version_converter.convert_version(skeleton(loose), opset)
+        converted = version_converter.convert_version(small, opset)
     except Exception as error:
         reason = (str(error).strip().splitlines() or ["unknown reason"])[0]
         raise IrbenchError(
