@@ -21,7 +21,7 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.passes.remove_redundant import merge_layouts
-from irbench.ir.rewrite.edit import add_constant, clean, scalar
+from irbench.ir.rewrite.edit import add_constant, clean, scalar, weight
 from irbench.ir.rewrite.rules import ANY, Rule, any_order, apply_rules, either
 from irbench.ir.rewrite.shapes import infer
 from irbench.ir.rewrite.sizes import Size, product, sizes_of
@@ -129,12 +129,21 @@ def _mask(op: Any, weights: ir.Value, **optional: Any) -> Any:
         return None
     if keep is not None:
         assert low is not None
-        zero = add_constant(graph, np.zeros((), low.const_value.numpy().dtype), low)
-        mask = op.Where(keep, zero, low)
+        mask = _addend(op, keep, low, graph)
     if sizes[-2:] == wanted[-2:]:
         return mask
     whole = [1] * (len(sizes) - 2) + [size.number or 1 for size in wanted[-2:]]
     return op.Expand(mask, add_constant(graph, np.array(whole, np.int64), weights))
+
+
+def _addend(op: Any, keep: ir.Value, low: ir.Value, graph: ir.Graph) -> Any:
+    """Return zero where a score is kept, else the low number."""
+    held, number = weight(keep), weight(low)
+    assert number is not None
+    zero = np.zeros((), number.dtype)
+    if held is not None:
+        return add_constant(graph, np.where(held, zero, number.reshape(())), keep)
+    return op.Where(keep, add_constant(graph, zero, low), low)
 
 
 def _heads(op: Any, q: Any, k: Any, v: Any, to_q: Any, to_k: Any, to_v: Any, joined: Any) -> Any:

@@ -1,11 +1,13 @@
 """Move changes of layout out of the way of matrix products and what follows them.
 
-1. Reshape(MatMul(Reshape(x, [rows, k]), w), [..., n])   -> MatMul(Reshape(x, [..., k]), w)
+1. Reshape(MatMul(Reshape(x, [rows, k]), w), [..., n])   -> MatMul(Reshape(x, [..., k]), w); where n is split after
+   the product, into heads for example, a Reshape that only splits it stays
 2. MatMul(a, b), a and b changes of layout, one of them  -> Reshape(MatMul(Reshape(a), Reshape(b))), the leading axes
    or the result a Reshape that merges leading axes         as they are before that merging
 3. Add(Reshape(x, [..., p, q]), c), c constant and no    -> Reshape(Add(x, c as [p * q]))
    larger than the axes that the last one was split into
 4. Transpose or Reshape of x * s, s a constant number    -> Transpose or Reshape of x, then * s
+5. Gemm(x, w) without bias or factor, w constant         -> MatMul(x, w), w transposed if Gemm says so
 
 In rule 1 the inner Reshape goes too where x has that shape already. The changes of layout that come together are
 merged by the first rule of ``remove_redundant``.
@@ -49,6 +51,7 @@ def _lift_reshapes(model: ir.Model) -> bool:
     rules = {
         "MatMul": (_keep_rows, _merge_later),
         "Add": (_add_before_split,),
+        "Gemm": (_as_product,),
         "Transpose": (_scale_later,),
         "Reshape": (_scale_later,),
     }
@@ -78,15 +81,21 @@ def _keep_rows(node: ir.Node) -> bool:
     if after is None or not is_node(rows, "Reshape") or not is_node(after, "Reshape") or sizes is None:
         return False
     source, result = _source(rows), sizes_of(after)
-    if result is None or len(sizes) != 2 or len(result) < 2 or result[-1] != sizes[1]:
+    if result is None or len(sizes) != 2:
         return False
-    wanted = [*result[:-1], sizes[0]]
+    kept = next((count for count in range(len(result) - 1, 0, -1) if product(result[count:]) == sizes[1]), None)
+    wanted = [*result[:kept], sizes[0]]
+    if kept is None or sizes_of(rows) == wanted:
+        return False
     value = source if sizes_of(source) == wanted else insert_reshape(node, source, wanted)
     if value is None:
         return False
     made = insert(node, "MatMul", [value, columns])
-    set_sizes(made, result)
-    replace(after, made)
+    set_sizes(made, [*result[:kept], sizes[1]])
+    split = made if kept == len(result) - 1 else insert_reshape(node, made, result)
+    if split is None:
+        return False
+    replace(after, split)
     return True
 
 
@@ -175,6 +184,21 @@ def _scale_later(node: ir.Node) -> bool:
         replace(node.outputs[0], made)
         return True
     return False
+
+
+def _as_product(node: ir.Node) -> bool:
+    """Rule 5."""
+    rows, columns, *bias = node.inputs
+    held, attributes, sizes = weight(columns), node.attributes, sizes_of(node.outputs[0])
+    if any(bias) or attributes.get_float("alpha", 1.0) != 1 or attributes.get_int("transA", 0) or node.graph is None:
+        return False
+    if held is None or sizes is None:
+        return False
+    turned = add_constant(node.graph, held.T, node.outputs[0]) if attributes.get_int("transB", 0) else columns
+    made = insert(node, "MatMul", [rows, turned])
+    set_sizes(made, sizes)
+    replace(node.outputs[0], made)
+    return True
 
 
 def _source(value: ir.Value | None) -> ir.Value | None:

@@ -3,6 +3,7 @@
 1. cast(c) * a + cast(not c) * b                        -> Where(c, a, b)
 2. Where(and(t, c), a, b), t everywhere true            -> Where(c, a, b), if a or b alone has the shape of the result
 3. Gather(x, Where(i < 0, i + n, i)), n elements in x   -> Gather(x, i), which counts negative indices from the end
+4. x * c + d, c of zeros and ones, d zero where c is one  -> Where(c, x, d)
 
 Rule 1 keeps infinities and NaN out of where they were not chosen, as the original model did.
 """
@@ -13,11 +14,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from irbench.ir.passes import Pass, Rewrite
-from irbench.ir.rewrite.edit import clean, is_node, weight
+from irbench.ir.rewrite.edit import add_constant, clean, insert, is_node, only_reader, replace, weight
 from irbench.ir.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds
 from irbench.ir.rewrite.shapes import infer
 from irbench.ir.rewrite.sizes import Size, sizes_of
+from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -31,6 +35,8 @@ def _restore_select(model: ir.Model) -> bool:
     rules.append(Rule(_wrapped_pattern, _plain_gather, _wraps))
     changed = apply_rules(model, rules)
     infer(model)
+    for node in [node for node in model.graph if is_node(node.outputs[0], "Add")]:
+        changed |= _restore_folded(node)
     for node in [node for node in model.graph if is_node(node.outputs[0], "Where")]:
         changed |= _drop_truth(node)
     clean(model)
@@ -81,6 +87,33 @@ def _drop_truth(node: ir.Node) -> bool:
             node.replace_input_with(0, both.inputs[1 - place])
             return True
     return False
+
+
+def _restore_folded(node: ir.Node) -> bool:
+    """Rule 4."""
+    for place, value in enumerate(node.inputs):
+        factored = value.producer() if value is not None and is_node(value, "Mul") else None
+        shift = weight(node.inputs[1 - place])
+        if factored is None or value is None or shift is None or only_reader(value) is not node or node.graph is None:
+            continue
+        for side, factor in enumerate(factored.inputs):
+            chosen = weight(factor)
+            if chosen is None or set(np.unique(chosen)) != {0, 1} or np.where(chosen, shift, 0).any():
+                continue
+            others = np.unique(np.broadcast_to(shift, np.broadcast_shapes(chosen.shape, shift.shape))[chosen == 0])
+            constants = [_least(chosen.astype(bool)), others.reshape(()) if others.size == 1 else shift]
+            condition, other = (add_constant(node.graph, one, node.outputs[0]) for one in constants)
+            replace(node.outputs[0], insert(node, "Where", [condition, factored.inputs[1 - side], other]))
+            return True
+    return False
+
+
+def _least(array: Array) -> Array:
+    """Return an array whose axes have size one where all along them is the same."""
+    for axis in range(array.ndim):
+        first = array.take([0], axis)
+        array = first if (array == first).all() else array
+    return array
 
 
 def _is_true(value: ir.Value) -> bool:

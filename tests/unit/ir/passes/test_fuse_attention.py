@@ -62,6 +62,11 @@ def test_rule_1_takes_a_choice_of_scores_as_the_mask_even_of_rows_that_are_maske
     assert applied(fuse_attention, model, {**FEED, "keep": keep}) == ["Where", "Expand", "Attention"]
 
 
+def test_rule_1_computes_a_mask_that_is_known_beforehand():
+    model = make(f"{SCORES} c = Mul (m, s)  a = Where (keep, c, low)  {END}", keep=np.tri(5, 6, dtype=bool)[None, None])
+    assert applied(fuse_attention, model, FEED) == ["Attention"]
+
+
 def test_rule_1_sees_one_head_where_there_is_no_axis_of_heads():
     body = f"kt = Transpose <perm: ints = [0, 2, 1]> (k)  m = MatMul (q, kt)  a = Mul (m, s)  {END}"
     model = make(body, "float[2,5,8] q, float[2,6,8] k, float[2,6,3] v", "float[2,5,3] y")

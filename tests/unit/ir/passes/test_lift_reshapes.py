@@ -98,3 +98,33 @@ def test_rule_4_leaves_what_is_no_scale(scaled):
 def test_rule_4_leaves_what_others_read_before():
     body = "m = Mul (x, s)  y = Transpose <perm: ints = [0, 2, 1]> (m)  z = Relu (m)"
     assert kept(lift_reshapes, make(body, output="float[2,8,6] y, float[2,6,8] z"))
+
+
+@pytest.mark.parametrize("rows", ["float[2,6,8]", "float[2,6,4,2]"], ids=["as they are wanted", "reshaped"])
+def test_rule_1_leaves_rows_as_they_are_where_columns_are_split(rows):
+    model = make("r = Reshape (x, rows)  m = MatMul (r, w)  y = Reshape (m, halves)", f"{rows} x", "float[2,6,2,2] y",
+                 halves=np.array([2, 6, 2, 2]))  # fmt: skip
+    shape = [int(size) for size in rows[6:-1].split(",")]
+    before = ["Reshape"] * (len(shape) - 3)
+    assert applied(lift_reshapes, model, {"x": random(*shape)}) == [*before, "MatMul", "Reshape"]
+
+
+def test_rule_1_leaves_columns_that_are_joined_with_rows():
+    body = "r = Reshape (x, rows)  m = MatMul (r, w)  y = Reshape (m, other)"
+    assert kept(lift_reshapes, make(body, output="float[8,6] y", other=np.array([8, 6])))
+
+
+PRODUCTS = {"plain": ("", random(8, 4)), "of transposed columns": ("<transB: int = 1>", random(4, 8))}
+
+
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_rule_5_writes_a_product_without_a_bias_as_one(case):
+    attributes, columns = PRODUCTS[case]
+    model = make(f"y = Gemm {attributes} (x, columns)", "float[6,8] x", "float[6,4] y", columns=columns)
+    assert applied(lift_reshapes, model, {"x": random(6, 8)}) == ["MatMul"]
+
+
+@pytest.mark.parametrize("call", ["<alpha: float = 2.0> (x, w)", "(x, w, c4)", "<transA: int = 1> (x, w)", "(x, v)"])
+def test_rule_5_leaves_what_is_more_than_a_product(call):
+    inputs = "float[8,6] x, float[8,4] v" if "transA" in call else "float[6,8] x, float[8,4] v"
+    assert kept(lift_reshapes, make(f"y = Gemm {call}", inputs, "float[6,4] y", c4=random(4)))

@@ -70,3 +70,36 @@ def test_rule_3_lets_gather_count_from_the_end(body):
 def test_rule_3_keeps_indices_that_wrap_elsewhere(changed):
     model = graph(f"(int32[4] i, float[2,5] x) => (float[2,4] y) {{ {WRAPPED} }}", {**INDICES, **changed})
     assert kept(restore_select, model)
+
+
+LOWER = np.tri(3, dtype=np.float32).reshape(1, 3, 3)
+FOLDED = {"kept": np.repeat(LOWER, 2, 0), "low": np.repeat((1 - LOWER) * np.float32(-1e9), 2, 0)}
+SCORES = "(float[2,3,3] x) => (float[2,3,3] y)"
+
+
+@pytest.mark.parametrize("sum_", ["m = Mul (x, kept) y = Add (m, low)", "m = Mul (kept, x) y = Add (low, m)"])
+def test_rule_4_sees_a_choice_whose_condition_was_computed_beforehand(sum_):
+    model = graph(f"{SCORES} {{ {sum_} }}", FOLDED)
+    assert applied(restore_select, model, {"x": random(2, 3, 3)}) == ["Where"]
+    condition, _, other = next(iter(model.graph)).inputs
+    assert (condition.shape, other.shape) == ((1, 3, 3), ())
+
+
+def test_rule_4_keeps_the_numbers_that_differ():
+    model = graph(f"{SCORES} {{ m = Mul (x, kept) y = Add (m, low) }}", {**FOLDED, "low": FOLDED["low"] * random(3)})
+    assert applied(restore_select, model, {"x": random(2, 3, 3)}) == ["Where"]
+
+
+NO_CHOICES = {
+    "something is added to what is kept": ({"low": FOLDED["low"] + 1}, ""),
+    "a factor is no choice": ({"kept": FOLDED["kept"] * 2}, ""),
+    "everything is kept": ({"kept": np.ones((2, 3, 3), np.float32), "low": np.zeros(1, np.float32)}, ""),
+    "others read the product": ({}, "z = Relu (m)"),
+}
+
+
+@pytest.mark.parametrize("case", NO_CHOICES)
+def test_rule_4_leaves_a_sum_where(case):
+    weights, more = NO_CHOICES[case]
+    signature = SCORES.replace("y)", "y, float[2,3,3] z)") if more else SCORES
+    assert kept(restore_select, graph(f"{signature} {{ m = Mul (x, kept) y = Add (m, low) {more} }}", FOLDED | weights))
