@@ -85,7 +85,7 @@ def _file(path: Path) -> StoredGraph:
 def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> StoredGraph:
     """Return the graph of a name that was made from another: of those made in the same way, the latest."""
     from irbench.optimize import kept_for
-    from irbench.render.lineage import sizes_text
+    from irbench.optimize.view import sizes_text
 
     variant = _in_full(variant)
     every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))

@@ -71,7 +71,7 @@ def _view(graph: StoredGraph) -> Any:
 
 def _history(graph: StoredGraph) -> Iterator[Any]:
     """Yield how a graph was made by the optimiser, or what the optimiser made of it."""
-    from irbench.render.lineage import kept_table, lineage_lines
+    from irbench.optimize.view import kept_table, lineage_lines
 
     if graph.lineage is not None:
         yield from lineage_lines(graph.lineage)

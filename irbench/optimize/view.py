@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from irbench.optimize import Lineage
+from irbench.optimize.lineage import Lineage
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.optimize import agreement_line
 from irbench.render.table import Column, Row, TextTable
