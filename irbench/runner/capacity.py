@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from irbench.spec import Cell
+from irbench.ir.external import external_tensors
+from irbench.ir.wire import mapped
+from irbench.spec import Artifact, Cell
 
 __all__ = ["GroupTooLarge", "needs_split"]
 
 _WEIGHTS_FACTOR = 3
-"""A runtime holds the file, its own copy and a repacked one while it compiles."""
+"""A runtime holds the weights as stored, its own copy and a repacked one while it compiles."""
 _RUNTIME_BYTES = 300_000_000
 _RESERVE = 0.05
 
@@ -44,5 +45,13 @@ def needs_split(cell: Cell, peaks_bytes: Sequence[int], available_bytes: int) ->
 def _expected_bytes(cell: Cell) -> int:
     if cell.artifact is None:
         return 0
-    path: Path = cell.artifact.path
-    return _RUNTIME_BYTES + _WEIGHTS_FACTOR * path.stat().st_size
+    return _RUNTIME_BYTES + _WEIGHTS_FACTOR * _stored_bytes(cell.artifact)
+
+
+def _stored_bytes(artifact: Artifact) -> int:
+    """Return the size of a graph, the weights that an ONNX file keeps in other files included."""
+    size_bytes = artifact.path.stat().st_size
+    if artifact.kind == "onnx":
+        with mapped(artifact.path) as data:
+            size_bytes += sum(one.size_bytes for one in external_tensors(data))
+    return size_bytes

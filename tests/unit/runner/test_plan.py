@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import models
 import pytest
+from onnx import TensorProto, helper
 
 from irbench.errors import IrbenchError
 from irbench.optimize import Recipe
@@ -141,6 +142,18 @@ def test_a_cell_that_does_not_fit_beside_two_others_asks_for_a_split(bundle: Bun
     assert needs_split(cell, [4_000_000_000, 1_000_000_000], 3_000_000_000)
     assert not needs_split(cell, [4_000_000_000, 1_000_000_000], 5_000_000_000)
     assert not needs_split(cell, [4_000_000_000], 1)
+
+
+def test_weights_outside_a_graph_count_towards_what_a_cell_will_need(bundle: Bundle, tmp_path: Path) -> None:
+    weights = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=(250_000_000,))
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="weights.bin")
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [], [weights])
+    path = tmp_path / "outside.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    cell = Cell("third", replace(bundle.artifacts[0], path=path), "fake-a", "cpu", Load())
+    assert needs_split(cell, [1, 1], 3_000_000_000)
+    assert not needs_split(cell, [1, 1], 4_000_000_000)
 
 
 def test_every_level_of_optimisation_is_a_row(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
