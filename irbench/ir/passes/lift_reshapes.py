@@ -190,11 +190,16 @@ def _as_product(node: ir.Node) -> bool:
     """Rule 5."""
     rows, columns, *bias = node.inputs
     held, attributes, sizes = weight(columns), node.attributes, sizes_of(node.outputs[0])
-    if any(bias) or attributes.get_float("alpha", 1.0) != 1 or attributes.get_int("transA", 0) or node.graph is None:
+    if (
+        any(bias)
+        or attributes.get_float("alpha", 1.0) != 1
+        or attributes.get_int("transA", 0) == 1
+        or node.graph is None
+    ):
         return False
     if held is None or sizes is None:
         return False
-    turned = add_constant(node.graph, held.T, node.outputs[0]) if attributes.get_int("transB", 0) else columns
+    turned = add_constant(node.graph, held.T, node.outputs[0]) if attributes.get_int("transB", 0) == 1 else columns
     made = insert(node, "MatMul", [rows, turned])
     set_sizes(made, sizes)
     replace(node.outputs[0], made)
