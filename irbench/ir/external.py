@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
+from irbench.ir.dtypes import NAMES, bits_of
 from irbench.ir.wire import DAMAGED, Entry, Field, Malformed, Tensor, fields, integers, mapped, text
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ _INSIDE: Mapping[str, Mapping[int, str]] = {
 }
 """Which field of which message holds which message, wherever tensors can be: onnx.proto3."""
 
-# bits of one element by TensorProto.DataType
-_BITS = {1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128, 16: 16}
-_BITS |= dict.fromkeys((17, 18, 19, 20, 24), 8) | dict.fromkeys((21, 22, 23), 4)
 _IN_OTHER_FILE = 1
 _MOST_DIMS = 32
 _MOST_DIGITS = 19
@@ -168,7 +166,7 @@ def _described(data: memoryview, tensor: Field) -> _Described:
 def _external(tensor: _Described) -> External:
     if len(tensor.dims) > _MOST_DIMS or any(size >= 1 << 63 for size in tensor.dims):
         raise Malformed
-    needed = -(-math.prod(tensor.dims) * _BITS.get(tensor.element, 0) // 8)
+    needed = -(-math.prod(tensor.dims) * bits_of(NAMES.get(tensor.element, "")) // 8)
     length = _number(tensor, "length", needed)
     if length < needed:
         raise IrbenchError(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from irbench.ir.dtypes import NAMES, bits_of
 from irbench.ir.wire import (
     Attribute,
     Field,
@@ -18,6 +18,7 @@ from irbench.ir.wire import (
     Node,
     Opset,
     Tensor,
+    Value,
     fields,
     integers,
     mapped,
@@ -26,7 +27,6 @@ from irbench.ir.wire import (
 
 __all__ = ["Inventory", "NodeEntry", "WeightEntry", "take_inventory"]
 
-_RENAMED = {"FLOAT": "float32", "DOUBLE": "float64"}
 _SHAPE_TYPES = frozenset({"int32", "int64", "bool", "string"})
 """Types of sizes, axes, masks and words: constants of this kind are no parameters."""
 
@@ -81,9 +81,7 @@ class WeightEntry:
     @property
     def size_bytes(self) -> int:
         """How much room its values take, in bytes; 0 for strings, whose size no type tells."""
-        width = re.search(r"\d+", self.dtype)
-        bits = int(width[0]) if width else 8 * (self.dtype == "bool")
-        return (self.elements * bits + 7) // 8
+        return (self.elements * bits_of(self.dtype) + 7) // 8
 
     @property
     def is_parameter(self) -> bool:
@@ -101,6 +99,7 @@ class Inventory:
         opsets: Version of each operator set, by domain; ONNX' own is called ``ai.onnx``.
         nodes: In the file's order, inner ones behind the node that holds them.
         weights: Initialisers and constants.
+        others: Types of inputs and outputs, inner graphs' too, and those that casts give.
     """
 
     producer: str = ""
@@ -108,6 +107,7 @@ class Inventory:
     opsets: Mapping[str, int] = field(default_factory=dict[str, int])
     nodes: tuple[NodeEntry, ...] = ()
     weights: tuple[WeightEntry, ...] = ()
+    others: frozenset[str] = frozenset()
 
     @property
     def operators(self) -> Mapping[str, int]:
@@ -147,6 +147,7 @@ def take_inventory(path: Path) -> Inventory:
             opsets=walk.opsets,
             nodes=tuple(walk.nodes),
             weights=tuple(walk.weights),
+            others=frozenset(walk.others),
         )
 
 
@@ -160,6 +161,7 @@ class _Walk:
         self.opsets: dict[str, int] = {}
         self.nodes: list[NodeEntry] = []
         self.weights: list[WeightEntry] = []
+        self.others: set[str] = set()
 
     def model(self) -> None:
         for one in fields(self._data):
@@ -185,6 +187,8 @@ class _Walk:
                 self._tensor(one)
             elif one.number == Graph.NODE:
                 self._node(one, inner=inner)
+            elif one.number in (Graph.INPUT, Graph.OUTPUT):
+                self._value(one)
 
     def _function(self, function: Field) -> None:
         for one in self._inside(function):
@@ -204,11 +208,16 @@ class _Walk:
         domain = "" if domain == "ai.onnx" else domain
         self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner))
         for attribute in attributes:
-            self._attribute(attribute)
+            self._attribute(attribute, is_cast=op_type == "Cast")
 
-    def _attribute(self, attribute: Field) -> None:
+    def _attribute(self, attribute: Field, *, is_cast: bool) -> None:
+        name = ""
         for one in self._inside(attribute):
-            if one.number in (Attribute.TENSOR, Attribute.TENSORS):
+            if one.number == Attribute.NAME:
+                name = text(self._data, one)
+            elif is_cast and name == "to" and one.number == Attribute.INTEGER:
+                self.others.add(NAMES.get(one.value, ""))
+            elif one.number in (Attribute.TENSOR, Attribute.TENSORS):
                 self._tensor(one)
             elif one.number in (Attribute.GRAPH, Attribute.GRAPHS):
                 self._graph(one, inner=True)
@@ -225,17 +234,15 @@ class _Walk:
                 name = text(self._data, one)
             elif one.number == Tensor.EXTERNAL_DATA:
                 external = True
-        self.weights.append(WeightEntry(name, _type_name(element), tuple(sizes), external))
+        if element not in NAMES:
+            raise Malformed
+        self.weights.append(WeightEntry(name, NAMES[element], tuple(sizes), external))
+
+    def _value(self, value: Field) -> None:
+        found = [value]
+        for number in (Value.TYPE, Value.TENSOR_OF_TYPE, Value.ELEMENT_OF_TENSOR):
+            found = [one for outer in found for one in self._inside(outer) if one.number == number]
+        self.others.update(NAMES.get(one.value, "") for one in found)
 
     def _inside(self, outer: Field) -> Iterator[Field]:
         return fields(self._data, outer.start, outer.end)
-
-
-def _type_name(element: int) -> str:
-    import onnx
-
-    try:
-        name = str(onnx.TensorProto.DataType.Name(element))
-    except ValueError as error:
-        raise Malformed from error
-    return _RENAMED.get(name, name.lower())

@@ -5,6 +5,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save_model
 
 from irbench.errors import IrbenchError
+from irbench.ir.dtypes import NAMES
 from irbench.ir.inventory import take_inventory
 
 
@@ -90,3 +91,9 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, content):
     (tmp_path / "m.onnx").write_bytes(content)
     with pytest.raises(IrbenchError):
         take_inventory(tmp_path / "m.onnx")
+
+
+def test_every_type_that_onnx_knows_has_a_name():
+    known = {number: name.lower() for name, number in TensorProto.DataType.items()}
+    renamed = {"float": "float32", "double": "float64"}
+    assert {number: renamed.get(name, name) for number, name in known.items()} == dict(NAMES)
