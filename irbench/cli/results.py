@@ -18,6 +18,7 @@ from irbench.cli.groups import SuggestingGroup
 from irbench.cli.keeping import export, import_, remove
 from irbench.cli.options import COUNT, DURATION
 from irbench.errors import IrbenchError
+from irbench.phrases import plural
 
 if TYPE_CHECKING:
     from irbench.render import TextTable
@@ -102,7 +103,9 @@ def _rebuild(root: Path, others: list[str]) -> None:
         )
     listing = list_runs(root, anew=True)
     _tell(listing.problems)
-    click.echo(f"index of {root} made anew: {_runs(len(listing.entries))}, {len(listing.problems)} cannot be read")
+    click.echo(
+        f"index of {root} made anew: {plural(len(listing.entries), 'run')}, {len(listing.problems)} cannot be read"
+    )
 
 
 def _list(
@@ -133,10 +136,6 @@ def _list(
 def _tell(problems: Sequence[str]) -> None:
     for problem in problems:
         click.echo(f"warning: {problem}", err=True)
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _fits(entry: RunEntry, model: str | None, backend: str | None, oldest: datetime | None) -> bool:

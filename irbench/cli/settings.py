@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irbench import host
+from irbench.phrases import plural
 from irbench.runner.request import RunRequest
 
 __all__ = ["settings", "too_many_threads"]
@@ -15,7 +16,7 @@ _IO = {"copy": "copies included", "bound": "copies left out"}
 def settings(request: RunRequest) -> str:
     """Return the threads, precisions and copies of a run in one line."""
     processors = host.allowance(request.cpus).cpus
-    threads = "threads as the runtimes choose" if request.threads is None else _count(request.threads, "thread")
+    threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")
     listing = ",".join(str(cpu) for cpu in processors)
     where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
     return f"{threads} on {where} · {', '.join(request.precisions)} · {_IO[request.io]} · seed {request.seed}"
@@ -26,10 +27,6 @@ def too_many_threads(request: RunRequest) -> Iterator[str]:
     processors = len(host.allowance(request.cpus).cpus)
     if request.threads is not None and request.threads > processors:
         yield (
-            f"--threads {request.threads} on {_count(processors, 'processor')}: threads will wait for each other;"
+            f"--threads {request.threads} on {plural(processors, 'processor')}: threads will wait for each other;"
             " a warning below the table says how long, unless other programs ran too."
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,6 +13,7 @@ from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import generate, lay_out
+from irbench.phrases import plural
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
@@ -109,7 +110,8 @@ def trials(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
     sets: tuple[DataSet, ...] = call_in_worker(
         "irbench.conformance.data:read_for_model", asked.data, *counts, deadline_s=_DEADLINE_S
     )
-    return tuple(_given(asked, artifact, one, scratch) for one in sets), f"{asked.data} ({_sets(len(sets))})"
+    origin = f"{asked.data} ({plural(len(sets), 'data set')})"
+    return tuple(_given(asked, artifact, one, scratch) for one in sets), origin
 
 
 def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
@@ -233,10 +235,6 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
 
 def _badness(row: CellResult) -> tuple[int, float]:
     return _FROM_GOOD_TO_BAD.index(row.state), row.output_error.max_rel if row.output_error is not None else 0.0
-
-
-def _sets(count: int) -> str:
-    return f"{count} data set{'' if count == 1 else 's'}"
 
 
 def _shape(sizes: Sequence[int | str]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from irbench.doctor.facts import Activity, Facts
 from irbench.doctor.finding import Finding
 from irbench.doctor.grants import grant_time, where
+from irbench.phrases import listing, percent, plural
 from irbench.spec import Timing
-from irbench.stats.phrases import listing, percent
 
 __all__ = ["core_to_core", "crowded", "quota", "stolen"]
 
@@ -81,8 +81,8 @@ def quota(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "cpu-quota",
         f"A quota grants {machine.quota:g} of {processors} processors' time.{held}",
-        f"What uses more stands still for the rest of every period (100 ms), so irbench starts with {machine.threads}"
-        f" {'thread' if machine.threads == 1 else 'threads'}.",
+        f"What uses more stands still for the rest of every period (100 ms), so irbench starts with"
+        f" {plural(machine.threads, 'thread')}.",
         f"Raise it to as much as there are processors{where(machine.container) or ' (group: /proc/self/cgroup)'}.",
         grant_time(machine.container, processors),
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irbench.doctor.resolution import FOUND
 from irbench.doctor.twins import Twins
+from irbench.phrases import percent, plural
 from irbench.render.figures import ratio
 from irbench.result import Speedup
-from irbench.stats.phrases import percent, plural
 
 __all__ = ["twins_message"]
 

@@ -15,10 +15,10 @@ from irbench.doctor.report import GOAL_NS, Report, quartiles_ns
 from irbench.doctor.twins_words import twins_message
 from irbench.doctor.wording import binary_size, cpu_list
 from irbench.measure.overhead import Overhead
+from irbench.phrases import listing, percent, plural
 from irbench.render import GroupView
 from irbench.render.figures import gigabytes
 from irbench.render.wording import plain, wrap
-from irbench.stats.phrases import listing, percent, plural
 
 __all__ = ["ReportView"]
 

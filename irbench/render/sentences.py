@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from irbench.phrases import plural
 from irbench.render.figures import ratio
 from irbench.result import CellResult, GroupResult, RunDocument, row_names
 
@@ -105,7 +106,7 @@ def row_marks(cell: CellResult) -> tuple[str, ...]:
 
 def _protocol(result: GroupResult) -> Iterator[str]:
     if result.blocks_measured:
-        size = f"{_count(result.launches, 'launch')} x {_count(result.blocks_per_launch, 'block')}"
+        size = f"{plural(result.launches, 'launch')} x {plural(result.blocks_per_launch, 'block')}"
         yield f"{'preview: ' if result.preview else ''}{size}, {_set_aside(result)}"
     else:
         yield "no launch was finished"
@@ -152,14 +153,14 @@ def _threads(cells: Sequence[CellResult]) -> str:
     if len(found) != 1:
         return "threads differ"
     (threads,) = found
-    return "native threads" if threads is None else _count(int(threads), "thread")
+    return "native threads" if threads is None else plural(int(threads), "thread")
 
 
 def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     cpus, cores = plan.get("cpus"), environment.get("physical_cores_allowed")
     if isinstance(cpus, Sequence) and cpus:
         return f" on {'processor' if len(cpus) == 1 else 'processors'} {','.join(str(cpu) for cpu in cpus)}"
-    return f" on {_count(cores, 'core')}" if isinstance(cores, int) else ""
+    return f" on {plural(cores, 'core')}" if isinstance(cores, int) else ""
 
 
 def _mode(result: GroupResult) -> str:
@@ -172,11 +173,6 @@ def _mode(result: GroupResult) -> str:
 def _shape(name: str, shape: Sequence[int], inputs: int) -> str:
     sizes = "x".join(str(size) for size in shape) or "scalar"
     return sizes if inputs == 1 else f"{name} {sizes}"
-
-
-def _count(number: int, what: str) -> str:
-    plural = f"{what}es" if what.endswith("ch") else f"{what}s"
-    return f"{number} {what if number == 1 else plural}"
 
 
 def _same(values: set[str], otherwise: str) -> str:

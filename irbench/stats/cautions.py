@@ -6,9 +6,9 @@ import math
 import statistics
 from collections.abc import Callable, Iterator
 
+from irbench.phrases import listing, percent, plural
 from irbench.result import CellResult, Warn
 from irbench.stats.modes import mode_warnings
-from irbench.stats.phrases import listing, percent, plural
 from irbench.stats.scene import Scene
 from irbench.stats.stopping import Width, launches_to_reach, widest, widths
 from irbench.stats.surroundings import machine_warnings

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from irbench.phrases import listing, percent, plural, times
 from irbench.result import Warn
 from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.figures import launch_levels
-from irbench.stats.phrases import listing, percent, plural, times
 from irbench.stats.scene import Scene
 
 __all__ = ["Split", "mode_warnings", "near_and_far", "split_in_two"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from irbench.phrases import percent, plural, times
 from irbench.stats.figures import tail_percentiles_ms
-from irbench.stats.phrases import percent, plural, times
 from irbench.stats.scene import Scene
 from irbench.stats.winner import Finding, launches_for_interval
 

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from irbench.phrases import percent
 from irbench.record import LaunchRecord
 from irbench.result import StoppedBy, tell_apart
 from irbench.spec import Group, Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, deepest_rank, median_interval
 from irbench.stats.observed import Observed, log_level, observe
-from irbench.stats.phrases import percent
 from irbench.stats.standing import Admission, Standing, stand
 
 __all__ = [

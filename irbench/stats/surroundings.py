@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 
+from irbench.phrases import listing, percent, plural
 from irbench.record import BlockEvidence, Round
 from irbench.result import Warn
 from irbench.stats.blocks import run_queue_share
-from irbench.stats.phrases import listing, percent, plural
 from irbench.stats.scene import Scene
 
 __all__ = ["machine_warnings"]

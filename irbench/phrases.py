@@ -1,4 +1,4 @@
-"""Figures in words, for warnings and notes."""
+"""Figures in words."""
 
 from __future__ import annotations
 
