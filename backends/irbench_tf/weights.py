@@ -46,12 +46,14 @@ def randomise(model: Any, seed: int, inputs: Sequence[NDArray[Any]]) -> None:
         seed: Not negative. Equal seeds and inputs give equal weights.
         inputs: One array per model input: the samples that weights are fitted to; four are enough.
     """
-    centred = _centred_kernels(model)
+    centred, tied = _centred_kernels(model), _tied_embeddings(model)
     for position, variable in enumerate(model.weights):
         if "float" in str(variable.dtype):
             values = _draw(variable, np.random.default_rng((seed, position)))
             if id(variable) in centred:
                 values -= values.mean(axis=tuple(range(values.ndim - 1)), dtype=np.float64)
+            if id(variable) in tied:
+                values /= math.sqrt(values.shape[-1])
             variable.assign(values)
     for layer in every_layer(model):
         if hasattr(layer, "finalize_state"):  # preprocessing layers copy their weights into constants
@@ -87,3 +89,15 @@ def _centred_kernels(model: Any) -> frozenset[int]:
     found: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kinds)]
     kernels = (layer.kernel for layer in found)
     return frozenset(id(kernel) for kernel in kernels if math.prod(kernel.shape[:-1]) >= _LEAST_CENTRED)
+
+
+def _tied_embeddings(model: Any) -> frozenset[int]:
+    """Return the ids of embeddings that also give the logits (Press and Wolf, 2017).
+
+    Their products with a state would grow with its width, until every token were sure to be followed by itself.
+    """
+    from keras import layers
+
+    kind = layers.ReversibleEmbedding
+    found: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kind) and layer.tie_weights]
+    return frozenset(id(layer.embeddings) for layer in found)

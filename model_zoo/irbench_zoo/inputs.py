@@ -10,9 +10,9 @@ IMAGE = "image"
 TOKENS = "tokens"
 
 
-def image(size: int, low: float, high: float) -> tuple[InputSpec, ...]:
-    """Return one float32 input of shape ``(batch, size, size, 3)`` with values in ``[low, high)``."""
-    return (InputSpec(TensorSpec(IMAGE, "float32", (BATCH, size, size, 3)), low, high),)
+def image(size: int, low: float, high: float, channels: int = 3) -> tuple[InputSpec, ...]:
+    """Return one float32 input of shape ``(batch, size, size, channels)`` with values in ``[low, high)``."""
+    return (InputSpec(TensorSpec(IMAGE, "float32", (BATCH, size, size, channels)), low, high),)
 
 
 def tokens(length: int | str, vocabulary: int) -> tuple[InputSpec, ...]:

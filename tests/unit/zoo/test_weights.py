@@ -164,3 +164,15 @@ def test_samples_get_classes_of_their_own():
     assert len(set(scores.argmax(axis=-1))) >= 3
     assert np.all(entropy > 0.05)
     assert np.all(entropy < np.log(10) - 0.05)
+
+
+def test_logits_of_a_tied_embedding_are_of_ordinary_size():
+    import keras
+    from keras import layers
+
+    ids = keras.Input((6,), dtype="int32", name="tokens")
+    words = layers.ReversibleEmbedding(97, 256)
+    model = keras.Model(ids, words(layers.LayerNormalization()(words(ids)), reverse=True))
+    tokens = (np.random.default_rng(1).integers(0, 97, (4, 6)).astype(np.int32),)
+    randomised(model, inputs=tokens)
+    assert 0.5 < np.std(run(model, tokens)) < 2
