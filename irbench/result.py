@@ -149,6 +149,8 @@ class CellResult:
     marks: tuple[str, ...] = ()
     caution: str | None = None
     """In what the conversion that made its graph failed, the agreement with fp32 for example."""
+    vendors: tuple[str, ...] = ()
+    """Operator sets of vendors from which passes took operators for its graph, ``com.microsoft`` for example."""
 
 
 def row_names(cells: Iterable[CellResult]) -> dict[str, str]:

@@ -25,6 +25,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         *_over_launches(cell, records),
         *_unlike(cell, standing),
         *_mixed(cell, standing),
+        *_bound_to_vendors(cell, standing),
     )
 
 
@@ -49,6 +50,12 @@ def _unlike(cell: Cell, standing: Standing) -> Iterator[str]:
     caution = standing.cautions.get(cell.id)
     if caution is not None and standing.states[cell.id] == "ok":
         yield caution
+
+
+def _bound_to_vendors(cell: Cell, standing: Standing) -> Iterator[str]:
+    """Say that not every runtime could read the graph."""
+    if cell.artifact is not None and cell.artifact.domains and standing.states[cell.id] == "ok":
+        yield f"operators of {', '.join(cell.artifact.domains)}"
 
 
 def _mixed(cell: Cell, standing: Standing) -> Iterator[str]:

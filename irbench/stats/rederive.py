@@ -75,9 +75,10 @@ def _group(table: GroupResult, basis: Basis) -> Group:
 def _cell(row: CellResult) -> Cell:
     asked = row.requested
     kind, _, variant = row.artifact.partition("+")
+    artifact = Artifact(kind, Path(), (), (), variant=variant, domains=row.vendors, caution=row.caution or "")
     return Cell(
         id=row.id,
-        artifact=Artifact(kind, Path(), (), (), variant=variant, caution=row.caution or "") if row.artifact else None,
+        artifact=artifact if row.artifact else None,
         backend=row.backend,
         device=row.device,
         load=msgspec.convert(

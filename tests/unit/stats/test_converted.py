@@ -46,3 +46,18 @@ def test_a_conversion_that_answers_like_the_model_is_a_row_like_others():
     result = converted()
     assert rows(result)["int8"].marks == ()
     assert result.winner.cell == "int8"
+
+
+def test_a_graph_that_not_every_runtime_reads_is_marked_and_wins_like_others():
+    asked = group("base", "all")
+    cells = tuple(
+        replace(one, artifact=Artifact("onnx", Path(), (), (), domains=("com.microsoft",) if one.id == "all" else ()))
+        for one in asked.cells
+    )
+    records = even({"base": [10.0] * 6, "all": [4.0] * 6})
+    result = summarise(
+        replace(asked, cells=cells), records, Timing(), Admission(), stopped_by="target", seconds=60.0, remarks=()
+    )
+    assert rows(result)["all"].marks == ("operators of com.microsoft",)
+    assert rows(result)["all"].vendors == ("com.microsoft",)
+    assert result.winner.cell == "all"
