@@ -6,10 +6,10 @@ UV_VERSION := 0.13.8
 STAMP := $(VENV)/.installed-cpu
 KNOWN_SPEED := build/known_speed
 
-.PHONY: help setup demo test test-all bench bench-truth zoo lint types lock clean
+.PHONY: help setup demo test test-all bench bench-truth bench-fusions zoo lint types lock clean
 
 help: ## Say what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
 
 setup: $(STAMP) ## Make the environment .venv from the hashed lock file
 
@@ -32,6 +32,9 @@ bench-truth: $(STAMP) ## Prove the numbers against backends of known speed; leav
 
 zoo: $(STAMP) ## Export, optimise, verify and measure every model of the zoo once; an hour
 	$(BIN)/python -m benchmarks.zoo $(ARGUMENTS)
+
+bench-fusions: $(STAMP) ## Measure what fusing gains beside graphs written by hand; leave the machine alone for 20 minutes
+	$(BIN)/python -m benchmarks.fusions $(ARGUMENTS)
 
 lint: $(STAMP) ## ruff and the import contracts
 	$(BIN)/ruff check .

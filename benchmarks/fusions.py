@@ -1,0 +1,143 @@
+"""What fusing a Transformer gains on each runtime, and how near that comes to a graph written by hand.
+
+``make bench-fusions``. Every level and both graphs by hand are measured side by side, by irbench itself: six rows
+of one table for each model and backend, with the graph as exported as baseline.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import msgspec
+
+from benchmarks.fusion_figures import HAND, LEVELS, Comparison, compare
+from benchmarks.fusion_tables import graph_table, share_table
+from benchmarks.workbench import CommandFailed, Workbench
+from irbench.cli.console import check_writable, print_data, to_text
+from irbench.errors import IrbenchError
+from irbench.measure.clock import Stopwatch
+from irbench.optimize import UNOPTIMIZED, read_lineage
+from irbench.record import LaunchRecord
+from irbench.result import GroupResult
+from irbench.spec import Bundle, Group, Timing
+from irbench.stats.observed import Observed, observe
+from irbench.store import Store
+
+__all__ = ["main"]
+
+_BACKENDS = ("ort", "openvino")
+_BUDGET = "130s"
+"""Of each table: at least six launches of six rows, for an interval."""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A model with a shape.
+
+    Attributes:
+        model: Its name in the zoo.
+        sequence: Tokens; ``None`` for images.
+    """
+
+    model: str
+    sequence: int | None = None
+
+    @property
+    def words(self) -> str:
+        return self.model if self.sequence is None else f"{self.model}, {self.sequence} tokens"
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        return () if self.sequence is None else ("--shape", f"tokens=1x{self.sequence}")
+
+
+_SUBJECTS = (
+    _Subject("transformer_base", 32),
+    _Subject("transformer_base", 128),
+    _Subject("bert_mini", 128),
+    _Subject("vit_tiny"),
+)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--only", multiple=True, type=click.Choice([one.words for one in _SUBJECTS]), help="May be repeated.")
+@click.option("--quick", is_flag=True, help="Three launches: whether everything works, not what it gains.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write Markdown to FILE as well.")
+def main(only: Sequence[str], quick: bool, output: Path | None) -> None:
+    """Measure what each level of fusing gains, beside graphs written by hand.
+
+    Exits with 1 where something could not be measured.
+    """
+    _refuse_unwritable(output)
+    watch, found = Stopwatch(), list[Comparison]()
+    with tempfile.TemporaryDirectory(prefix="irbench-fusions-") as folder:
+        bench = Workbench(Path(folder), quick=quick)
+        for subject in (one for one in _SUBJECTS if not only or one.words in only):
+            for backend in _BACKENDS:
+                click.echo(f"{watch.elapsed_s:5.0f} s  {subject.words} on {backend}", err=True)
+                found.append(_measured(bench, subject, backend))
+                if output is not None:  # what is known so far outlives an interruption
+                    print_data(_text(found, markdown=True), output)
+    click.echo(f"{watch.elapsed_s:5.0f} s  done", err=True)
+    print_data(_text(found, markdown=False), None)
+    if any(one.failure for one in found):
+        raise SystemExit(1)
+
+
+def _refuse_unwritable(output: Path | None) -> None:
+    try:
+        if output is not None:
+            check_writable(output)
+    except IrbenchError as error:
+        raise click.UsageError(f"{error.message} {error.hint}") from error
+
+
+def _measured(bench: Workbench, subject: _Subject, backend: str) -> Comparison:
+    """Return what a run found; where it failed, the reason."""
+    try:
+        return _measure(bench, subject, backend)
+    except (CommandFailed, IrbenchError) as error:
+        return Comparison(subject.words, backend, failure=str(error))
+
+
+def _measure(bench: Workbench, subject: _Subject, backend: str) -> Comparison:
+    levels = ",".join((UNOPTIMIZED, *LEVELS, *HAND))
+    how = ("--quick",) if bench.quick else ("--budget", _BUDGET)
+    asked = ("run", subject.model, *subject.shape, "--backends", backend, "--optimize", levels, *how)
+    bench.run("python", "-m", "benchmarks.by_hand", *asked)
+    store = Store(bench.scratch / "results")
+    folder = store.find("latest")
+    document = store.load(folder)
+    (table,) = document.groups
+    timing = msgspec.convert(document.plan["timing"], Timing)
+    launches = _reduced(table, store.launches(folder), timing)
+    nodes = dict(_nodes(bench, subject))
+    return compare((subject.words, backend), table, nodes, launches, timing.confidence)
+
+
+def _reduced(table: GroupResult, records: Sequence[LaunchRecord], timing: Timing) -> tuple[Observed, ...]:
+    group = Group(Bundle(table.model, (), ()), table.batch, {}, (), table.baseline or "")
+    return observe(group, records, timing)
+
+
+def _nodes(bench: Workbench, subject: _Subject) -> Iterator[tuple[str, int]]:
+    """Yield each level with the nodes of its graph, from what the optimiser kept of its steps."""
+    for path in (bench.scratch / "home").glob(f"bundles/{subject.model}/*/optimized/*/model.onnx"):
+        lineage = read_lineage(path)
+        if lineage is not None and lineage.sizes.get("sequence") == subject.sequence:
+            first, last = lineage.steps[0], lineage.steps[-1]
+            yield UNOPTIMIZED, sum(first.operators.values())
+            yield lineage.recipe.name, sum(last.operators.values())
+
+
+def _text(found: Sequence[Comparison], *, markdown: bool) -> str:
+    tables = (graph_table(found), share_table(found))
+    return "\n\n".join(one.as_markdown() if markdown else to_text(one).rstrip("\n") for one in tables)
+
+
+if __name__ == "__main__":
+    main()
