@@ -7,6 +7,7 @@ from typing import Literal
 
 import click
 
+from irbench.cli.completing import BACKEND, MODEL
 from irbench.cli.formats import OUTPUT, RESULTS
 from irbench.cli.options import CPUS, DURATION, THREADS
 
@@ -27,12 +28,18 @@ Examples:
 @click.option(
     "--aa",
     "model",
+    type=MODEL,
     is_flag=False,
     flag_value="",
     metavar="[MODEL]",
     help="Also measure a backend against itself: on MODEL, or the model exported last, or a small one of its own.",
 )
-@click.option("--backend", metavar="NAME", help="The backend for --aa. [default: the first that is installed]")
+@click.option(
+    "--backend",
+    type=BACKEND,
+    metavar="NAME",
+    help="The backend for --aa. [default: one whose answers others are held against: ort where it is installed]",
+)
 @click.option(
     "--threads",
     type=THREADS,

@@ -11,7 +11,7 @@ from typing import Literal
 
 import click
 
-from irbench import bundles, host
+from irbench import bundles, host, registry
 from irbench.cli.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
@@ -25,7 +25,6 @@ from irbench.measure.lock import Company, measuring
 from irbench.measure.overhead import Overhead
 from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest
-from irbench.spec import Bundle
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder
 
@@ -50,7 +49,7 @@ class TwinsAsked:
 
     Attributes:
         model: Anything that ``irbench run`` takes; empty for the model exported last, or one of our own.
-        backend: Its name, perhaps with a device; ``None`` for the first that is installed.
+        backend: Its name, perhaps with a device; ``None`` for one that may serve as a reference.
         threads: Total for each process, ``native``, or ``None`` for the physical cores.
         cpus: Processors that it may use; ``None`` for all that are allowed.
         budget_s: Wall time it may take; ``None`` for the usual.
@@ -92,7 +91,7 @@ def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Pa
 
 
 def _look() -> tuple[Facts, Overhead]:
-    click.echo("looking at this machine for some seconds ...", err=True)
+    _say("looking at this machine for some seconds ...")
     machine = describe_machine()
     activity = watch(machine.cpus)
     overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)
@@ -107,16 +106,21 @@ def _write(report: Report, form: Literal["table", "json"], output: Path | None) 
         text = to_text(ReportView(report, as_table(rows)), to_file=output is not None)
     print_data(text, output)
     if report.twins is not None:
-        click.echo(f"stored in {report.twins.folder}", err=True)
+        _say(f"stored in {report.twins.folder}")
 
 
 def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
-    """Return the plan of a run in which one backend is named twice."""
-    backend = resolve_backends([asked.backend] if asked.backend else ())[0]
+    """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
+    backend, why_backend = _backend(asked.backend)
+    model, why_model = _model(asked.model, scratch)
+    notes = tuple(filter(None, (why_backend, why_model)))
+    for note in notes:
+        _say(note)
     cpus = allowed_cpus(asked.cpus)
     return RunRequest(
-        bundles=_model(asked.model, scratch),
+        bundles=resolve_bundles([model], everything=False, say=_say),
         backends=(backend, backend),
+        notes=notes,
         threads=total_threads(asked.threads, cpus),
         cpus=cpus,
         budget_s=asked.budget_s,
@@ -130,8 +134,29 @@ def _place(asked: TwinsAsked | None) -> AbstractContextManager[Company | None]:
     return measuring(asked.model or "a backend against itself", insist=not asked.lock)
 
 
-def _model(name: str, scratch: Path) -> tuple[Bundle, ...]:
-    """Return the model that was named, else the one exported last, else a product of matrices."""
-    if not name and bundles.latest() is None:
-        name = str(matmul(scratch, "fp32", _OWN_SHAPE).path)
-    return resolve_bundles([name] if name else (), everything=False, say=lambda text: click.echo(text, err=True))
+def _backend(asked: str | None) -> tuple[tuple[str, str], str]:
+    """Return the name and device of the backend, and why it was chosen where none was named.
+
+    A runtime that others are held against is the one whose steadiness says most of the machine.
+    """
+    if asked is not None:
+        return resolve_backends([asked])[0], ""
+    installed = resolve_backends(())
+    trusted = [(name, "cpu") for name in registry.references_in_order() if (name, "cpu") in installed]
+    chosen = (trusted or installed)[0]
+    why = "a runtime that other answers are held against" if trusted else "the first that is installed"
+    return chosen, f"measured against itself: {chosen[0]}, {why} (--backend names another)"
+
+
+def _model(asked: str, scratch: Path) -> tuple[str, str]:
+    """Return the model's name, folder or file, and why it was chosen where none was named."""
+    if asked:
+        return asked, ""
+    latest = bundles.latest()
+    if latest is None:
+        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), "on a product of matrices: no model was exported yet"
+    return str(latest), f"on {latest.parent.name}, the model exported last (--aa MODEL names another)"
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -79,7 +79,8 @@ def measure(
     """
     _say(outline(groups, request.timing))
     _warn(request)
-    request = replace(request, notes=native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say))
+    native = native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say)
+    request = replace(request, notes=(*request.notes, *native))
     with LiveDisplay(err_console()) as display:
         writer = Store(results or default_root()).begin(host.describe(), request.as_plan())
         with _telling_what_is_kept(writer):

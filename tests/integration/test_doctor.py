@@ -71,6 +71,15 @@ def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(
     assert {cell.requested.threads for cell in document.groups[0].cells} == {1}
 
 
+def test_what_nobody_named_is_chosen_with_a_reason(tmp_path: Path) -> None:
+    called = irbench("doctor", "--aa", "--budget", "1s", "--results", tmp_path)
+    chosen = "measured against itself: ort, a runtime that other answers are held against (--backend names another)"
+    assert chosen in called.err
+    assert "on a product of matrices: no model was exported yet" in called.err
+    assert chosen in " ".join(called.out.split())
+    assert "ort again" in called.out
+
+
 @pytest.mark.slow
 def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: Path) -> None:
     called = irbench("doctor", "--aa", "--backend", "fake-a", "--budget", "15m", "--results", tmp_path, timeout_s=1000)
