@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options import COUNT, COUNTS, NAMES, SHAPE, ToldInWords
+from irbench.cli.options import COUNT, COUNTS, PASSES, SHAPE, ToldInWords
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Examples:
     metavar="none|basic|extended|all",
     help="basic and extended write ONNX' own operators; all writes ONNX Runtime's as well.",
 )
-@click.option("--passes", type=NAMES, help="These passes in this order instead of a level's.")
+@click.option("--passes", type=PASSES, help="These passes in this order instead of a level's.")
 @click.option(
     "--precision",
     type=click.Choice(["fp32", "fp16", "bf16", "int8"]),

@@ -20,7 +20,7 @@ __all__ = [
     "CPUS",
     "DURATION",
     "LEVELS",
-    "NAMES",
+    "PASSES",
     "PERCENT",
     "PRECISIONS",
     "SETTING",
@@ -81,10 +81,21 @@ class Parsed(click.ParamType[T], Generic[T]):
 
 
 def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_in_order(text)))
+
+
+def _in_order(text: str) -> tuple[str, ...]:
+    """Return names that may be repeated."""
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
         raise ValueError(f"there is an empty name in {text!r}")
-    return tuple(dict.fromkeys(names))
+    return names
+
+
+def _passes(_begun: str) -> tuple[str, ...]:
+    from irbench import registry
+
+    return registry.names(registry.PASSES)
 
 
 def _precisions(_begun: str) -> tuple[str, ...]:
@@ -146,7 +157,7 @@ def _setting(text: str) -> tuple[str, str, str]:
     return backend, key, value
 
 
-NAMES = Parsed("a,b", _names)
+PASSES = Parsed("a,b", _in_order, partial(offer_list, _passes))
 BACKENDS = Parsed("a,b", _names, partial(offer_list, addresses))
 LEVELS = Parsed("a,b", _names, partial(offer_list, levels))
 PRECISIONS = Parsed("a,b", _names, partial(offer_list, _precisions))

@@ -65,7 +65,7 @@ class Proof:
             given = self._answer(replace(artifact, path=path, sha256=""))
             error = compare(given, self._expected, self._task.bundle.classifier)
         except Exception as problem:  # a runtime that cannot load the graph says so in a way of its own
-            raise broken(step.name, self._task, first_line(problem)) from problem
+            raise broken(step.name, self._task, first_line(problem).replace(str(path), "it")) from problem
         wrong = judge(error, self._precision)
         if wrong is not None:
             raise broken(step.name, self._task, wrong.message)

@@ -59,7 +59,8 @@ def work(task: Task, say: Callable[[str], None]) -> Work:
         for one in passes:
             line.apply(one, say)
         if conversion is None:
-            write(line.model, task.folder / RESULT)
+            if not any(step.modified for step in line.steps):  # the last proof wrote what it proved
+                write(line.model, task.folder / RESULT)
             return Work(tuple(line.steps), line.turned)
         require_opset(line.opset, conversion, task.bundle.name)
         say(f"converting to {conversion.precision}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import models
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from fake_runs import FASTEST
 from front_door import irbench
@@ -121,3 +123,91 @@ def test_an_exported_model_runs_with_its_images_turned(model: Path) -> None:
     cells = called.document["groups"][0]["cells"]
     assert {cell["label"] for cell in cells} == {"ort", "ort+basic-nchw", "openvino", "openvino+basic-nchw"}
     assert all(cell["output_error"]["max_rel"] < 1e-4 for cell in cells)
+
+
+def test_a_pass_may_be_named_again(model: Path) -> None:
+    called = irbench("optimize", model, "--passes", "fake-harmless,fake-idle,fake-harmless", "--format", "json")
+    (one,) = called.document["optimized"]
+    assert [step["name"] for step in one["steps"][1:]] == ["fake-harmless", "fake-idle", "fake-harmless"]
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 12])
+def test_a_graph_of_an_old_opset_is_raised_and_optimised(tmp_path: Path, opset: int) -> None:
+    called = irbench("optimize", old(tmp_path, opset), "--format", "json")
+    assert called.code == 0, called.err
+    (one,) = called.document["optimized"]
+    original, raised, *_, last = one["steps"]
+    assert (raised["name"], raised["modified"], raised["max_rel_error"]) == ("raise_opset", True, 0)
+    assert "Identity" in original["operators"]
+    assert last["operators"] == {"Softmax": 1, "Sub": 1}
+
+
+def test_a_graph_whose_opset_cannot_be_raised_is_left_alone_with_a_line(tmp_path: Path) -> None:
+    called = irbench("optimize", scanning(tmp_path))
+    assert called.code == 0, called.err
+    warning = called.err.splitlines()[-1]
+    assert warning.startswith("warning: scanning: opset 8 cannot be raised: ")
+    assert "left alone" in called.out
+    assert "needs opset 13" in called.out
+
+
+def test_a_precision_that_needs_a_later_opset_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    called = irbench("optimize", scanning(tmp_path), "--precision", "int8", "--level", "none")
+    assert called.code == 2
+    *_, problem, remedy = called.err.splitlines()
+    assert "which needs opset 13: it has 8" in problem
+    assert "opset 13 or later" in remedy
+
+
+def old(folder: Path, opset: int) -> Path:
+    """Write Softmax(Identity(x - w)) as tools of its time did, weights among the inputs."""
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [node("Sub", ["x", "w"], ["a"]), node("Identity", ["a"], ["b"]), node("Softmax", ["b"], ["y"], axis=1)]
+    weight = onnx.numpy_helper.from_array(np.arange(3, dtype=np.float32), "w")
+    given = [value("x", 1, ["N", 3]), value("w", 1, [3])]
+    graph = onnx.helper.make_graph(nodes, "g", given, [value("y", 1, ["N", 3])], [weight])
+    return saved(graph, folder / "old.onnx", opset, ir_version=3)
+
+
+def scanning(folder: Path) -> Path:
+    """Write a product behind a Scan of opset 8, of which ONNX' converter makes something that cannot be run."""
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    body = onnx.helper.make_graph([node("Neg", ["v"], ["w"])], "b", [value("v", 1, [3])], [value("w", 1, [3])])
+    scan = node("Scan", ["", "x"], ["a"], body=body, num_scan_inputs=1)
+    weight = onnx.numpy_helper.from_array(np.ones((3, 3), np.float32), "m")
+    shape = ["N", 4, 3]
+    graph = onnx.helper.make_graph(
+        [scan, node("MatMul", ["a", "m"], ["y"])], "g", [value("x", 1, shape)], [value("y", 1, shape)], [weight]
+    )
+    return saved(graph, folder / "scanning.onnx", 8, ir_version=4)
+
+
+def saved(graph: onnx.GraphProto, path: Path, opset: int, ir_version: int) -> Path:
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=ir_version), path)
+    return path
+
+
+@pytest.mark.slow
+def test_weights_above_two_gigabytes_lie_beside_the_result_and_its_copy(tmp_path: Path) -> None:
+    rows, columns = 36_000_000, 16  # 2.3 GB
+    table = onnx.TensorProto(name="table", data_type=1, dims=(rows, columns), data_location=1)
+    table.external_data.add(key="location", value="sub/weights.bin")
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    nodes = [node("Gather", ["table", "x"], ["a"]), node("Identity", ["a"], ["b"]), node("Relu", ["b"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "g", [value("x", 7, ["N"])], [value("y", 1, ["N", columns])], [table])
+    saved(graph, tmp_path / "large.onnx", 18, ir_version=9)
+    (tmp_path / "sub").mkdir()
+    with (tmp_path / "sub" / "weights.bin").open("wb") as file:
+        file.truncate(rows * columns * 4)
+    copy = tmp_path / "copy.onnx"
+    called = irbench(
+        "optimize", tmp_path / "large.onnx", "--passes", "remove_redundant", "--format", "json", "-o", copy
+    )
+    assert called.code == 0, called.err
+    (one,) = called.document["optimized"]
+    assert one["steps"][-1]["operators"] == {"Gather": 1, "Relu": 1}
+    assert Path(one["path"]).with_name("model.onnx.data").stat().st_size == rows * columns * 4
+    Path(one["path"]).with_name("model.onnx.data").unlink()
+    session = onnxruntime.InferenceSession(copy, providers=["CPUExecutionProvider"])
+    assert session.run(None, {"x": np.array([0, rows - 1])})[0].shape == (2, columns)

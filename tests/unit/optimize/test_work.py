@@ -79,7 +79,7 @@ def test_a_vendors_operator_is_noted(optimized):
     ("name", "said"),
     [
         ("fake-wrong", "wrong outputs"),
-        ("fake-invalid", "no valid ONNX model"),
+        ("fake-invalid", "breaks mlp: it is no valid ONNX model"),
         ("fake-failing", "KeyError"),
     ],
 )
