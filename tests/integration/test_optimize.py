@@ -191,7 +191,7 @@ def saved(graph: onnx.GraphProto, path: Path, opset: int, ir_version: int) -> Pa
 @pytest.mark.slow
 def test_weights_above_two_gigabytes_lie_beside_the_result_and_its_copy(tmp_path: Path) -> None:
     rows, columns = 36_000_000, 16  # 2.3 GB
-    table = onnx.TensorProto(name="table", data_type=1, dims=(rows, columns), data_location=1)
+    table = onnx.TensorProto(name="table", data_type=1, dims=(rows, columns), data_location="EXTERNAL")
     table.external_data.add(key="location", value="sub/weights.bin")
     value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     nodes = [node("Gather", ["table", "x"], ["a"]), node("Identity", ["a"], ["b"]), node("Relu", ["b"], ["y"])]
