@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irbench.optimize import UNOPTIMIZED
 from irbench.result import CellResult, GroupResult, Speedup
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import median_interval
@@ -16,7 +17,6 @@ __all__ = ["HAND", "LEVELS", "Comparison", "Graph", "Share", "compare", "share_o
 LEVELS = ("basic", "extended", "all")
 HAND = ("hand", "hand-vendor")
 
-_UNOPTIMISED = "none"
 _ROUNDING = 1e-12
 
 
@@ -38,6 +38,11 @@ class Graph:
     def speedup(self) -> Speedup | None:
         """Over the graph as exported."""
         return self.row.speedup
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the graph as exported."""
+        return self.level == UNOPTIMIZED
 
     @property
     def harms(self) -> bool:
@@ -72,6 +77,7 @@ class Comparison:
         best: The fastest of :data:`LEVELS`; ``None`` where none was measured.
         ceiling: The faster of :data:`HAND`; likewise.
         share: What ``best`` reaches of what ``ceiling`` gains; ``None`` where that gain cannot be told from none.
+        launches: How many there were.
         preview: Whether there were too few launches for intervals, so that they are ranges.
         failure: Why nothing could be measured.
     """
@@ -82,6 +88,7 @@ class Comparison:
     best: Graph | None = None
     ceiling: Graph | None = None
     share: Share | None = None
+    launches: int = 0
     preview: bool = False
     failure: str = ""
 
@@ -102,17 +109,16 @@ def compare(
         launches: The run's, reduced.
         confidence: Of the intervals.
     """
-    levels = {row.id: row.artifact.partition("+")[2] or _UNOPTIMISED for row in table.cells}
-    order = (_UNOPTIMISED, *LEVELS, *HAND)
+    levels = {row.id: row.artifact.partition("+")[2] or UNOPTIMIZED for row in table.cells}
+    order = (UNOPTIMIZED, *LEVELS, *HAND)
     rows = sorted(table.cells, key=lambda row: order.index(levels[row.id]))
     graphs = tuple(Graph(levels[row.id], nodes.get(levels[row.id]), row) for row in rows)
     best, ceiling = _fastest(graphs, LEVELS), _fastest(graphs, HAND)
-    preview = any(one.speedup is not None and one.speedup.verdict == "preview" for one in graphs)
     share = None
     if best is not None and ceiling is not None:
         pairs = _paired_gains(launches, best.row.id, ceiling.row.id, table.baseline or "")
         share = share_of_gain([one for one, _ in pairs], [one for _, one in pairs], confidence)
-    return Comparison(*names, graphs, best, ceiling, share, preview)
+    return Comparison(*names, graphs, best, ceiling, share, table.launches, table.preview)
 
 
 def _fastest(graphs: Sequence[Graph], levels: Sequence[str]) -> Graph | None:

@@ -6,18 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.fusion_figures import Comparison, Graph, Share
 from irbench.render import Column, Row, TextTable
-from irbench.result import Speedup
+from irbench.render.figures import NOT_MEASURED, error_size, significant, speedup_cell
 
 __all__ = ["graph_table", "share_table"]
 
 _GOAL = 0.9
+_LARGEST_SHARE = 10
+"""Beyond it a figure says no more than that the gain by hand is too small to divide by."""
 
 
 def graph_table(comparisons: Sequence[Comparison]) -> TextTable:
     """Return a row for each graph."""
     columns = (
         *(Column("model", words=True), Column("backend", words=True), Column("level", words=True)),
-        *(Column("nodes"), Column("p50 ms"), Column("speedup [95 %]"), Column("verdict", words=True)),
+        *(Column("nodes"), Column("p50 ms"), Column(f"speedup [{_span(comparisons)}]"), Column("verdict", words=True)),
         *(Column("max err"), Column("remark", words=True)),
     )
     return TextTable(columns, tuple(row for one in comparisons for row in _graph_rows(one)))
@@ -28,7 +30,7 @@ def share_table(comparisons: Sequence[Comparison]) -> TextTable:
     columns = (
         *(Column("model", words=True), Column("backend", words=True), Column("best level", words=True)),
         *(Column("speedup"), Column("by hand", words=True), Column("speedup")),
-        *(Column("share of its gain [95 %]"), Column("nine tenths", words=True)),
+        *(Column(f"share of its gain [{_span(comparisons)}]"), Column("nine tenths", words=True), Column("launches")),
     )
     return TextTable(columns, tuple(_share_row(one) for one in comparisons))
 
@@ -38,7 +40,7 @@ def _graph_rows(comparison: Comparison) -> Iterator[Row]:
     if comparison.failure:
         yield Row(start, sentence=f"not measured: {comparison.failure}")
     for graph in comparison.graphs:
-        cells = (*start, graph.level, "-" if graph.nodes is None else str(graph.nodes))
+        cells = (*start, graph.level, NOT_MEASURED if graph.nodes is None else str(graph.nodes))
         failure = graph.row.failure
         yield Row(cells, sentence=failure.message) if failure is not None else Row((*cells, *_figures(graph)))
 
@@ -46,10 +48,10 @@ def _graph_rows(comparison: Comparison) -> Iterator[Row]:
 def _figures(graph: Graph) -> tuple[str, ...]:
     latency, error, speedup = graph.row.latency_ms, graph.row.output_error, graph.speedup
     return (
-        f"{latency.p50:.3g}" if latency is not None else "-",
-        _interval(speedup) if speedup is not None else "1 baseline",
-        speedup.verdict if speedup is not None else "-",
-        f"{error.max_rel:.0e}" if error is not None else "-",
+        significant(None if latency is None else latency.p50, graph.row.launch_spread),
+        speedup_cell(speedup, is_baseline=graph.is_baseline),
+        NOT_MEASURED if speedup is None else speedup.verdict,
+        error_size(None if error is None else error.max_rel),
         "harms" if graph.harms else "",
     )
 
@@ -61,10 +63,9 @@ def _share_row(comparison: Comparison) -> Row:
         return Row(start, sentence=f"not measured{comparison.failure and f': {comparison.failure}'}")
     cells = (*start, best.level, f"{best.speedup.value:.2f}", ceiling.level, f"{ceiling.speedup.value:.2f}")
     if comparison.share is None:
-        return Row((*cells, "no gain to reach", "-"))
-    share = comparison.share
-    shown = f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]"
-    return Row((*cells, shown, "preview" if comparison.preview else _judge(share)))
+        return Row((*cells, "no gain to reach", NOT_MEASURED, str(comparison.launches)))
+    judged = "preview" if comparison.preview else _judge(comparison.share)
+    return Row((*cells, _shown(comparison.share), judged, str(comparison.launches)))
 
 
 def _judge(share: Share) -> str:
@@ -73,5 +74,16 @@ def _judge(share: Share) -> str:
     return "MISSED" if share.high < _GOAL else "undecided"
 
 
-def _interval(speedup: Speedup) -> str:
-    return f"{speedup.value:.2f} [{speedup.low:.2f}, {speedup.high:.2f}]"
+def _shown(share: Share) -> str:
+    value, low, high = map(_bounded, (share.value, share.low, share.high))
+    return value if share.low == share.high else f"{value} [{low}, {high}]"
+
+
+def _bounded(share: float) -> str:
+    if abs(share) <= _LARGEST_SHARE:
+        return f"{share:.2f}"
+    return f"> {_LARGEST_SHARE}" if share > 0 else f"< -{_LARGEST_SHARE}"
+
+
+def _span(comparisons: Sequence[Comparison]) -> str:
+    return "range" if any(one.preview for one in comparisons) else "95 %"

@@ -126,8 +126,8 @@ def test_only_what_is_slower_beyond_doubt_harms():
 def test_the_table_of_graphs_shows_nodes_speedups_and_harm():
     rows = [row("basic", 0.95, p50=40.0), failed(id="all", artifact="onnx+all"), row("none", p50=38.0)]
     lines = graph_table([compared(*rows)]).as_markdown().splitlines()
-    assert lines[2] == "| m | ort | none | 652 | 38 | 1 baseline | - | 1e-06 |  |"
-    assert lines[3] == "| m | ort | basic | 176 | 40 | 0.95 [0.94, 0.96] | slower | 1e-06 | harms |"
+    assert lines[2] == "| m | ort | none | 652 | 38.0 | 1 baseline | - | 1e-06 |  |"
+    assert lines[3] == "| m | ort | basic | 176 | 40.0 | 0.95 [0.94, 0.96] | slower | 1e-06 | harms |"
     assert "the process was killed by SIGSEGV" in lines[4]
 
 
@@ -141,9 +141,26 @@ def test_the_table_of_graphs_shows_nodes_speedups_and_harm():
 )
 def test_nine_tenths_are_reached_or_missed_only_where_the_interval_says_so(share, judged):
     best, ceiling = Graph("all", 44, row("all", 1.09)), Graph("hand", 110, row("hand", 1.1))
-    text = share_table([Comparison("m", "ort", best=best, ceiling=ceiling, share=share)]).as_markdown()
-    shown = f"{share.value:.2f} \\[{share.low:.2f}, {share.high:.2f}\\]".replace("\\", "")
-    assert text.splitlines()[-1] == f"| m | ort | all | 1.09 | hand | 1.10 | {shown} | {judged} |"
+    text = share_table([Comparison("m", "ort", best=best, ceiling=ceiling, share=share, launches=7)]).as_markdown()
+    shown = f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]"
+    assert text.splitlines()[-1] == f"| m | ort | all | 1.09 | hand | 1.10 | {shown} | {judged} | 7 |"
+
+
+def test_a_share_of_almost_no_gain_is_not_spelt_out():
+    best, ceiling = Graph("all", 44, row("all", 1.09)), Graph("hand", 110, row("hand", 1.1))
+    text = share_table(
+        [Comparison("m", "ort", best=best, ceiling=ceiling, share=Share(2.0, -11.0, 1447.5))]
+    ).as_markdown()
+    assert "| 2.00 [\\< -10, \\> 10] | undecided |" in text
+
+
+def test_a_preview_shows_ranges_and_judges_nothing():
+    table = group(row("all", 1.09), row("hand", 1.1), row("none"), preview=True)
+    found = compare(("m", "ort"), table, NODES, launches({"none": [12.0], "all": [11.0], "hand": [10.0]}), 0.95)
+    text = share_table([found]).as_markdown()
+    assert "share of its gain [range]" in text
+    assert "| 0.45 | preview |" in text
+    assert "speedup [range]" in graph_table([found]).as_markdown()
 
 
 def test_where_nothing_is_to_be_gained_or_nothing_was_measured_the_table_says_so():
