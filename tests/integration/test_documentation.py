@@ -117,8 +117,7 @@ def test_the_commands_of_the_readme_work_one_after_the_other(tmp_path: Path, own
     user = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     user["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), user["PATH"]])
     (tmp_path / "my_package.py").write_text(PACKAGE)
-    for name in ("model", "before", "after"):
-        models.two_inputs(tmp_path).path.rename(tmp_path / f"{name}.onnx")
+    models.two_inputs(tmp_path).path.rename(tmp_path / "model.onnx")
     follow(f"python -c {shlex.quote(KERAS_FILE)}")
     commands = [in_small(one) for one in shown_lines(README) if one.startswith("irbench ")]
     assert len(commands) > 5
