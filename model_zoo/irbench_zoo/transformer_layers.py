@@ -81,7 +81,7 @@ class Positions(layers.Layer):  # type: ignore[misc]  # Keras ships no types
 
     def call(self, x: Any) -> Any:
         """Return float32 of the shape of ``x``, ``(batch, sequence, width)``."""
-        return x + self.positions[: ops.shape(x)[1]]
+        return x + ops.take(self.positions, ops.arange(ops.shape(x)[1]), axis=0)
 
 
 class ClassToken(layers.Layer):  # type: ignore[misc]  # Keras ships no types
