@@ -22,7 +22,7 @@ _EPSILON, _BERT_EPSILON = 1e-6, 1e-12
 
 def _transformer_base(graph: ir.Graph, weights: Weights, _: Sheet, hand: Hand) -> tuple[ir.Value, ...]:
     """Write the encoder of Vaswani et al., 2017, with GELU."""
-    words = weights.array("embedding/Shape/ReadVariableOp/resource")
+    words = weights.table("embedding")
     (tokens,) = graph.inputs
     x = hand.embed([(tokens, words)], _sinusoids(_size(tokens, 1), words.shape[1]), None)
     norms = [weights.norm(f"{block}_norm{place}", _EPSILON) for block in _names(weights) for place in (1, 2)]
@@ -33,10 +33,8 @@ def _bert_mini(graph: ir.Graph, weights: Weights, sheet: Sheet, hand: Hand) -> t
     """Write BERT (Devlin et al., 2019): normalisation behind each sum, a mask, a pooler."""
     tokens, kept, segments = graph.inputs
     length = _size(tokens, 1)
-    words = weights.array("words/Shape/ReadVariableOp/resource")
-    tables = [(tokens, words), (segments, weights.array("kinds/GatherV2/ReadVariableOp"))]
-    positions = weights.array("positions/ReadVariableOp")[:length]
-    x = hand.embed(tables, positions, weights.norm("embeddings_norm", _BERT_EPSILON))
+    tables = [(tokens, weights.table("words")), (segments, weights.table("kinds"))]
+    x = hand.embed(tables, weights.table("positions")[:length], weights.norm("embeddings_norm", _BERT_EPSILON))
     blocks = _blocks(weights, "attention_output", _keras_norms(weights, _BERT_EPSILON))
     x = write_encoder(hand, x, None, blocks, hand.mask(kept, length))
     pooler = weights.dense("pooler")
@@ -47,10 +45,10 @@ def _vit_tiny(graph: ir.Graph, weights: Weights, sheet: Sheet, hand: Hand) -> tu
     """Write ViT (Dosovitskiy et al., 2021): patches and a class token, normalisation before each part, a classifier."""
     patches, (image,) = weights.patches(), graph.inputs
     width, _, size, _ = patches.kernel.shape
-    token = np.repeat(weights.array("class_token/BroadcastTo/ReadVariableOp"), _size(image, 0), axis=0)
+    token = np.repeat(weights.table("class_token"), _size(image, 0), axis=0)
     grid = sheet.node("Conv", image, patches.kernel, patches.bias, strides=[size, size])
     rows = sheet.node("Transpose", sheet.node("Reshape", grid, np.array([0, width, -1])), perm=[0, 2, 1])
-    x = sheet.node("Add", sheet.node("Concat", token, rows, axis=1), weights.array("positions/strided_slice_1"))
+    x = sheet.node("Add", sheet.node("Concat", token, rows, axis=1), weights.table("positions"))
     first, *others = (*_keras_norms(weights, _EPSILON), weights.norm("norm", _EPSILON))
     x = write_encoder(hand, x, first, _blocks(weights, "attention_output", others))
     scores = weights.dense("predictions")

@@ -61,16 +61,19 @@ class Weights:
         names = (re.match(r"([^/]+)_\d+/", name) for name in self._graph.initializers)
         return next((found[1] for found in names if found), "")
 
-    def array(self, name: str) -> Array:
-        """Return the tensor of an operation of a layer.
+    def table(self, layer: str) -> Array:
+        """Return what a layer looks rows up in: the largest of its tensors.
 
         Raises:
-            IrbenchError: There is none.
+            IrbenchError: It has none.
         """
-        return _array(self._value(name), name)
+        held = [_array(value, layer) for name, value in self._held.items() if name.startswith(f"{layer}/")]
+        if not held:
+            raise _missing(layer)
+        return max(held, key=lambda one: one.size)
 
     def dense(self, layer: str) -> Dense:
-        """Return a dense layer, or a projection of an attention layer, with heads joined; raises as :meth:`array`."""
+        """Return a dense layer, or a projection of an attention layer, with heads joined; raises as :meth:`table`."""
         bias = self._value(*(f"{layer}/{ending}" for ending in _BIASES))
         flat = _array(bias, layer).reshape(-1)
         (use,) = bias.uses()
@@ -80,11 +83,12 @@ class Weights:
         return Dense(kernel.reshape(-1, flat.size), flat)
 
     def norm(self, layer: str, epsilon: float) -> Norm:
-        """Return a normalisation; raises as :meth:`array`."""
-        return Norm(self.array(f"{layer}/Reshape").reshape(-1), self.array(f"{layer}/Reshape_1").reshape(-1), epsilon)
+        """Return a normalisation; raises as :meth:`table`."""
+        scale, bias = (_array(self._value(f"{layer}/{one}"), layer) for one in ("Reshape", "Reshape_1"))
+        return Norm(scale.reshape(-1), bias.reshape(-1), epsilon)
 
     def patches(self) -> Dense:
-        """Return the one convolution, its kernel of shape (outputs, inputs, height, width); raises as :meth:`array`."""
+        """Return the one convolution, its kernel of shape (outputs, inputs, height, width); raises as :meth:`table`."""
         found = [node for node in self._graph if node.op_type == "Conv"]
         if len(found) != 1:
             raise _missing("patches")
