@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import exporting, harness_cost, listing, peers, prompts, run_cost, storing
+from benchmarks import exporting, harness_cost, listing, optimizing, peers, prompts, run_cost, storing
 from benchmarks.rows import Finding, as_plain, as_table
 from benchmarks.workbench import Workbench
 from irbench.cli.console import check_writable, print_data, to_text
@@ -29,6 +29,7 @@ SUBJECTS: Mapping[str, Callable[[Workbench], Iterator[Finding]]] = {
     "openvino": peers.measure_openvino,
     "ort": peers.measure_ort,
     "export": exporting.measure,
+    "optimize": optimizing.measure,
     "store": storing.measure,
     "list": listing.measure,
 }
