@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -132,6 +133,14 @@ def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str
         raise Refusal(
             f"ONNX Runtime has no kernel for a part of this graph on {device}: {_first_line(error)}",
             hint="Export the model with another opset or precision.",
+        ) from error
+    except errors.Fail as error:
+        latest = re.search(r"domain ai\.onnx is till opset (\d+)", str(error))
+        if latest is None:
+            raise
+        raise Refusal(
+            f"ONNX Runtime reads opset {latest[1]} at most, and this graph has {artifact.opset}.",
+            hint=f"Lower it: onnx.version_converter.convert_version(model, {latest[1]}). Or upgrade onnxruntime.",
         ) from error
 
 

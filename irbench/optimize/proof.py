@@ -44,7 +44,8 @@ class Proof:
         except Exception as problem:  # a runtime that cannot load the graph says so in a way of its own
             raise IrbenchError(
                 f"{task.bundle.name} cannot be optimised, for {task.reference} cannot run it: {first_line(problem)}",
-                hint=f"See what can: irbench verify {task.bundle.source or task.bundle.name}",
+                hint=getattr(problem, "hint", "")
+                or f"See what can: irbench verify {task.bundle.source or task.bundle.name}",
             ) from problem
 
     def of(self, model: onnx_ir.Model, step: GraphStep, artifact: Artifact) -> GraphStep:

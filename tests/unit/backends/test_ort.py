@@ -15,6 +15,7 @@ from irbench.spec import Load
 from irbench.spi import Refusal
 from irbench.worker import call_in_worker
 from irbench_ort import backend, reference
+from irbench_ort.adapter import _create
 from irbench_ort.devices import providers, read_back, refuse_fallback, require, uses_tf32
 from irbench_ort.options import KNOWN, parse_options
 from irbench_ort.precision import require as require_precision
@@ -226,3 +227,15 @@ def test_shape_arithmetic_may_stay_on_the_cpu_and_is_counted():
 def test_tf32_is_read_back_from_the_session():
     assert uses_tf32(FakeSession([CUDA], tf32="1"))
     assert not uses_tf32(FakeSession([CUDA], tf32="0"))
+
+
+def test_an_opset_that_it_does_not_read_yet_is_named_with_the_one_that_it_reads(tmp_path: Path, monkeypatch: Any):
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise Fail("Load model failed: official support for domain ai.onnx is till opset 26.")
+
+    monkeypatch.setattr("onnxruntime.InferenceSession", refuse)
+    with pytest.raises(Refusal, match="reads opset 26 at most, and this graph has 17") as caught:
+        _create(models.mlp(tmp_path), None, [CPU], "cpu")
+    assert "convert_version(model, 26)" in caught.value.hint
