@@ -178,7 +178,7 @@ def _table(found: list[RunEntry]) -> TextTable:
 
 
 def _cells(entry: RunEntry) -> tuple[str, ...]:
-    when = datetime.fromisoformat(entry.created).strftime("%Y-%m-%d %H:%M")
+    when = entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " ")
     ended = "" if entry.complete else " (not complete)"
     outcome = "; ".join(entry.outcomes) + ended
     return (entry.run_id, when, ", ".join(entry.models), str(entry.launches), ", ".join(entry.rows), outcome)

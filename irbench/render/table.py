@@ -9,18 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.text import Text
 
-from irbench.render.wording import plain, wrap
+from irbench.render.wording import cell_count, plain, wrap
 
 __all__ = ["Column", "Row", "TextTable"]
 
 _GAP = "  "
 _NARROWEST_SENTENCE = 30
-_NARROWEST_COLUMN = 12
+_NARROWEST_COLUMN = 10
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,10 @@ class TextTable:
     rows: tuple[Row, ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines; called by rich."""
-        yield from self.as_lines(options.max_width)
+        """Yield the lines; called by rich, which would look for places to break each ``Text`` at."""
+        for text, style in self._lines(options.max_width):
+            yield Segment(text, console.get_style(style) if style else None)
+            yield Segment.line()
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width at which nothing is folded or left out; called by rich."""
@@ -78,13 +80,8 @@ class TextTable:
 
     def as_lines(self, width: int) -> list[Text]:
         """Return the table as lines of at most ``width`` cells, as far as its columns allow."""
-        shown, widths = self._fit(width)
-        headings = tuple(column.heading for column in self.columns)
-        lines = [_line(self._padded(headings, shown, widths), "bold")]
-        for row in self.rows:
-            drawn = self._sentence_row(row, shown, widths, width) if row.sentence else self._row(row, shown, widths)
-            lines += [_line(text, row.style) for text in drawn]
-        return lines
+        # a line is cut into columns already: folding it again would destroy them
+        return [Text(text, style=style, no_wrap=True, overflow="ignore") for text, style in self._lines(width)]
 
     def left_out(self, width: int) -> tuple[str, ...]:
         """Return the headings of the columns that have no room in ``width`` cells."""
@@ -112,12 +109,20 @@ class TextTable:
             for row in self.rows
         )
 
+    def _lines(self, width: int) -> Iterator[tuple[str, str]]:
+        """Yield each line and its style."""
+        shown, widths = self._fit(width)
+        yield self._padded(tuple(column.heading for column in self.columns), shown, widths).rstrip(), "bold"
+        for row in self.rows:
+            drawn = self._sentence_row(row, shown, widths, width) if row.sentence else self._row(row, shown, widths)
+            yield from ((text.rstrip(), row.style) for text in drawn)
+
     @cached_property
     def _natural(self) -> tuple[int, ...]:
-        widths = [cell_len(column.heading) for column in self.columns]
+        widths = [cell_count(column.heading) for column in self.columns]
         for row in self.rows:
             for index, cell in enumerate(row.cells):
-                widths[index] = max(widths[index], cell_len(plain(cell)))
+                widths[index] = max(widths[index], cell_count(plain(cell)))
         return tuple(widths)
 
     def _width(self, shown: Sequence[int], widths: Sequence[int]) -> int:
@@ -136,6 +141,9 @@ class TextTable:
         return tuple(shown), tuple(widths)
 
     def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
+        if all(natural <= width for natural, width in zip(self._natural, widths, strict=True)):
+            yield self._padded(row.cells, shown, widths)
+            return
         folded = [wrap(cell, widths[index]) for index, cell in enumerate(row.cells)]
         for level in range(max(len(folded[index]) for index in shown)):
             cells = tuple(lines[level] if level < len(lines) else "" for lines in folded)
@@ -155,13 +163,8 @@ class TextTable:
         return _GAP.join(_pad(plain(cells[index]), widths[index], left=self.columns[index].words) for index in shown)
 
 
-def _line(text: str, style: str) -> Text:
-    # a line is cut into columns already: folding it again would destroy them
-    return Text(text.rstrip(), style=style, no_wrap=True, overflow="ignore")
-
-
 def _pad(text: str, width: int, *, left: bool) -> str:
-    filler = " " * (width - cell_len(text))
+    filler = " " * (width - cell_count(text))
     return text + filler if left else filler + text
 
 

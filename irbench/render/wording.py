@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from rich.cells import cell_len, chop_cells
 
-__all__ = ["plain", "wrap"]
+__all__ = ["cell_count", "plain", "wrap"]
 
 
 def plain(text: str) -> str:
     """Return text on one line, without the control characters by which a name could steer a terminal."""
-    return "".join(one if one.isprintable() else " " for one in text)
+    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
+
+
+def cell_count(text: str) -> int:
+    """Return how many terminal cells a plain text takes; rich would look at each character of ASCII, too."""
+    return len(text) if text.isascii() else cell_len(text)
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -18,13 +23,13 @@ def wrap(text: str, width: int) -> list[str]:
     The standard library counts characters, of which some take two cells.
     """
     text = plain(text)
-    if cell_len(text) <= width:
+    if cell_count(text) <= width:
         return [text]
     lines: list[str] = [""]
     for word in text.split():
         for piece in chop_cells(word, width) or [word]:  # nothing comes back for a word without width, as a lone accent
             joined = f"{lines[-1]} {piece}" if lines[-1] else piece
-            if cell_len(joined) <= width:
+            if cell_count(joined) <= width:
                 lines[-1] = joined
             else:
                 lines.append(piece)

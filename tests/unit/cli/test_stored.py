@@ -78,6 +78,14 @@ def test_results_lists_the_newest_first_with_who_won():
     assert "(not complete)" not in lines[1]
 
 
+def test_results_lose_no_word_in_a_terminal_of_eighty_columns(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    measured("mobilenet_v3_large")
+    lines = listed().stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {"openvino", "1.14x", "ort"} <= {word for line in lines for word in line[-12:].split()}
+
+
 def test_results_can_be_narrowed():
     measured("alexnet")
     measured("vgg16", complete=False)
