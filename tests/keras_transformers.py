@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["bert", "gru", "vit"]
+__all__ = ["bert", "gpt", "gru", "vit"]
 
 _TOKENS, _WORDS, _WIDTH, _HEADS, _DEPTH = 16, 97, 32, 4, 3
 
@@ -43,6 +43,23 @@ def vit() -> Any:
         x = layers.add([x, layers.Dense(_WIDTH)(ops.gelu(hidden, approximate=True))])
     x = layers.GlobalAveragePooling1D()(layers.LayerNormalization(epsilon=1e-6)(x))
     return keras.Model(image, layers.Dense(10, activation="softmax")(x))
+
+
+def gpt() -> Any:
+    """Pre-norm blocks under a causal mask, the output embedding that of the input: int32 tokens of any length to logits."""
+    import keras
+    from keras import layers, ops
+
+    tokens = keras.Input((None,), dtype="int32", name="tokens")
+    words: Any = layers.ReversibleEmbedding(_WORDS, _WIDTH)
+    x = words(tokens)
+    for _ in range(_DEPTH):
+        normalised = layers.LayerNormalization(epsilon=1e-5)(x)
+        attention = layers.MultiHeadAttention(_HEADS, _WIDTH // _HEADS)
+        x = layers.add([x, attention(normalised, normalised, use_causal_mask=True)])
+        hidden = layers.Dense(4 * _WIDTH)(layers.LayerNormalization(epsilon=1e-5)(x))
+        x = layers.add([x, layers.Dense(_WIDTH)(ops.gelu(hidden, approximate=True))])
+    return keras.Model(tokens, words(layers.LayerNormalization(epsilon=1e-5)(x), reverse=True))
 
 
 def gru(reset_after: bool, return_sequences: bool, direction: str, units: int = 5) -> Any:

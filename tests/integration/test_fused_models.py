@@ -20,11 +20,17 @@ TRANSFORMERS = {
     "transformer_base": "transformer_base",
     "bert": f"{TESTS / 'keras_transformers.py'}:bert",
     "vit": f"{TESTS / 'keras_transformers.py'}:vit",
+    "gpt": f"{TESTS / 'keras_transformers.py'}:gpt",
+    "bert_mini": "bert_mini",
+    "vit_tiny": "vit_tiny",
 }
 MOST_NODES = {
     "transformer_base": {"extended": 110, "all": 44},
     "bert": {"extended": 66, "all": 33},
     "vit": {"extended": 64, "all": 31},
+    "gpt": {"extended": 64, "all": 31},
+    "bert_mini": {"extended": 86, "all": 42},
+    "vit_tiny": {"extended": 228, "all": 96},
 }
 EXACT = 1e-4
 
