@@ -46,7 +46,7 @@ def vit() -> Any:
 
 
 def gpt() -> Any:
-    """Pre-norm blocks under a causal mask, the output embedding that of the input: int32 tokens of any length to logits."""
+    """Pre-norm blocks under a causal mask and a tied output embedding: int32 tokens of any length to logits."""
     import keras
     from keras import layers, ops
 
