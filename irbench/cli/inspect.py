@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from irbench.ir.inventory import Inventory, NodeEntry
     from irbench.ir.signature import Signature
     from irbench.optimize import Lineage
+    from irbench.render.inspect import Work
 
 __all__ = ["command"]
 
@@ -38,7 +39,7 @@ Examples:
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 def command(models: tuple[str, ...], compares: bool, form: Literal["table", "json"], output: Path | None) -> None:
-    """Show what ONNX graphs hold: signature, operators, weights, free dimensions and origin.
+    """Show what ONNX graphs hold: signature, multiply-accumulates, operators, weights and origin.
 
     MODEL is an exported bundle's name or folder, or an ONNX file; resnet50+basic is what `irbench optimize` made of it,
     and resnet50+basic:batch=1 what it made with that size bound. Weights are not read, so a file of gigabytes takes
@@ -62,10 +63,13 @@ def command(models: tuple[str, ...], compares: bool, form: Literal["table", "jso
 def _view(graph: StoredGraph) -> Any:
     from rich.console import Group
 
+    from irbench.cli.counting import work_of
     from irbench.ir.inventory import take_inventory
     from irbench.render.inspect import graph_view
 
-    view = graph_view(graph.name, take_inventory(graph.path), _signature(graph), graph.path, graph.bundle)
+    signature = _signature(graph)
+    work = work_of(graph, signature)
+    view = graph_view(graph.name, take_inventory(graph.path), signature, work, graph.path, graph.bundle)
     return Group(view, *_history(graph))
 
 
@@ -139,6 +143,7 @@ def _node_json(node: NodeEntry) -> dict[str, Any]:
 def _as_json(graph: StoredGraph) -> dict[str, Any]:
     from msgspec import to_builtins
 
+    from irbench.cli.counting import work_of
     from irbench.ir.inventory import take_inventory
 
     inventory, signature = take_inventory(graph.path), _signature(graph)
@@ -159,12 +164,20 @@ def _as_json(graph: StoredGraph) -> dict[str, Any]:
         "inputs": None if signature is None else [asdict(one) for one in signature.inputs],
         "outputs": None if signature is None else [asdict(one) for one in signature.outputs],
         "free_dimensions": None if signature is None else _free(signature),
+        "work": _work_json(work_of(graph, signature)),
         "source": None if bundle is None else bundle.source,
         "versions": None if bundle is None else dict(bundle.versions),
         "passes": None if artifact is None else list(artifact.passes),
         "lineage": None if lineage is None else to_builtins(lineage),
         "optimized": [{"path": str(path), **to_builtins(one)} for path, one in _kept(graph)],
     }
+
+
+def _work_json(work: Work | None) -> dict[str, Any] | None:
+    if work is None:
+        return None
+    inputs = {spec.name: list(spec.shape) for spec in work.inputs}
+    return {"macs": work.count.macs, "inputs": inputs, "uncounted": list(work.count.uncounted)}
 
 
 def _free(signature: Signature) -> list[str]:

@@ -28,9 +28,10 @@ def read_outline(path: Path) -> onnx.ModelProto:
     with mapped(path) as data:
         pieces = [_graph(data, one) if one.number == Model.GRAPH else _bytes(data, one) for one in fields(data)]
         try:
-            return onnx.ModelProto.FromString(b"".join(pieces))
+            outline: onnx.ModelProto = onnx.ModelProto.FromString(b"".join(pieces))
         except DecodeError as error:
             raise Malformed from error
+    return outline
 
 
 def _graph(data: memoryview, graph: Field) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -10,24 +11,37 @@ from rich.text import Text
 
 from irbench.ir.difference import Difference, Fusion
 from irbench.ir.inventory import Inventory
+from irbench.ir.macs import MacCount
 from irbench.ir.signature import Signature
+from irbench.render.figures import significant
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.wording import plain
 from irbench.spec import Bundle, TensorSpec
 
-__all__ = ["difference_view", "graph_view", "size_text"]
+__all__ = ["Work", "difference_view", "graph_view", "size_text"]
 
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
 
 
-def graph_view(name: str, graph: Inventory, signature: Signature | None, path: Path, bundle: Bundle | None) -> Group:
+@dataclass(frozen=True)
+class Work:
+    """How much arithmetic a graph takes, and for which inputs."""
+
+    count: MacCount
+    inputs: tuple[TensorSpec, ...]
+
+
+def graph_view(
+    name: str, graph: Inventory, signature: Signature | None, work: Work | None, path: Path, bundle: Bundle | None
+) -> Group:
     """Return a graph's description: what it is, its signature, operators, weights and origin.
 
     Args:
         name: What to call it.
         graph: What the file holds.
         signature: Its inputs and outputs; ``None`` where irbench could not run it.
+        work: How much arithmetic it takes; ``None`` where nobody knows.
         path: The file.
         bundle: The bundle it belongs to, if any.
     """
@@ -42,6 +56,8 @@ def graph_view(name: str, graph: Inventory, signature: Signature | None, path: P
     blocks: list[RenderableType] = [title]
     if signature is not None:
         blocks += ["", _signature(signature)]
+    if work is not None:
+        blocks += ["", Text(_work(work))]
     blocks += ["", _operators(graph), ""]
     blocks += [_weights(graph), ""] if graph.weights else []
     return Group(*blocks, *_origin(graph, bundle))
@@ -106,8 +122,19 @@ def _signature(signature: Signature) -> TextTable:
 
 
 def _tensor(kind: str, spec: TensorSpec) -> tuple[str, ...]:
-    shape = "x".join(str(size) for size in spec.shape) or "scalar"
-    return kind, spec.name, spec.dtype, shape, ", ".join(spec.free_dimensions) or "-"
+    return kind, spec.name, spec.dtype, _sizes(spec), ", ".join(spec.free_dimensions) or "-"
+
+
+def _sizes(spec: TensorSpec) -> str:
+    return "x".join(str(size) for size in spec.shape) or "scalar"
+
+
+def _work(work: Work) -> str:
+    """Return ``3.86 GMACs for image 1x3x224x224``."""
+    inputs = ", ".join(f"{plain(spec.name)} {_sizes(spec)}" for spec in work.inputs)
+    counted = f"{significant(work.count.macs / 1e9)} GMACs for {inputs}"
+    missing = len(work.count.uncounted)
+    return f"at least {counted}; {_nodes(missing)} could not be counted" if missing else counted
 
 
 def _operators(graph: Inventory) -> TextTable:

@@ -26,6 +26,7 @@ def test_a_graph_is_described_to_a_reader(model: Path) -> None:
     assert title.startswith("mlp.onnx  6 nodes · 869 parameters")
     assert given.split() == ["input", "pixels", "float32", "batchx3x8x8", "batch"]
     assert made.split() == ["output", "scores", "float32", "batchx5", "batch"]
+    assert "0.0000145 GMACs for pixels 1x3x8x8" in called.out.splitlines()
     assert ["Conv", "1", "17", "%"] in [line.split() for line in called.out.splitlines()]
 
 
@@ -39,6 +40,24 @@ def test_a_graph_is_described_to_a_program(model: Path) -> None:
     assert found["free_dimensions"] == ["batch"]
     assert found["inputs"][0]["shape"] == ["batch", 3, 8, 8]
     assert found["passes"] is None
+    convolution, dense = 8 * 8 * 8 * 3 * 3 * 3, 8 * 4 * 4 * 5
+    assert found["work"] == {"macs": convolution + dense, "inputs": {"pixels": [1, 3, 8, 8]}, "uncounted": []}
+
+
+def test_arithmetic_is_not_guessed_where_a_size_is_unknown(tmp_path: Path) -> None:
+    graph = models.two_inputs(tmp_path).path
+    (found,) = irbench("inspect", graph, "--format", "json").document["graphs"]
+    assert found["work"] is None
+    assert "GMACs" not in irbench("inspect", graph).out
+
+
+def test_a_product_that_cannot_be_counted_is_told(model: Path) -> None:
+    changed = onnx.load(model)
+    dense = next(node for node in changed.graph.node if node.op_type == "Gemm")
+    dense.op_type, dense.domain = "FusedMatMul", "somebody"
+    changed.opset_import.append(onnx.helper.make_opsetid("somebody", 1))
+    onnx.save(changed, model)
+    assert "at least 0.0000138 GMACs for pixels 1x3x8x8; 1 node could not be counted" in irbench("inspect", model).out
 
 
 def test_two_graphs_are_compared_by_the_names_of_their_nodes(model: Path, tmp_path: Path) -> None:
