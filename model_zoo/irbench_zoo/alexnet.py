@@ -14,7 +14,7 @@ __all__ = ["alexnet"]
 
 
 def build_alexnet() -> Any:
-    """Return AlexNet as an uncompiled ``keras.Model``: 61.1 M parameters, 1000 classes."""
+    """Return AlexNet as an uncompiled ``keras.Model``, for 1000 classes."""
     import keras
     from keras import layers
 
@@ -38,8 +38,10 @@ def build_alexnet() -> Any:
 alexnet = ModelSource(
     name="alexnet",
     family="plain CNN",
-    summary="8 layers, 61.1 M parameters, five convolutions and three wide dense layers",
+    summary="8 layers, five convolutions and three wide dense layers",
     inputs=image(224, -2.0, 2.0),
     build=build_alexnet,
     defaults={},
+    parameters=61_100_840,
+    macs=714_188_480,
 )

@@ -28,9 +28,7 @@ class Family:
     low: float
     high: float
 
-    def model(
-        self, name: str, constructor: str, size: int, *, layers: int, parameters: int, macs: int | None = None
-    ) -> ModelSource:
+    def model(self, name: str, constructor: str, size: int, layers: int, parameters: int, macs: int) -> ModelSource:
         """Return one of them.
 
         Args:

@@ -31,18 +31,20 @@ def build_lstm_ptb(depth: int) -> Any:
     return keras.Model(ids, logits, name=f"lstm_ptb_{depth}")
 
 
-def _source(depth: int, parameters: str) -> ModelSource:
+def _source(depth: int, *, parameters: int, macs: int) -> ModelSource:
     layers = "1 LSTM layer" if depth == 1 else f"{depth} LSTM layers"
     return ModelSource(
         name=f"lstm_ptb_{depth}",
-        family="recurrent language model",
-        summary=f"{layers} of {HIDDEN}, {STEPS} steps, {VOCABULARY} words, {parameters} M parameters",
+        family="recurrent network",
+        summary=f"{layers} of {HIDDEN}, {STEPS} steps, {VOCABULARY} words",
         inputs=tokens(STEPS, VOCABULARY),
         build=partial(build_lstm_ptb, depth),
         defaults={},
+        parameters=parameters,
+        macs=macs,
     )
 
 
-lstm_ptb_1 = _source(1, "28.9")
-lstm_ptb_2 = _source(2, "37.3")
-lstm_ptb_4 = _source(4, "54.1")
+lstm_ptb_1 = _source(1, parameters=28_882_704, macs=596_115_456)
+lstm_ptb_2 = _source(2, parameters=37_275_408, macs=864_550_912)
+lstm_ptb_4 = _source(4, parameters=54_060_816, macs=1_401_421_824)

@@ -8,5 +8,6 @@ __all__ = ["nasnet_large", "nasnet_mobile"]
 
 _FAMILY = Family("branching CNN", "cells of separable convolutions found by a search", low=-1.0, high=1.0)
 
-nasnet_mobile = _FAMILY.model("nasnet_mobile", "NASNetMobile", 224, layers=98, parameters=5_326_716)
-nasnet_large = _FAMILY.model("nasnet_large", "NASNetLarge", 331, layers=128, parameters=88_949_818)
+# name, constructor, height and width, layers, parameters, multiply-accumulates
+nasnet_mobile = _FAMILY.model("nasnet_mobile", "NASNetMobile", 224, 98, 5_326_716, 563_638_816)
+nasnet_large = _FAMILY.model("nasnet_large", "NASNetLarge", 331, 128, 88_949_818, 23_783_414_658)

@@ -14,9 +14,10 @@ __all__ = ["resnet50", "resnet50_v2", "resnet101", "resnet101_v2", "resnet152", 
 _V1 = Family("residual CNN", "bottleneck blocks with batch normalisation", low=-128.0, high=128.0)
 _V2 = Family("residual CNN", "bottleneck blocks that normalise before they convolve", low=-1.0, high=1.0)
 
-resnet50 = _V1.model("resnet50", "ResNet50", 224, layers=50, parameters=25_636_712)
-resnet101 = _V1.model("resnet101", "ResNet101", 224, layers=101, parameters=44_707_176)
-resnet152 = _V1.model("resnet152", "ResNet152", 224, layers=152, parameters=60_419_944)
-resnet50_v2 = _V2.model("resnet50_v2", "ResNet50V2", 224, layers=50, parameters=25_613_800)
-resnet101_v2 = _V2.model("resnet101_v2", "ResNet101V2", 224, layers=101, parameters=44_675_560)
-resnet152_v2 = _V2.model("resnet152_v2", "ResNet152V2", 224, layers=152, parameters=60_380_648)
+# name, constructor, height and width, layers, parameters, multiply-accumulates
+resnet50 = _V1.model("resnet50", "ResNet50", 224, 50, 25_636_712, 3_857_973_248)
+resnet101 = _V1.model("resnet101", "ResNet101", 224, 101, 44_707_176, 7_570_194_432)
+resnet152 = _V1.model("resnet152", "ResNet152", 224, 152, 60_419_944, 11_282_415_616)
+resnet50_v2 = _V2.model("resnet50_v2", "ResNet50V2", 224, 50, 25_613_800, 3_482_255_360)
+resnet101_v2 = _V2.model("resnet101_v2", "ResNet101V2", 224, 101, 44_675_560, 7_194_476_544)
+resnet152_v2 = _V2.model("resnet152_v2", "ResNet152V2", 224, 152, 60_380_648, 10_906_697_728)

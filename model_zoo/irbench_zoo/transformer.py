@@ -18,7 +18,7 @@ FEED_FORWARD = 2048
 
 
 def build_transformer_base() -> Any:
-    """Return the base encoder, with GELU for ReLU, as an uncompiled ``keras.Model``: 37.9 M parameters.
+    """Return the base encoder, with GELU for ReLU, as an uncompiled ``keras.Model``.
 
     Tokens of shape ``(batch, sequence)`` give hidden states of shape ``(batch, sequence, 512)``.
     """
@@ -50,9 +50,11 @@ def _block(x: Any, name: str) -> Any:
 transformer_base = ModelSource(
     name="transformer_base",
     family="Transformer encoder",
-    summary="6 layers of width 512 with 8 heads and GELU, 37.9 M parameters, any sequence length",
+    summary="6 layers of width 512 with 8 heads and GELU, any sequence length",
     inputs=tokens("sequence", VOCABULARY),
     build=build_transformer_base,
     defaults={"sequence": 128},
     classifier=False,
+    parameters=37_858_304,
+    macs=2_516_582_400,
 )

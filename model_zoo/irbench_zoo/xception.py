@@ -8,4 +8,5 @@ __all__ = ["xception"]
 
 _FAMILY = Family("depthwise CNN", "depthwise separable convolutions with residual connections", low=-1.0, high=1.0)
 
-xception = _FAMILY.model("xception", "Xception", 299, layers=71, parameters=22_910_480)
+# name, constructor, height and width, layers, parameters, multiply-accumulates
+xception = _FAMILY.model("xception", "Xception", 299, 71, 22_910_480, 8_357_403_496)
