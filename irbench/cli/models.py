@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from irbench import registry
 from irbench.cli import plugins
-from irbench.cli.groups import OneOf
+from irbench.cli.groups import OneOf, did_you_mean
+from irbench.errors import IrbenchError
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from irbench.render.table import TextTable
 
 __all__ = ["command"]
+
+_SMALL, _FEWEST = 0.1, 0.001
+"""Of a million parameters, or of 10^9 multiply-accumulates: two digits below the first, none below the second."""
 
 
 @click.command(
     "models",
     short_help="List the models of the zoo.",
-    epilog="\b\nExamples:\n  irbench models\n  irbench models --format json\n",
+    epilog="\b\nExamples:\n  irbench models\n  irbench models --family transformer\n  irbench models --format json\n",
 )
+@click.option("--family", default="", metavar="TEXT", help="Only models of families whose name holds TEXT.")
 @click.option(
     "--format",
     "form",
@@ -32,11 +38,19 @@ __all__ = ["command"]
     show_default=True,
     help="How to print it.",
 )
-def command(form: Literal["table", "json"]) -> None:
-    """List the models that can be exported by name, with their inputs. Imports no framework."""
+def command(family: str, form: Literal["table", "json"]) -> None:
+    """List the models that can be exported by name. Imports no framework.
+
+    Parameters are in millions. GMACs are 10^9 multiply-accumulates of products and convolutions at batch 1 and the
+    model's default sizes; a multiplication with its addition counts once. Inputs leave the batch out; a size with a
+    name is free.
+    """
     from irbench.cli import console
 
-    sources: list[ModelSource] = list(plugins.load_all(registry.MODELS).values())
+    found: list[ModelSource] = sorted(plugins.load_all(registry.MODELS).values(), key=_by_number)
+    sources = [source for source in found if family.casefold() in source.family.casefold()]
+    if found and not sources:
+        raise _unknown_family(family, sorted({source.family for source in found}))
     if form == "json":
         click.echo(json.dumps({"models": [_as_json(source) for source in sources]}, indent=2))
     elif sources:
@@ -45,11 +59,24 @@ def command(form: Literal["table", "json"]) -> None:
         click.echo("No installed package brings models.", err=True)
 
 
+def _by_number(source: ModelSource) -> list[str | int]:
+    """Return what sorts resnet50 before resnet101."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source.name)]
+
+
+def _unknown_family(asked: str, known: list[str]) -> IrbenchError:
+    return IrbenchError(
+        f"No model's family holds '{asked}'.", hint=f"{did_you_mean(asked, known)}Families: {', '.join(known)}."
+    )
+
+
 def _as_json(source: ModelSource) -> dict[str, Any]:
     return {
         "name": source.name,
         "family": source.family,
         "summary": source.summary,
+        "parameters": source.parameters,
+        "macs": source.macs,
         "classifier": source.classifier,
         "inputs": [
             {
@@ -65,18 +92,36 @@ def _as_json(source: ModelSource) -> dict[str, Any]:
     }
 
 
-def _table(sources: list[ModelSource]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+def _table(sources: list[ModelSource]) -> TextTable:
+    from irbench.render.table import Column, Row, TextTable
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("model", "inputs", "what it is"):
-        table.add_column(heading, no_wrap=heading != "what it is")
-    for source in sources:
-        inputs = ", ".join(_input(one) for one in source.inputs)
-        table.add_row(*(Text(cell) for cell in (source.name, inputs, f"{source.family}: {source.summary}")))
-    return table
+    columns = (
+        Column("model", words=True),
+        Column("family", words=True),
+        Column("M params"),
+        Column("GMACs"),
+        Column("inputs", words=True, folds=True),
+        Column("what it is", words=True, drops=1),
+    )
+    return TextTable(columns, tuple(Row(_cells(source)) for source in sources))
 
 
-def _input(spec: InputSpec) -> str:
-    return f"{spec.tensor.name} {spec.tensor.dtype}[{', '.join(str(size) for size in spec.tensor.shape)}]"
+def _cells(source: ModelSource) -> tuple[str, ...]:
+    figures = (_figure(source.parameters, 1e6), _figure(source.macs, 1e9))
+    return (source.name, source.family, *figures, _inputs(source.inputs), source.summary)
+
+
+def _figure(count: int | None, unit: float) -> str:
+    from irbench.render.figures import significant
+
+    if count is None or count >= _SMALL * unit:
+        return significant(count and count / unit)
+    return f"{count / unit:.2g}" if count >= _FEWEST * unit else f"<{_FEWEST}"
+
+
+def _inputs(specs: tuple[InputSpec, ...]) -> str:
+    """Return ``image 224x224x3``; inputs of one shape share it."""
+    by_shape: dict[str, list[str]] = {}
+    for spec in specs:
+        by_shape.setdefault("x".join(str(size) for size in spec.tensor.shape[1:]), []).append(spec.tensor.name)
+    return ", ".join(f"{', '.join(names)} {shape}".strip() for shape, names in by_shape.items())

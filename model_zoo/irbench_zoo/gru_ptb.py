@@ -30,7 +30,7 @@ def build_gru_ptb_1() -> Any:
 
 gru_ptb_1 = ModelSource(
     name="gru_ptb_1",
-    family="recurrent language model",
+    family="recurrent network",
     summary=f"1 GRU layer of {HIDDEN}, {STEPS} steps, {VOCABULARY} words",
     inputs=tokens(STEPS, VOCABULARY),
     build=build_gru_ptb_1,

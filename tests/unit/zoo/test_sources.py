@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from irbench import registry
 from irbench.cli.models import command
+from irbench.errors import IrbenchError
 from irbench.feeds import generate
 from irbench.spec import BATCH
 from irbench.spi import ModelSource
@@ -44,6 +45,8 @@ def test_an_entry_point_leads_to_a_source_of_its_own_name(point):
     assert source.name == point.name
     assert source.family
     assert source.summary
+    assert source.parameters
+    assert source.macs
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
@@ -76,6 +79,8 @@ def test_the_json_list_says_what_a_caller_needs_to_feed_a_model():
     assert listed["transformer_base"]["defaults"] == {"sequence": 128}
     assert listed["transformer_base"]["classifier"] is False
     assert listed["resnet50"]["family"] == "residual CNN"
+    assert listed["resnet50"]["parameters"] == 25_636_712
+    assert listed["resnet50"]["macs"] == 3_857_973_248
     assert listed["cnn_cifar10"]["inputs"] == [
         {"name": "image", "dtype": "float32", "shape": ["batch", 32, 32, 3], "low": 0.0, "high": 1.0}
     ]
@@ -93,10 +98,41 @@ def test_a_broken_plugin_is_a_warning_beside_the_list(monkeypatch):
     assert "warning: gone wrong" in result.stderr
 
 
+def listing(monkeypatch, *arguments, columns=None):
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    return CliRunner().invoke(command, arguments).stdout.splitlines()
+
+
 def test_the_table_keeps_each_model_on_one_line_in_a_pipe(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-    lines = CliRunner().invoke(command, []).stdout.splitlines()
+    lines = listing(monkeypatch)
     assert len(lines) == 1 + len(POINTS)
     (line,) = [line for line in lines if line.startswith("cnn_cifar10")]
-    assert "image float32[batch, 32, 32, 3]" in line
-    assert "plain CNN: 3 convolutions, 2 poolings and 2 dense layers" in line
+    assert line.split()[:6] == ["cnn_cifar10", "plain", "CNN", "0.123", "0.0045", "image"]
+    assert "3 convolutions, 2 poolings and 2 dense layers" in line
+
+
+def test_the_table_fits_a_narrow_terminal(monkeypatch):
+    lines = listing(monkeypatch, columns=80)
+    assert max(map(len, lines)) <= 80
+    assert any(line.split() == ["resnet50", "residual", "CNN", "25.6", "3.86", "image", "224x224x3"] for line in lines)
+
+
+def test_numbers_in_names_are_ordered_as_numbers(monkeypatch):
+    names = [line.split()[0] for line in listing(monkeypatch)]
+    assert names.index("resnet50") < names.index("resnet101") < names.index("resnet152")
+
+
+def test_a_family_is_asked_for_by_a_part_of_its_name(monkeypatch):
+    _, *lines = listing(monkeypatch, "--family", "RESIDUAL")
+    assert {line.split()[1] for line in lines} == {"residual"}
+    assert any(line.startswith("resnet50") for line in lines)
+
+
+def test_a_family_that_nobody_knows_is_answered_with_those_there_are():
+    with pytest.raises(IrbenchError, match="No model's family holds 'plane CNN'") as caught:
+        command(["--family", "plane CNN"], standalone_mode=False)
+    assert "Did you mean plain CNN?" in caught.value.hint
+    assert "densely connected CNN" in caught.value.hint
