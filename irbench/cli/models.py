@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_SMALL, _FEWEST = 0.1, 0.001
-"""Of a million parameters, or of 10^9 multiply-accumulates: two digits below the first, none below the second."""
+_LARGE, _SMALL, _FEWEST = 1000.0, 0.1, 0.001
+"""Of a million parameters, or of 10^9 multiply-accumulates: all digits before the point are told above the first, two
+below the second, none below the third."""
 
 
 @click.command(
@@ -112,11 +113,13 @@ def _cells(source: ModelSource) -> tuple[str, ...]:
 
 
 def _figure(count: int | None, unit: float) -> str:
-    from irbench.render.figures import significant
-
-    if count is None or count >= _SMALL * unit:
-        return significant(count and count / unit)
-    return f"{count / unit:.2g}" if count >= _FEWEST * unit else f"<{_FEWEST}"
+    """Return three digits; :mod:`irbench.render.figures` has more to say, but takes longer to import than the rest."""
+    if count is None:
+        return "-"
+    value = count / unit
+    if value < _FEWEST:
+        return f"<{_FEWEST}"
+    return f"{value:.0f}" if value >= _LARGE else f"{value:#.{3 if value >= _SMALL else 2}g}".rstrip(".")
 
 
 def _inputs(specs: tuple[InputSpec, ...]) -> str:
