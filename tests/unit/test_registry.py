@@ -138,6 +138,7 @@ def test_a_key_that_irbench_sets_itself_is_refused_with_the_argument_that_it_fol
 
 def test_a_backend_that_declares_no_keys_takes_any(plant: Plant):
     plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
+    assert registry.backend("abacus").describe().options is None
     registry.require_options("abacus", ["whatever"])
 
 

@@ -297,18 +297,3 @@ def test_a_table_survives_json_and_holds_no_number_that_json_cannot():
     text = msgspec.json.encode(result)
     assert msgspec.json.decode(text, type=GroupResult) == result
     assert all(math.isfinite(row.fps) for row in result.cells)
-
-
-@pytest.mark.parametrize(("errors", "verified"), [({}, False), ({"output_error": OutputError(0, 0, 1, None)}, True)])
-def test_a_speedup_says_whether_anything_was_held_against_the_answers(errors, verified):
-    result = table(group("slow", "quick"), even({"slow": [2] * 6, "quick": [1] * 6}, **errors))
-    assert rows(result)["quick"].speedup.verified is verified
-    assert result.unverified is not verified
-
-
-def test_a_speedup_over_a_baseline_that_was_not_verified_is_not_verified():
-    records = [
-        replace(one, cells=(one.cells[0], replace(one.cells[1], output_error=OutputError(0, 0, 1, None))))
-        for one in even({"slow": [2] * 6, "quick": [1] * 6})
-    ]
-    assert rows(table(group("slow", "quick"), records))["quick"].speedup.verified is False
