@@ -66,6 +66,8 @@ def longest_way(model) -> int:
 
 @pytest.mark.parametrize("name", sorted(SMALLEST.values()))
 def test_seeded_weights_make_a_model_that_a_runtime_can_be_judged_by(name, build):
+    from keras import tree
+
     source, model = SOURCES[name], build(name)
     for seed in (0, 1):
         samples = tokens_or_pixels(source, POOL, seed)
@@ -73,9 +75,9 @@ def test_seeded_weights_make_a_model_that_a_runtime_can_be_judged_by(name, build
         report = check_activations(model, samples, classifier=source.classifier)
         for variable in model.weights:
             if variable.name in {"bias", "gamma", "beta", "moving_mean", "moving_variance"}:
-                assert np.std(variable.numpy()) > 0.01, variable.path
+                assert np.std(variable.numpy()) > 0.01 or np.size(variable) == 1, variable.path
         assert (report.classes is not None) == source.classifier
-        first, second, *_ = np.asarray(run(model, samples))
+        first, second, *_ = np.asarray(tree.flatten(run(model, samples))[0])
         assert np.max(np.abs(first - second)) > 0.01 * np.max(np.abs(first))
 
 
