@@ -244,7 +244,7 @@ class Timing:
         min_calls: Timed samples that a round has at least.
         round_seconds: How long a round at least lasts, in groups without streams.
         stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
-        settle: How long a cell at least runs untimed at the start of each round, after it was thawed; at most twice that.
+        settle: How long a cell runs untimed at the start of each round, after it was thawed; at most twice that.
         dirty_foreign_cpu: CPU time of other processes, as a fraction of a block's wall time, above which it is dirty.
         dirty_run_queue: How far a round's share of time in the run queue may lie above what is usual for its cell in
             this launch, in fractions of the round's wall time, before the block is dirty; more where it scatters.

@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from irbench.measure import clock, drive, evidence, phases
 
-# Fast tests try the same examples everywhere, so that a failure is one of the change; new ones are searched for at leisure.
+# Fast tests try the same examples everywhere, so that a failure is one of the change.
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")

@@ -149,9 +149,13 @@ class CellHost:
         return Sustained(self._task.cell.id, samples * self._calls_per_sample, int(window.completion_ns[-1]))
 
     def tail(self, calls: int, settle_calls: int) -> NDArray[np.int64]:
-        """Take ``calls`` uninterrupted calls after ``settle_calls`` untimed ones and return each one's latency in nanoseconds, int64.
+        """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
 
         One call is one sample here whatever its length: a tail cannot be read from means.
+
+        Args:
+            calls: How many are timed.
+            settle_calls: How many untimed ones come before.
         """
         assert self._driver is not None
         driver = self._driver
