@@ -28,8 +28,8 @@ _LEVEL = "extended"
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--only", multiple=True, metavar="PATTERN", help="Names such as 'resnet*'; may be repeated.")
-@click.option("--backends", default="tf,ort,openvino", show_default=True, help="What measures them.")
-@click.option("--budget", default="60s", show_default=True, help="Time to measure one model for.")
+@click.option("--backends", default="ort,openvino", show_default=True, help="What measures them.")
+@click.option("--budget", default="30s", show_default=True, help="Time to measure one model for.")
 @click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 @click.option("--format", "form", type=click.Choice(["table", "md"]), default="table", help="How to print it.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead.")
@@ -41,12 +41,21 @@ def main(only: Sequence[str], backends: str, budget: str, results: Path, form: s
             check_writable(output)
         with tempfile.TemporaryDirectory(prefix="irbench-zoo-") as folder:
             bench = Workbench(Path(folder), quick=False)
-            tours = list(_tours(_names(only), lambda name: visit(bench, name, asked)))
+            tours: list[Tour] = []
+            for tour in _tours(_names(only), lambda name: visit(bench, name, asked)):
+                tours.append(tour)
+                if output is not None:  # what is known so far outlives an interruption
+                    print_data(_text(tours, form, to_file=True), output)
     except IrbenchError as error:
         raise click.UsageError(f"{error.message} {error.hint}") from error
-    table = as_table(tours)
-    print_data(table.as_markdown() if form == "md" else to_text(table, to_file=output is not None), output)
+    if output is None:
+        print_data(_text(tours, form, to_file=False), None)
     raise SystemExit(ExitCode.DIFFERENT if any(one.failure for one in tours) else ExitCode.OK)
+
+
+def _text(tours: Sequence[Tour], form: str, *, to_file: bool) -> str:
+    table = as_table(tours)
+    return table.as_markdown() if form == "md" else to_text(table, to_file=to_file)
 
 
 def visit(bench: Workbench, name: str, asked: Sequence[object]) -> Tour:
