@@ -27,6 +27,7 @@ __all__ = [
     "REFERENCES",
     "PluginWarning",
     "backend",
+    "entry_point",
     "exporter",
     "graph_pass",
     "installed_backends",
@@ -87,6 +88,22 @@ def exporter(name: str) -> Exporter:
 def graph_pass(name: str) -> Pass:
     """Load one pass of the optimiser; raises as :func:`backend` does."""
     return cast("Pass", _load(PASSES, name))
+
+
+def entry_point(group: str, name: str) -> EntryPoint:
+    """Return where a name of a group is registered; loads nothing.
+
+    Raises:
+        IrbenchError: There is no such name.
+    """
+    points = _points(group)
+    if name not in points:
+        known = ", ".join(sorted(points)) or "none"
+        raise IrbenchError(
+            f"There is no {_NOUNS[group]} '{name}'.",
+            hint=f"{_did_you_mean(name, sorted(points))}Known: {known}.",
+        )
+    return points[name]
 
 
 def load_all(group: str) -> dict[str, Any]:
@@ -195,14 +212,7 @@ def _points(group: str) -> dict[str, EntryPoint]:
 
 @cache
 def _load(group: str, name: str) -> Any:
-    points = _points(group)
-    if name not in points:
-        known = ", ".join(sorted(points)) or "none"
-        raise IrbenchError(
-            f"There is no {_NOUNS[group]} '{name}'.",
-            hint=f"{_did_you_mean(name, sorted(points))}Known: {known}.",
-        )
-    point = points[name]
+    point = entry_point(group, name)
     try:
         return point.load()
     except Exception as error:  # a plugin may fail in any way, and none may end the program

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
-from importlib import metadata
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from irbench import bundles, registry
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.ir import signature
 from irbench.ir.bind import bind
 from irbench.measure.clock import utc_now
+from irbench.optimize.key import key_of, versions_of_tools
 from irbench.optimize.layout import as_nchw
 from irbench.optimize.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
 from irbench.optimize.recipe import Recipe
@@ -26,9 +23,8 @@ from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["Optimized", "optimize"]
 
-_FORMAT = 3
 _DEADLINE_S = 3600.0
-_TOOLS = ("irbench", "onnx", "onnx-ir", "onnxscript", "onnxruntime")
+_FREE_BATCH = 2
 
 Say = Callable[[str], None]
 
@@ -61,9 +57,9 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, say: Say) 
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(f"{bundle.name} holds no ONNX graph.", hint="Export it: irbench export MODEL")
-    versions = _versions()
+    versions = versions_of_tools()
     source = digest_of_source(artifact)
-    key = _key(source, sizes, asked, versions)
+    key = key_of(source, bundle, sizes, asked, versions)
     for folder in folders_for(artifact):
         found = read_intact(folder / key[:32], key)
         if found is not None:
@@ -78,14 +74,12 @@ def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, say: Say) -> tup
     place, folder = _staging(artifact, lineage.key[:32])
     try:
         bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
-        everything = {BATCH: 1, **bundle.defaults, **lineage.sizes}
-        task = Task(bound, bundle, everything, lineage.recipe, folder, registry.references_in_order()[0])
+        sizes = _sizes_of_proof(bound, bundle, lineage.sizes)
+        task = Task(bound, bundle, sizes, lineage.recipe, folder, registry.references_in_order()[0])
         done = _call(task, say)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=done.steps, turned=done.turned, agreement=done.agreement)
-        lineage = write_lineage(lineage, folder)
-        shutil.rmtree(place, ignore_errors=True)
-        folder.rename(place)
+        lineage = _keep(folder, place, write_lineage(lineage, folder))
     except OSError as error:
         raise IrbenchError(
             f"The result cannot be kept in {place.parent}: {error.strerror or error}.",
@@ -94,6 +88,29 @@ def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, say: Say) -> tup
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return place / RESULT, lineage
+
+
+def _sizes_of_proof(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return a size for every dimension; a batch of 1 would hide what is broadcast along a batch that stays free."""
+    batch = _FREE_BATCH if any(BATCH in spec.free_dimensions for spec in bound.inputs) else 1
+    return {BATCH: batch, **bundle.defaults, **sizes}
+
+
+def _keep(folder: Path, place: Path, lineage: Lineage) -> Lineage:
+    """Move a result to its place and return its lineage, or that of the same result if another process was first.
+
+    Raises:
+        OSError: It cannot be moved there.
+    """
+    try:
+        folder.rename(place)
+    except OSError:  # a folder that holds files is not replaced by a rename
+        found = read_intact(place, lineage.key)
+        if found is not None:
+            return found
+        shutil.rmtree(place, ignore_errors=True)
+        folder.rename(place)
+    return lineage
 
 
 def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:
@@ -140,30 +157,3 @@ def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
         caution=lineage.caution or "",
     )
     return as_nchw(bound, lineage.turned)
-
-
-def _key(source: str, sizes: Mapping[str, int], asked: Recipe, versions: Mapping[str, str]) -> str:
-    described: dict[str, Any] = {
-        "format": _FORMAT,
-        "source": source,
-        "sizes": dict(sizes),
-        "recipe": asdict(asked),
-        "versions": dict(versions),
-    }
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of the tools.
-
-    Raises:
-        IrbenchError: One of them is not installed.
-    """
-    try:
-        return {name: metadata.version(name) for name in _TOOLS}
-    except metadata.PackageNotFoundError as error:
-        raise IrbenchError(
-            f"Optimising needs {error.name}, which is not installed.",
-            hint="Install it with: pip install 'irbench[optimize]'",
-            exit_code=ExitCode.NOT_INSTALLED,
-        ) from error

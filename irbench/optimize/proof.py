@@ -13,7 +13,7 @@ from irbench.ir.precision import read_precision
 from irbench.optimize.files import vendors_of, write
 from irbench.optimize.task import RESULT, Task
 from irbench.record import GraphStep
-from irbench.spec import Artifact
+from irbench.spec import BATCH, Artifact
 from irbench.spi import Array
 from irbench.verify import compare, judge
 from irbench.worker.reference import answer
@@ -44,8 +44,7 @@ class Proof:
         except Exception as problem:  # a runtime that cannot load the graph says so in a way of its own
             raise IrbenchError(
                 f"{task.bundle.name} cannot be optimised, for {task.reference} cannot run it: {first_line(problem)}",
-                hint=getattr(problem, "hint", "")
-                or f"See what can: irbench verify {task.bundle.source or task.bundle.name}",
+                hint=getattr(problem, "hint", "") or _remedy(task),
             ) from problem
 
     def of(self, model: onnx_ir.Model, step: GraphStep, artifact: Artifact) -> GraphStep:
@@ -76,6 +75,12 @@ class Proof:
         task = self._task
         bound = bind(artifact, task.sizes, self._scratch)
         return answer(task.reference, bound, task.bundle, task.sizes, task.bundle.seed)
+
+
+def _remedy(task: Task) -> str:
+    if any(BATCH in spec.free_dimensions for spec in task.artifact.inputs):
+        return f"Its batch is free, and was {task.sizes[BATCH]}: if it takes no other than 1, add --batch 1."
+    return f"See what can: irbench verify {task.bundle.source or task.bundle.name}"
 
 
 def broken(name: str, task: Task, reason: str) -> IrbenchError:

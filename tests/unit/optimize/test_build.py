@@ -75,6 +75,39 @@ def test_a_result_that_was_damaged_is_made_again(bundle, calls):
     assert len(calls) == 2
 
 
+def test_a_result_that_another_process_keeps_meanwhile_stays_as_it_is(bundle, calls, monkeypatch):
+    here, others = build.call_in_worker, []
+
+    def overtaken(target, task, **rest):
+        done = here(target, task, **rest)
+        if not others:
+            others.append(None)
+            others.append(optimize(bundle, {}, HARMLESS, silent))
+            others.append(others[1].artifact.path.stat().st_ino)
+        return done
+
+    monkeypatch.setattr(build, "call_in_worker", overtaken)
+    found = optimize(bundle, {}, HARMLESS, silent)
+    assert len(calls) == 2
+    assert found == others[1]
+    assert found.artifact.path.stat().st_ino == others[2]
+    assert [one.name for one in found.artifact.path.parent.parent.iterdir()] == [found.artifact.path.parent.name]
+
+
+def test_a_batch_that_stays_free_is_proven_at_two_and_one_that_is_bound_at_its_size(bundle, monkeypatch):
+    asked = []
+
+    def look(target, task, *, say, deadline_s):
+        asked.append(task.sizes["batch"])
+        raise WorkerDied("It crashed.")
+
+    monkeypatch.setattr(build, "call_in_worker", look)
+    for sizes in ({}, {"batch": 1}, {"batch": 5}):
+        with pytest.raises(IrbenchError):
+            optimize(bundle, sizes, HARMLESS, silent)
+    assert asked == [2, 1, 5]
+
+
 def test_a_vendors_operators_are_a_fact_of_the_result(bundle, calls):
     assert optimize(bundle, {}, Recipe("all", ("fake-vendors",)), silent).artifact.domains == ("com.microsoft",)
 
