@@ -135,12 +135,12 @@ def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str
             hint="Export the model with another opset or precision.",
         ) from error
     except errors.Fail as error:
-        latest = re.search(r"domain ai\.onnx is till opset (\d+)", str(error))
-        if latest is None:
+        found = re.search(r"Opset (\d+) .*domain ai\.onnx is till opset (\d+)", str(error), re.DOTALL)
+        if found is None:
             raise
         raise Refusal(
-            f"ONNX Runtime reads opset {latest[1]} at most, and this graph has {artifact.opset}.",
-            hint=f"Lower it: onnx.version_converter.convert_version(model, {latest[1]}). Or upgrade onnxruntime.",
+            f"ONNX Runtime reads opset {found[2]} at most, and this graph has {found[1]}.",
+            hint=f"Lower it: onnx.version_converter.convert_version(model, {found[2]}). Or upgrade onnxruntime.",
         ) from error
 
 
