@@ -127,7 +127,7 @@ def _stays_true(value: ir.Value | None, body: LoopBody, steps: Size, known: Mapp
     if not is_node(value, "Less"):
         return False
     counter, limit = (_uncast(body, one) for one in node.inputs)
-    if counter is None or limit is None or counter in (body.state, body.following, body.step):
+    if counter not in body.counters or limit is None:
         return False
     number = scalar(limit)
     size = Size(int(number)) if number is not None else (known.get(limit) or (None,))[0]

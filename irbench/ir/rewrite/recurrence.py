@@ -38,6 +38,7 @@ class LoopBody:
         state: The state in the body.
         following: The next state in the body.
         step: The step's input in the body, (batch, width).
+        counters: Values of the body that count the steps, from 0 before the first, or from 1 after it.
         outside: Values of the body that never change, by what they are outside.
     """
 
@@ -46,6 +47,7 @@ class LoopBody:
     state: ir.Value
     following: ir.Value
     step: ir.Value
+    counters: frozenset[ir.Value]
     outside: dict[ir.Value, ir.Value]
 
     def resolve(self, value: ir.Value | None) -> ir.Value | None:
@@ -110,7 +112,9 @@ def read_body(loop: ir.Node) -> LoopBody | None:
     (state, following, start), sequence = states[0], steps[0].inputs[0]
     if sequence is None or start is None or sequence.graph is body:
         return None
-    return LoopBody(sequence, start, state, _original(following) or following, steps[0].outputs[0], outside)
+    after = [value for node in body for value in node.outputs if any(_is_one_more(value, one) for one in counters)]
+    ahead = _original(following) or following
+    return LoopBody(sequence, start, state, ahead, steps[0].outputs[0], frozenset([*counters, *after]), outside)
 
 
 def _original(value: ir.Value | None) -> ir.Value | None:
@@ -121,10 +125,12 @@ def _original(value: ir.Value | None) -> ir.Value | None:
 
 
 def _counts(inner: ir.Value, following: ir.Value, outer: ir.Value | None) -> bool:
-    node = following.producer()
-    if node is None or not is_node(following, "Add") or scalar(outer) != 0:
-        return False
-    return inner in node.inputs and any(scalar(one) == 1 for one in node.inputs)
+    return scalar(outer) == 0 and _is_one_more(following, inner)
+
+
+def _is_one_more(value: ir.Value, counter: ir.Value) -> bool:
+    node = value.producer() if is_node(value, "Add") else None
+    return node is not None and counter in node.inputs and any(scalar(one) == 1 for one in node.inputs)
 
 
 def read_cell(body: LoopBody) -> Cell | None:

@@ -46,10 +46,13 @@ BEFORE = f"""{GATES}
 STATE = "zh = Mul (z, h)  nz = Sub (unit, z)  new = Mul (nz, hh)  next = Add (zh, new)"
 
 
-def loop(cell, sequence="x", start="zeros", name="", state=STATE, limit="limit", trips="trips"):
+GO = "go = Less (j, limit)"
+
+
+def loop(cell, sequence="x", start="zeros", name="", state=STATE, trips="trips", go=GO):
     body = f"""
         step = Gather ({sequence}, i)  {cell}  {state}  answer = Identity (next)
-        j = Add (i, one)  go = Less (j, {limit})
+        j = Add (i, one)  {go}
     """
     head = f"(int64 count, bool again, int32 i, float[{BATCH},{UNITS}] h)"
     inner = f"body: graph = inner{name} {head} => (bool go, int32 j, float[a,d] next, float[e,f] answer) {{ {body} }}"
@@ -74,6 +77,21 @@ def test_rule_1_reads_a_loop_as_one_node(cell, start):
 def test_rule_1_gives_the_last_state_too():
     model = make(loop(AFTER), f"float[{STEPS},{BATCH},{UNITS}] all, float[{BATCH},{UNITS}] state")
     assert sorted(applied(loop_to_gru, model, {"x": X})) == ["GRU", "Squeeze", "Squeeze"]
+
+
+ENDLESS = {
+    "the counter before the step": "go = Less (i, limit)",
+    "the Loop's own counter": "go = Less (count, trips)",
+    "the Loop's own counter after the step": "n = Add (count, single)  go = Less (n, trips)",
+    "a cast counter": "w = Cast <to: int = 7> (j)  go = Less (w, trips)",
+    "a limit beyond the end": "go = Less (j, far)",
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_rule_1_sees_that_a_loop_runs_to_the_end_by(case):
+    model = make(loop(AFTER, go=ENDLESS[case]), single=np.array(1), far=np.array(50, np.int32))
+    assert applied(loop_to_gru, model, {"x": X}).count("GRU") == 1
 
 
 LAST = "s = Slice (all, last, end, first)  y = Squeeze (s, first)"
@@ -132,8 +150,13 @@ NOT_A_GRU = {
     ),
     "complements another gate": loop(AFTER, state=STATE.replace("Sub (unit, z)", "Sub (unit, r)")),
     "complements to another number": loop(AFTER, state=STATE.replace("Sub (unit, z)", "Sub (half, z)")),
-    "stops before the end": loop(AFTER, limit="early"),
+    "stops before the end": loop(AFTER, go="go = Less (j, early)"),
     "runs less often than there are steps": loop(AFTER, trips="few"),
+    "stops when what it reads says so": loop(
+        AFTER, go="top = ReduceMax <keepdims: int = 0> (step)  w = Cast <to: int = 6> (top)  go = Less (w, far)"
+    ),
+    "stops when a multiple of its counter says so": loop(AFTER, go="jj = Add (j, j)  go = Less (jj, limit)"),
+    "counts two ahead": loop(AFTER, go="jj = Add (j, one)  go = Less (jj, limit)"),
     "masks the state": loop(AFTER, state=STATE.replace("Sub (unit, z)", "Where (true, z, z)")),
     "reads a weight that is computed": "wk = Relu (raw)" + loop(AFTER.replace("kernel", "wk")),
 }
@@ -141,7 +164,8 @@ NOT_A_GRU = {
 
 @pytest.mark.parametrize("case", NOT_A_GRU)
 def test_a_loop_stays_that(case):
-    weights = {"half": np.float32(0.5), "early": np.array(3, np.int32), "few": np.array(4)}
+    weights = {"half": np.float32(0.5), "few": np.array(4)}
+    weights |= {"early": np.array(3, np.int32), "far": np.array(50, np.int32)}
     inputs = f"float[{STEPS},{BATCH},{WIDTH}] x, float[{WIDTH},{3 * UNITS}] raw"
     text = f"({inputs}) => (float[n,{BATCH},{UNITS}] all) {{ {NOT_A_GRU[case]} }}"
     assert kept(loop_to_gru, graph(text, {**WEIGHTS, **weights}, 18))
