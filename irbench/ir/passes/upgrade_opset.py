@@ -27,12 +27,12 @@ def upgrade_opset(loose: LooseModel, opset: int) -> bool:
     small.ir_version = max(small.ir_version, _WEIGHTS_ARE_NO_INPUTS)
     try:
         converted = version_converter.convert_version(small, opset)
+        converted.ir_version = helper.find_min_ir_version_for(list(converted.opset_import), ignore_unknown=True)
     except Exception as error:
         reason = (str(error).strip().splitlines() or ["unknown reason"])[0]
         raise IrbenchError(
             f"The model cannot be moved from opset {before} to {opset}: {reason}.", hint=f"Use --opset {before}."
         ) from error
-    converted.ir_version = helper.find_min_ir_version_for(list(converted.opset_import))
     upgraded = loosen(converted, {name: value for name, value in loose.weights.items() if name not in names})
     loose.model, loose.weights = upgraded.model, {**loose.weights, **upgraded.weights}
     return True
