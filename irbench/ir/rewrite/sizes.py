@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +11,11 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["ONE", "Size", "parse", "product", "quotient", "sizes_of", "text"]
+
+_PLAIN = re.compile(r"[^\W\d]\w*|\d+")
+_FACTOR = rf"{_PLAIN.pattern}|\([^()]+\)"
+_PRODUCT = re.compile(rf"(?:{_FACTOR})(?:\*(?:{_FACTOR}))*")
+"""Numbers, names, and in brackets what else a model calls a dimension, such as ``2*(length + 1)``."""
 
 
 class Size(NamedTuple):
@@ -33,19 +39,26 @@ ONE = Size(1)
 
 
 def parse(dimension: int | str) -> Size:
-    """Return the size that a dimension of a shape writes; the inverse of :func:`text`."""
+    """Return the size that a dimension of a shape writes; the inverse of :func:`text`.
+
+    What is no plain product, such as ``2*length + 1``, is one name.
+    """
     if isinstance(dimension, int):
         return Size(dimension)
-    parts = dimension.split("*")
-    factors = [int(part) for part in parts if part.isdecimal()]
-    return product([*map(Size, factors), Size(1, tuple(sorted(part for part in parts if not part.isdecimal())))])
+    if not _PRODUCT.fullmatch(dimension):
+        return Size(1, (dimension,))
+    parts = [part.strip("()") for part in re.findall(_FACTOR, dimension)]
+    return product(Size(int(part)) if part.isdecimal() else Size(1, (part,)) for part in parts)
 
 
 def text(size: Size) -> int | str:
     """Return a size as the dimension of a shape."""
     if not size.names:
         return size.factor
-    return "*".join((*(() if size.factor == 1 else (str(size.factor),)), *size.names))
+    factors = [*([] if size.factor == 1 else [str(size.factor)]), *size.names]
+    if len(factors) == 1:
+        return factors[0]
+    return "*".join(one if _PLAIN.fullmatch(one) else f"({one})" for one in factors)
 
 
 def product(sizes: Iterable[Size]) -> Size:
