@@ -22,6 +22,9 @@ Elements = tuple[Size | None, ...]
 _MOST_ELEMENTS = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
 
+_LARGEST_FREE = 2**31 - 1
+"""What a free size is taken to be at most."""
+
 
 def infer(model: ir.Model) -> dict[ir.Value, Elements]:
     """Write types and shapes onto the values of the main graph.
@@ -34,10 +37,17 @@ def infer(model: ir.Model) -> dict[ir.Value, Elements]:
         _infer_types(node, model.graph.opset_imports)
         evaluate = _EVALUATED.get(node.op_type) if node.domain == "" else None
         elements = evaluate(node, known) if evaluate else None
-        if elements is not None:
+        if elements is not None and _fit(elements, node.outputs[0]):
             known[node.outputs[0]] = elements
         _infer_free_sizes(node, known)
     return known
+
+
+def _fit(elements: Elements, value: ir.Value) -> bool:
+    """Whether an integer tensor can hold these elements; where it cannot, they wrap round."""
+    dtype = value.dtype
+    numbers = [_LARGEST_FREE if one.names else one.factor for one in elements if one is not None]
+    return dtype is not None and dtype.is_integer() and all(dtype.min <= one <= dtype.max for one in numbers)
 
 
 def set_sizes(value: ir.Value, sizes: Sequence[Size]) -> None:
@@ -149,13 +159,7 @@ def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
 
 def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     source = node.inputs[0]
-    if node.op_type == "Cast" and not _is_integer(node.outputs[0]):
-        return None
     return known.get(source) if source is not None and _at_most_one_axis(node.outputs[0]) else None
-
-
-def _is_integer(value: ir.Value) -> bool:
-    return value.dtype is not None and value.dtype.is_integer()
 
 
 def _at_most_one_axis(value: ir.Value | None) -> bool:
@@ -187,6 +191,8 @@ def _concat(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
 
 def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     source, *axes = (known.get(one) if one else () for one in node.inputs)
+    if not axes and node.attributes.get_int("noop_with_empty_axes", 0) == 1:
+        return source
     if source is None or None in source or axes not in ([], [(Size(0),)]) or not _at_most_one_axis(node.inputs[0]):
         return None
     return (product(size for size in source if size is not None),)

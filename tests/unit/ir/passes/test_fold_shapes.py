@@ -36,6 +36,34 @@ def test_rule_1_leaves_what_a_free_size_reaches():
     assert kept(fold_shapes, make("y = Shape (x)", "float[batch,6] x", "int64[2] y"))
 
 
+UNFIT = {
+    "a large number in a byte": "c = Cast <to: int = 2> (large)",
+    "a huge number in 32 bits": "c = Cast <to: int = 6> (huge)",
+    "a negative number without a sign": "c = Cast <to: int = 2> (minus)",
+    "a product that overflows": "i = Cast <to: int = 6> (wide)  c = Mul (i, i)",
+    "a product of all elements that overflows": "i = Cast <to: int = 6> (wides)  c = ReduceProd (i)",
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_rule_1_does_not_follow(case):
+    numbers = {"large": [300], "huge": [2**40], "wide": [2**20], "wides": [2**20, 2**20]}
+    arrays = {name: np.array(held) for name, held in numbers.items()}
+    model = make(f"{UNFIT[case]}  y = Relu (x)", "float[2] x", "float[2] y", **arrays)
+    assert "c" not in [value.name for value in infer(model)]
+
+
+def test_a_free_size_is_not_followed_into_a_byte():
+    model = make("s = Shape (x)  c = Cast <to: int = 2> (s)  y = Relu (x)", "float[batch] x", "float[batch] y")
+    assert [value.name for value in infer(model) if value.producer() is not None] == ["s"]
+
+
+def test_a_product_over_no_axes_may_leave_every_element():
+    body = "s = Shape (x)  p = ReduceProd <noop_with_empty_axes: int = 1> (s)  y = Add (p, k)"
+    model = make(body, "float[2,6] x, int64[2] k", "int64[2] y")
+    assert applied(fold_shapes, model, {"x": random(2, 6), "k": np.array([5, 7])}) == ["Add"]
+
+
 TARGETS = {
     "every size": (
         "float[2,6,8] x",
