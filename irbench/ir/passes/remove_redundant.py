@@ -5,7 +5,8 @@
 3. Cast(Cast(x)), every value of x exact in between             -> Cast(x)
 4. Identity(x)                                                  -> x
 5. The same small constant, or the same operation on the same    -> held or computed once (onnx-ir)
-   inputs, twice
+   inputs, twice                                                  not in graphs with random operations of which
+                                                                    onnx-ir does not know
 6. What no output needs                                         -> nothing (onnx-ir)
 
 Rule 1 asks for known sizes, free ones by name. A value inside a chain that others read, or that is an output, stays;
@@ -21,7 +22,7 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite import layout as layouts
-from irbench.ir.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace
+from irbench.ir.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace, scalar
 from irbench.ir.rewrite.shapes import infer, reshape_target, set_sizes
 from irbench.ir.rewrite.sizes import Size, sizes_of
 
@@ -29,6 +30,20 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["merge_layouts", "remove_redundant"]
+
+_EXACT_IN = {
+    "BOOL": "UINT8 INT8 UINT16 INT16 UINT32 INT32 UINT64 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",
+    "UINT8": "UINT16 INT16 UINT32 INT32 UINT64 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",
+    "INT8": "INT16 INT32 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",
+    "UINT16": "UINT32 INT32 UINT64 INT64 FLOAT DOUBLE",
+    "INT16": "INT32 INT64 FLOAT DOUBLE",
+    "UINT32": "UINT64 INT64 DOUBLE",
+    "INT32": "INT64 DOUBLE",
+    "BFLOAT16": "FLOAT DOUBLE",
+    "FLOAT16": "FLOAT DOUBLE",
+    "FLOAT": "DOUBLE",
+}
+"""The types that hold every value of a type: a bfloat16 has 8 significant bits, a half 11, a single 24, a double 53."""
 
 
 def _remove_redundant(model: ir.Model) -> bool:
@@ -38,15 +53,19 @@ def _remove_redundant(model: ir.Model) -> bool:
     changed = False
     while any((_drop_casts(model), merge_layouts(model))):
         changed = True
-    library = (
-        common.IdentityEliminationPass(),
-        common.DeduplicateInitializersPass(),
-        common.CommonSubexpressionEliminationPass(),
-    )
+    library = [common.IdentityEliminationPass(), common.DeduplicateInitializersPass()]
+    if not any(_draws(node) for node in model.graph):
+        library.append(common.CommonSubexpressionEliminationPass())
     changed |= sum(bool(one(model).modified) for one in library) > 0
     before = model.graph.num_nodes()
     clean(model)
     return changed or model.graph.num_nodes() < before
+
+
+def _draws(node: ir.Node) -> bool:
+    """Whether a node answers something else each time, of those that onnx-ir takes for equal."""
+    training = node.inputs[2] if node.op_type == "Dropout" and len(node.inputs) > 2 else None
+    return node.op_type == "Bernoulli" or (training is not None and scalar(training) != 0)
 
 
 def merge_layouts(model: ir.Model) -> bool:
@@ -182,9 +201,10 @@ def _drop_casts(model: ir.Model) -> bool:
 
 def _skip_cast(node: ir.Node, inner: ir.Node | None) -> bool:
     first = inner.inputs[0] if inner is not None else None
-    if inner is None or first is None or first.dtype is None or inner.outputs[0].dtype is None:
+    if inner is None or first is None:
         return False
-    if not np.can_cast(first.dtype.numpy(), inner.outputs[0].dtype.numpy(), "safe"):
+    source, between, target = (one.dtype.name if one.dtype else "" for one in (first, *inner.outputs, *node.outputs))
+    if between not in _EXACT_IN.get(source, "").split() or target in ("", "STRING"):  # digits depend on the type
         return False
     node.replace_input_with(0, first)
     return True

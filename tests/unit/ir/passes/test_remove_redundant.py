@@ -1,4 +1,6 @@
 import numpy as np
+import onnx
+import onnx_ir as ir
 import pytest
 from graphs import applied, graph, kept, random
 
@@ -79,9 +81,35 @@ def test_rule_3_skips_a_cast_that_loses_nothing():
     assert applied(remove_redundant, graph(f"(float[3] x) => (float[3] y) {{ {body} }}"), {"x": random(3)}) == ["Relu"]
 
 
-def test_rule_3_keeps_a_cast_that_rounds():
-    body = "a = Cast <to: int = 6> (x)  b = Cast <to: int = 1> (a)  y = Relu (b)"
-    assert kept(remove_redundant, graph(f"(float[3] x) => (float[3] y) {{ {body} }}"))
+@pytest.mark.parametrize(
+    ("source", "between"),
+    [("int8", "BFLOAT16"), ("uint8", "FLOAT16"), ("int16", "FLOAT"), ("int32", "DOUBLE"), ("bool", "UINT8")],
+)
+def test_rule_3_skips_a_type_that_holds_every_number(source, between):
+    assert not kept(remove_redundant, _through(source, between, "float"))
+
+
+@pytest.mark.parametrize(
+    ("source", "between", "target"),
+    [
+        ("float", "INT32", "float"),
+        ("int64", "DOUBLE", "int64"),
+        ("int32", "FLOAT", "int32"),
+        ("int16", "FLOAT16", "float"),
+        ("uint16", "BFLOAT16", "float"),
+        ("float16", "BFLOAT16", "float"),
+        ("float", "STRING", "double"),
+        ("int8", "FLOAT", "string"),
+    ],
+)
+def test_rule_3_keeps_a_cast_that_rounds_or_writes(source, between, target):
+    assert kept(remove_redundant, _through(source, between, target))
+
+
+def _through(source, between, target):
+    first, last = ir.DataType[between].value, onnx.TensorProto.DataType.Value(target.upper())
+    body = f"a = Cast <to: int = {first}> (x)  y = Cast <to: int = {last}> (a)"
+    return graph(f"({source}[3] x) => ({target}[3] y) {{ {body} }}")
 
 
 def test_rule_4_drops_identities():
@@ -95,6 +123,24 @@ def test_rule_5_computes_once_what_is_computed_twice_even_from_equal_constants()
         f"(float[3] x) => (float[3] y) {{ {body} }}", {"c": np.ones(3, np.float32), "d": np.ones(3, np.float32)}
     )
     assert applied(remove_redundant, model, {"x": random(3)}) == ["Add", "Mul"]
+
+
+RANDOM = {
+    "Bernoulli (x)": True,
+    "RandomUniformLike (x)": True,
+    "Dropout (x, half, on)": True,
+    "Dropout (x, half, learning)": True,
+    "Dropout (x, half, off)": False,
+    "Dropout (x)": False,
+}
+
+
+@pytest.mark.parametrize("operation", RANDOM)
+def test_rule_5_draws_as_often_as_before(operation):
+    body = f"a = {operation}  b = {operation}  y = Sub (a, b)"
+    weights = {"half": np.float32(0.5), "on": np.array(True), "off": np.array(False)}
+    model = graph(f"(float[3] x, bool learning) => (float[3] y) {{ {body} }}", weights)
+    assert kept(remove_redundant, model) == RANDOM[operation]
 
 
 def test_rule_6_drops_what_no_output_needs():
