@@ -150,7 +150,7 @@ def _of_node(node: onnx.NodeProto, scope: _Scope) -> MacCount:
 
 def _of_bodies(node: onnx.NodeProto, bodies: Sequence[MacCount], scope: _Scope) -> MacCount:
     if node.op_type == "If":
-        return max(bodies, key=lambda one: one.macs)
+        return MacCount(max(one.macs for one in bodies), tuple(name for one in bodies for name in one.uncounted))
     turns = _turns(node, scope)
     return MacCount(turns * bodies[0].macs, bodies[0].uncounted)
 
@@ -194,7 +194,10 @@ def _einsum(node: onnx.NodeProto, shapes: _Shapes) -> int:
     if any("." in term for term in terms):
         raise LookupError
     operands = zip(terms, (shapes[name] for name in node.input), strict=True)
-    sizes = {index: size for term, shape in operands for index, size in zip(term, shape, strict=True)}
+    sizes: dict[str, int] = {}
+    for term, shape in operands:
+        for index, size in zip(term, shape, strict=True):
+            sizes[index] = max(size, sizes.get(index, size))  # an operand of size 1 is stretched
     return prod(sizes.values()) * (len(terms) - 1)
 
 

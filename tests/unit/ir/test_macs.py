@@ -56,6 +56,11 @@ COUNTED = {
         {"w": ones(4, 5)},
         2 * 3 * 4 * 5,
     ),
+    "an Einsum that stretches an operand": (
+        '(float[8,2,3] x) => (float[8,2,4] y) { y = Einsum <equation = "bij,bjk->bik"> (x, w) }',
+        {"w": ones(1, 3, 4)},
+        8 * 2 * 3 * 4,
+    ),
     # 6 steps of 2 samples in two directions: four gates of 5 from 3 inputs and 5 states
     "an LSTM": (
         '(float[6,2,3] x) => (float[6,2,2,5] y) { y = LSTM <hidden_size = 5, direction = "bidirectional"> (x, w, r) }',
@@ -155,6 +160,16 @@ def test_sizes_are_followed_through_computed_shapes():
 )
 def test_what_cannot_be_counted_is_named(text, named):
     assert count_macs(graph(text), ()) == MacCount(0, (named,))
+
+
+def test_what_either_branch_cannot_count_is_named():
+    model = graph(
+        "(float[2,3] x, float[n,3] z, bool go) => (y) { y = If <"
+        "then_branch = a () => (float[2,5] s) { s = MatMul (x, w) }, "
+        "else_branch = b () => (float[n,5] s) { [other] s = MatMul (z, w) }> (go) }",
+        w=ones(3, 5),
+    )
+    assert count_macs(model, ()) == MacCount(2 * 3 * 5, ("other",))
 
 
 def test_a_function_counts_where_it_is_called():
