@@ -3,8 +3,9 @@
 1. MatMul(Softmax(MatMul(q, transposed k) * scale + mask), v)                  -> Attention(q, k, v, mask)
 2. Attention of q, k and v that are split into heads, heads joined after it    -> Attention(q, k, v) that does so itself
 
-In rule 1 scale and mask are optional; q may be scaled too, by product or quotient. The mask is what is added, or a
-Where that puts so low a number that nothing of it is left after the Softmax. Queries, keys and values have axes (batch,
+In rule 1 scale and mask are optional; q may be scaled too, by product or quotient. The scale is positive, as ONNX
+asks. The mask is what is added, or a Where that puts so low a number that nothing of it is left after the Softmax, if
+anything is kept; a row of which nothing is kept still weighs all keys alike. Queries, keys and values have axes (batch,
 heads, length, width), or (batch, length, width) for one head without a mask. The mask is made as large as the scores
 in its last two axes, because ONNX Runtime does not stretch it.
 
@@ -34,7 +35,7 @@ __all__ = ["fuse_attention"]
 Build = Callable[..., Any]
 
 _LOW = -1e9
-"""Added to a score in float32 it leaves nothing of it: the scores around are below 64 times its rounding."""
+"""A masked score that leaves nothing after the Softmax beside any score that is kept: those of models are far above."""
 _NUMBERS = ("by", "over", "factor", "divisor")
 _HEADS_FIRST = [0, 2, 1, 3]
 
@@ -87,14 +88,22 @@ def _attends(_: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, *
     if sizes is None or keys is None or values is None or node is None or len(sizes) not in (3, 4):
         return False
     rank = len(sizes)
-    numbers = [optional.get(name) for name in _NUMBERS]
     return (
         len(keys) == len(values) == rank
         and sizes[:-2] == keys[:-2] == values[:-2]
         and node.attributes.get_int("axis", -1) % rank == rank - 1
-        and all(one is None or scalar(one) for one in numbers)
+        and 0 < _scale(**optional) < np.inf
         and _maskable(sizes, keys, **optional)
     )
+
+
+def _scale(**optional: ir.Value | None) -> float:
+    """Return what the scores are multiplied with, not a number if it is no constant."""
+    given = [optional.get(name) for name in _NUMBERS]
+    numbers = [1.0 if one is None else scalar(one) for one in given]
+    by, over, factor, divisor = (np.float64(np.nan if one is None else one) for one in numbers)
+    with np.errstate(all="ignore"):
+        return float(by / over * factor / divisor)
 
 
 def _maskable(queries: Any, keys: Any, **optional: ir.Value | None) -> bool:
@@ -104,20 +113,24 @@ def _maskable(queries: Any, keys: Any, **optional: ir.Value | None) -> bool:
     low = optional.get("low")
     if given is None:
         return True
-    if len(wanted) != 4 or sizes is None or len(sizes) not in (2, 4) or (low is not None and (scalar(low) or 0) > _LOW):
+    if len(wanted) != 4 or sizes is None or len(sizes) not in (2, 4) or (low is not None and not _is_low(low)):
         return False
     if any(size not in (Size(1), whole) for size, whole in zip(sizes[::-1], wanted[::-1], strict=False)):
         return False
     return sizes[-2:] == wanted[-2:] or None not in [size.number for size in wanted[-2:]]
 
 
+def _is_low(value: ir.Value) -> bool:
+    number = scalar(value)
+    return number is not None and number <= _LOW
+
+
 def _attention(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, **optional: Any) -> Any:
     rank = len(q.shape or ())
-    by, over, factor, divisor = (scalar(optional.get(name)) or 1.0 for name in _NUMBERS)
     keys = op.Transpose(k, perm=[*range(rank - 2), rank - 1, rank - 2])
     heads = {"q_num_heads": 1, "kv_num_heads": 1} if rank == 3 else {}
     mask = _mask(op, weights, **optional)
-    return op.Attention(q, keys, v, *([] if mask is None else [mask]), scale=by / over * factor / divisor, **heads)
+    return op.Attention(q, keys, v, *([] if mask is None else [mask]), scale=_scale(**optional), **heads)
 
 
 def _mask(op: Any, weights: ir.Value, **optional: Any) -> Any:
@@ -137,13 +150,20 @@ def _mask(op: Any, weights: ir.Value, **optional: Any) -> Any:
 
 
 def _addend(op: Any, keep: ir.Value, low: ir.Value, graph: ir.Graph) -> Any:
-    """Return zero where a score is kept, else the low number."""
+    """Return zero where a score is kept, else the lowest number, or minus infinity if that is what is put.
+
+    The low number is put in the place of a score but this is added to it. A sum with the lowest number is that number,
+    because half its rounding is above any score, 1e31 in float32: all masked scores stay equal. With -1e9 they would
+    differ as soon as scores reach 32.
+    """
     held, number = weight(keep), weight(low)
     assert number is not None
+    assert low.dtype is not None
     zero = np.zeros((), number.dtype)
+    lowest = number.reshape(()) if np.isneginf(number) else np.asarray(low.dtype.min, number.dtype)
     if held is not None:
-        return add_constant(graph, np.where(held, zero, number.reshape(())), keep)
-    return op.Where(keep, add_constant(graph, zero, low), low)
+        return add_constant(graph, np.where(held, zero, lowest), keep)
+    return op.Where(keep, add_constant(graph, zero, low), add_constant(graph, lowest, low))
 
 
 def _heads(op: Any, q: Any, k: Any, v: Any, to_q: Any, to_k: Any, to_v: Any, joined: Any) -> Any:

@@ -62,6 +62,17 @@ def test_rule_1_takes_a_choice_of_scores_as_the_mask_even_of_rows_that_are_maske
     assert applied(fuse_attention, model, {**FEED, "keep": keep}) == ["Where", "Expand", "Attention"]
 
 
+@pytest.mark.parametrize("low", [-1e9, -3e38])
+@pytest.mark.parametrize("known", [True, False])
+def test_rule_1_weighs_keys_alike_that_are_all_masked_however_large_their_scores(low, known):
+    keep = np.array([1, 0], bool).reshape(2, 1, 1, 1) & np.ones((1, 1, 5, 6), bool)
+    weights = {"low": np.float32(low), **({"keep": keep} if known else {})}
+    inputs = SIGNATURE if known else f"{SIGNATURE}, bool[2,1,5,6] keep"
+    model = make(f"{SCORES} a = Where (keep, m, low)  {END}", inputs, **weights)
+    feed = {**FEED, "q": FEED["q"] * 1e4, **({} if known else {"keep": keep})}
+    assert applied(fuse_attention, model, feed)[-1] == "Attention"
+
+
 def test_rule_1_computes_a_mask_that_is_known_beforehand():
     model = make(f"{SCORES} c = Mul (m, s)  a = Where (keep, c, low)  {END}", keep=np.tri(5, 6, dtype=bool)[None, None])
     assert applied(fuse_attention, model, FEED) == ["Attention"]
@@ -106,13 +117,19 @@ def test_rule_2_leaves_heads_that_are_joined_in_another_order():
 NOT_ATTENTION = {
     "the softmax is over the queries": f"{SCORES} a = Mul (m, s)  w = Softmax <axis: int = 2> (a)  y = MatMul (w, v)",
     "the scale differs by key": f"{SCORES} a = Mul (m, many)  {END}",
+    "the scale is negative": f"{SCORES} a = Mul (m, minus)  {END}",
+    "the scale is nought": f"{SCORES} a = Mul (m, nought)  {END}",
+    "the scores are divided by nought": f"{SCORES} a = Div (m, nought)  {END}",
+    "the scale is not a number": f"{SCORES} a = Mul (m, nan)  {END}",
+    "what is put for masked scores is not a number": f"{SCORES} a = Where (keep, m, nan)  {END}",
     "what is put for masked scores is not low": f"{SCORES} a = Where (keep, m, t)  {END}",
 }
 
 
 @pytest.mark.parametrize("case", NOT_ATTENTION)
 def test_nothing_is_fused_where(case):
-    model = make(NOT_ATTENTION[case], f"{SIGNATURE}, bool[2,1,1,6] keep", many=random(6))
+    numbers = {"minus": np.float32(-0.3), "nought": np.float32(0), "nan": np.float32(np.nan)}
+    model = make(NOT_ATTENTION[case], f"{SIGNATURE}, bool[2,1,1,6] keep", many=random(6), **numbers)
     assert kept(fuse_attention, model)
 
 
