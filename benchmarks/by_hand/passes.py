@@ -15,12 +15,13 @@ import onnx_ir as ir
 from benchmarks.by_hand.encoder import Hand
 from benchmarks.by_hand.models import MODELS
 from benchmarks.by_hand.portable import Portable
-from benchmarks.by_hand.sheet import VENDOR, Sheet
+from benchmarks.by_hand.sheet import Sheet
 from benchmarks.by_hand.vendor import Vendor
 from benchmarks.by_hand.weights import Weights
 from irbench.errors import IrbenchError
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite.edit import clean, replace
+from irbench.ir.rewrite.microsoft import MICROSOFT
 
 __all__ = ["portable", "vendor"]
 
@@ -36,7 +37,7 @@ def _write(hand: Callable[[Sheet], Hand], model: ir.Model) -> bool:
     written = MODELS[weights.model](graph, weights, sheet, hand(sheet))
     for old, new in zip(list(graph.outputs), written, strict=True):
         replace(old, new)
-    graph.opset_imports[VENDOR] = 1
+    graph.opset_imports[MICROSOFT] = 1
     clean(model)
     return True
 
@@ -49,5 +50,5 @@ vendor: Pass = Rewrite(
     "the whole graph by hand, in Microsoft's operators",
     partial(_write, Vendor),
     opset=23,
-    vendor=VENDOR,
+    vendor=MICROSOFT,
 )

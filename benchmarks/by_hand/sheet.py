@@ -10,11 +10,9 @@ from onnx_ir.tape import Tape
 
 from irbench.spi import Array
 
-__all__ = ["VENDOR", "Operand", "Sheet"]
+__all__ = ["Operand", "Sheet"]
 
 Operand: TypeAlias = "ir.Value | Array | None"
-
-VENDOR = "com.microsoft"
 
 
 class Sheet:

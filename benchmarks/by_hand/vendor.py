@@ -8,8 +8,9 @@ import onnx_ir as ir
 
 from benchmarks.by_hand.encoder import Attention
 from benchmarks.by_hand.portable import Portable
-from benchmarks.by_hand.sheet import VENDOR, Sheet
+from benchmarks.by_hand.sheet import Sheet
 from benchmarks.by_hand.weights import Dense, Norm
+from irbench.ir.rewrite.microsoft import MICROSOFT
 from irbench.spi import Array
 
 __all__ = ["Vendor"]
@@ -35,7 +36,8 @@ class Vendor:
             return self._portable.embed(tables, positions, norm)
         (words, vocabulary), (kinds, segments) = tables
         inputs = (words, kinds, vocabulary, positions, segments, norm.scale, norm.bias)
-        return self._sheet.nodes("EmbedLayerNormalization", *inputs, outputs=2, domain=VENDOR, epsilon=norm.epsilon)[0]
+        found = self._sheet.nodes("EmbedLayerNormalization", *inputs, outputs=2, domain=MICROSOFT, epsilon=norm.epsilon)
+        return found[0]
 
     def normalise(self, x: ir.Value, norm: Norm) -> ir.Value:
         """Normalise the last axis."""
@@ -45,17 +47,19 @@ class Vendor:
         """Project within the attention."""
         packed, masks = attention.packed, [] if mask is None else [mask]
         mixed = self._sheet.node(
-            "Attention", x, packed.kernel, packed.bias, *masks, domain=VENDOR, num_heads=attention.heads
+            "Attention", x, packed.kernel, packed.bias, *masks, domain=MICROSOFT, num_heads=attention.heads
         )
         return self._sheet.node("MatMul", mixed, attention.output.kernel)
 
     def feed(self, x: ir.Value, expand: Dense, contract: Dense) -> ir.Value:
         """Two products with the first's bias in GELU."""
-        hidden = self._sheet.node("BiasGelu", self._sheet.node("MatMul", x, expand.kernel), expand.bias, domain=VENDOR)
+        hidden = self._sheet.node(
+            "BiasGelu", self._sheet.node("MatMul", x, expand.kernel), expand.bias, domain=MICROSOFT
+        )
         return self._sheet.node("MatMul", hidden, contract.kernel)
 
     def join(self, x: ir.Value, bias: Array, skip: ir.Value, norm: Norm) -> tuple[ir.Value, ir.Value]:
         """Write one node, whose fourth output is the sum."""
         inputs = (x, skip, norm.scale, norm.bias, bias)
-        found = self._sheet.nodes("SkipLayerNormalization", *inputs, outputs=4, domain=VENDOR, epsilon=norm.epsilon)
+        found = self._sheet.nodes("SkipLayerNormalization", *inputs, outputs=4, domain=MICROSOFT, epsilon=norm.epsilon)
         return found[0], found[3]

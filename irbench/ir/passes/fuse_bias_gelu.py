@@ -3,7 +3,7 @@
 1. Gelu(x + bias)                          -> BiasGelu(x, bias)
 2. Gelu(x + bias), approximate="tanh"      -> FastGelu(x, bias)
 
-The bias is a constant with one axis, the last of x.
+The bias is a constant with one axis, the last of x, which is float32 or float16.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite.edit import weight
+from irbench.ir.rewrite.microsoft import MICROSOFT, is_read, is_row
 from irbench.ir.rewrite.rules import ANY, ORDERS, Rule, apply_rules
 from irbench.ir.rewrite.shapes import infer
-from irbench.ir.rewrite.sizes import Size, sizes_of
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["fuse_bias_gelu"]
-
-_DOMAIN = "com.microsoft"
 
 
 def _fuse_bias_gelu(model: ir.Model) -> bool:
@@ -35,18 +33,17 @@ def _shifted(pair: Any, op: Any, x: Any, bias: Any) -> Any:
 
 
 def _fits(_: Any, x: ir.Value, bias: ir.Value, **__: Any) -> bool:
-    held, sizes = weight(bias), sizes_of(x)
-    return held is not None and held.ndim == 1 and bool(sizes) and sizes is not None and sizes[-1] == Size(held.size)
+    return is_read(x) and weight(bias) is not None and is_row(bias, x)
 
 
 def _fused(op: Any, x: ir.Value, bias: ir.Value, result: ir.Value) -> Any:
     node = result.producer()
     assert node is not None
     if node.attributes.get_string("approximate", "none") == "tanh":
-        return op.FastGelu(x, bias, _domain=_DOMAIN)
-    return op.BiasGelu(x, bias, _domain=_DOMAIN)
+        return op.FastGelu(x, bias, _domain=MICROSOFT)
+    return op.BiasGelu(x, bias, _domain=MICROSOFT)
 
 
 fuse_bias_gelu: Pass = Rewrite(
-    "fuse_bias_gelu", "a bias and its GELU in one of Microsoft's operators", _fuse_bias_gelu, opset=20, vendor=_DOMAIN
+    "fuse_bias_gelu", "a bias and its GELU in one of Microsoft's operators", _fuse_bias_gelu, opset=20, vendor=MICROSOFT
 )

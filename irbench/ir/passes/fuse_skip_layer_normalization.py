@@ -4,7 +4,7 @@
 2. LayerNormalization((x + bias) + skip)       -> SkipLayerNormalization(x, skip, bias), bias constant with one axis
 
 Others may read the sum: the fused node gives it too. x and skip have the same shape with three axes, of which the last
-is normalised; scale and bias are there.
+is normalised, and are float32 or float16; scale and bias are there, with that axis alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irbench.ir.passes import Pass, Rewrite
-from irbench.ir.rewrite.edit import clean, is_node, only_reader, replace, weight
+from irbench.ir.rewrite.edit import clean, is_node, only_reader, replace
+from irbench.ir.rewrite.microsoft import MICROSOFT, bias_of, is_read, is_row
 from irbench.ir.rewrite.shapes import infer
 from irbench.ir.rewrite.sizes import sizes_of
 
@@ -21,14 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["fuse_skip_layer_normalization"]
 
-_DOMAIN = "com.microsoft"
-
 
 def _fuse(model: ir.Model) -> bool:
     infer(model)
     changed = sum(_fuse_one(node) for node in list(model.graph) if is_node(node.outputs[0], "LayerNormalization")) > 0
     if changed:
-        model.graph.opset_imports[_DOMAIN] = 1
+        model.graph.opset_imports[MICROSOFT] = 1
         clean(model)
     return changed
 
@@ -45,7 +44,7 @@ def _fuse_one(norm: ir.Node) -> bool:
     epsilon = norm.attributes.get_float("epsilon", 1e-5)
     inputs = [x, skip, *norm.inputs[1:3], *([] if bias is None else [bias])]
     fused = ir.node(
-        "SkipLayerNormalization", inputs, {"epsilon": epsilon}, domain=_DOMAIN, num_outputs=4 if others else 1
+        "SkipLayerNormalization", inputs, {"epsilon": epsilon}, domain=MICROSOFT, num_outputs=4 if others else 1
     )
     for output in fused.outputs:
         output.type, output.shape = total.type, total.shape
@@ -59,18 +58,15 @@ def _fuse_one(norm: ir.Node) -> bool:
 
 def _fits(norm: ir.Node, add: ir.Node) -> bool:
     sizes = [sizes_of(one) for one in (*add.inputs, add.outputs[0])]
-    vectors = [one is not None and one.shape is not None and len(one.shape) == 1 for one in norm.inputs[1:]]
+    rows = [is_row(one, norm.inputs[0]) for one in norm.inputs[1:]]
     return (
         sizes[0] is not None
         and len(sizes[0]) == 3
         and sizes[0] == sizes[1] == sizes[2]
-        and len(vectors) == 2
-        and all(vectors)
+        and rows == [True, True]
         and len(norm.outputs) == 1
         and norm.attributes.get_int("axis", -1) in (-1, 2)
-        and norm.inputs[0] is not None
-        and norm.inputs[0].dtype is not None
-        and norm.inputs[0].dtype.name in ("FLOAT", "FLOAT16")
+        and is_read(norm.inputs[0])
         and _precedes(norm, add)
     )
 
@@ -86,14 +82,10 @@ def _precedes(norm: ir.Node, add: ir.Node) -> bool:
 
 def _unbiased(add: ir.Node) -> tuple[ir.Value | None, ir.Value | None, ir.Value | None]:
     """Return what is added, and a bias that only one of the two has."""
-    for place, value in enumerate(add.inputs):
-        inner = value.producer() if value is not None and is_node(value, "Add") else None
-        if inner is None or value is None or only_reader(value) is not add:
-            continue
-        for side, bias in enumerate(inner.inputs):
-            held = weight(bias)
-            if held is not None and held.ndim == 1 and sizes_of(inner.inputs[1 - side]) == sizes_of(value):
-                return inner.inputs[1 - side], add.inputs[1 - place], bias
+    for value, skip in (add.inputs, add.inputs[::-1]):
+        found = bias_of(value)
+        if found is not None and value is not None and only_reader(value) is add:
+            return found[0], skip, found[1]
     return add.inputs[0], add.inputs[1], None
 
 
@@ -102,5 +94,5 @@ fuse_skip_layer_normalization: Pass = Rewrite(
     "a residual connection and its normalisation in one of Microsoft's operators",
     _fuse,
     opset=17,
-    vendor=_DOMAIN,
+    vendor=MICROSOFT,
 )

@@ -3,9 +3,10 @@
 1. Attention of x @ wq + bq, x @ wk + bk, x @ wv + bv     -> Attention(x, [wq, wk, wv], [bq, bk, bv])
 2. Attention of q + bq, k + bk, v + bv                    -> MultiHeadAttention(q, k, v, [bq, bk, bv])
 
-Weights and biases are constants; in rule 1 the biases may be missing. Attention is that of ONNX with three axes and as
-many heads of keys as of queries. The scale of rule 1 is folded into wq and bq as far as it is not one over the root of
-a head's width, because OpenVINO overlooks the attribute.
+Weights and biases are constants, a bias with one axis, the last of what it is added to; in rule 1 the biases may be
+missing. Attention is that of ONNX with three axes and as many heads of keys as of queries, in float32 or float16. The
+scale of rule 1 is folded into wq and bq as far as it is not one over the root of a head's width, because OpenVINO
+overlooks the attribute.
 """
 
 from __future__ import annotations
@@ -17,16 +18,14 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite.edit import add_constant, clean, is_node, only_reader, replace, weight
+from irbench.ir.rewrite.microsoft import MICROSOFT, bias_of, is_read
 from irbench.ir.rewrite.shapes import infer
-from irbench.ir.rewrite.sizes import sizes_of
 from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["pack_attention"]
-
-_DOMAIN = "com.microsoft"
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def _pack_attention(model: ir.Model) -> bool:
     nodes = [node for node in model.graph if is_node(node.outputs[0], "Attention")]
     changed = sum(_pack(node) for node in nodes) > 0
     if changed:
-        model.graph.opset_imports[_DOMAIN] = 1
+        model.graph.opset_imports[MICROSOFT] = 1
         clean(model)
     return changed
 
@@ -54,7 +53,7 @@ def _pack(node: ir.Node) -> bool:
     if not heads or node.attributes.get_int("kv_num_heads", 0) != heads or not plain or len(node.outputs) != 1:
         return False
     mask = node.inputs[3] if len(node.inputs) == 4 else None
-    if len(node.inputs) > 4 or (mask is not None and not _is_addend(mask)):
+    if len(node.inputs) > 4 or not is_read(node.inputs[0]) or (mask is not None and not _is_addend(mask)):
         return False
     projections = [_projection(node, value) for value in node.inputs[:3]]
     found = [one for one in projections if one is not None]
@@ -70,24 +69,14 @@ def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
     if value is None:
         return None
     bias: Array | None = None
-    if is_node(value, "Add") and only_reader(value) is node:
-        node, bias, value = _without_bias(value)
+    add, found = value.producer(), bias_of(value)
+    if add is not None and found is not None and only_reader(value) is node:
+        node, value, bias = add, found[0], weight(found[1])
     product = value.producer() if is_node(value, "MatMul") and only_reader(value) is node else None
     matrix = weight(product.inputs[1]) if product is not None else None
     if product is not None and product.inputs[0] is not None and matrix is not None and matrix.ndim == 2:
         return _Projection(product.inputs[0], matrix, bias)
     return _Projection(value, None, bias)
-
-
-def _without_bias(value: ir.Value) -> tuple[ir.Node, Array | None, ir.Value]:
-    """Return the node that reads the value before the bias, the bias, and that value."""
-    add = value.producer()
-    assert add is not None
-    for place, one in enumerate(add.inputs):
-        held, other = weight(one), add.inputs[1 - place]
-        if held is not None and held.ndim == 1 and other is not None and sizes_of(other) == sizes_of(value):
-            return add, held, other
-    return add, None, value
 
 
 def _whole(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value | None) -> bool:
@@ -110,13 +99,11 @@ def _whole(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value |
 
 def _biases(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value | None) -> bool:
     """Rule 2."""
-    values = [one for one in node.inputs[:3] if one is not None]
-    splits = [_without_bias(value) if is_node(value, "Add") else None for value in values]
     biases = [part.bias for part in parts if part.bias is not None]
-    if None in splits or len(biases) < 3 or len({bias.shape for bias in biases}) > 1 or node.graph is None:
+    if len(biases) < 3 or len({bias.shape for bias in biases}) > 1 or node.graph is None:
         return False
     packed = add_constant(node.graph, np.concatenate(biases), node.outputs[0])
-    sources = [split[2] for split in splits if split is not None]
+    sources = [found[0] for value in node.inputs[:3] if (found := bias_of(value)) is not None]
     scale = node.attributes.get_float("scale", 0.0) or (biases[0].size // heads) ** -0.5
     inputs = [*sources, packed, *([] if mask is None else [None, mask])]
     _put(node, "MultiHeadAttention", inputs, {"num_heads": heads, "scale": scale})
@@ -126,7 +113,7 @@ def _biases(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value 
 def _put(node: ir.Node, operation: str, inputs: list[ir.Value | None], attributes: dict[str, int | float]) -> None:
     import onnx_ir as ir
 
-    made = ir.node(operation, inputs, attributes, domain=_DOMAIN)
+    made = ir.node(operation, inputs, attributes, domain=MICROSOFT)
     made.outputs[0].type, made.outputs[0].shape = node.outputs[0].type, node.outputs[0].shape
     node.prepend(made)
     replace(node.outputs[0], made.outputs[0])
@@ -137,5 +124,5 @@ pack_attention: Pass = Rewrite(
     "attention and its projections in one of Microsoft's operators",
     _pack_attention,
     opset=23,
-    vendor=_DOMAIN,
+    vendor=MICROSOFT,
 )

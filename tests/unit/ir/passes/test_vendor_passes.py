@@ -47,6 +47,9 @@ NO_SKIP = {
     "the sum is read before": (f"s = Add (x, skip)  z = Relu (s)  {LAYER}", SIGNATURE),
     "more axes are normalised": (f"s = Add (x, skip)  {LAYER.replace('<', '<axis: int = 1, ')}", SIGNATURE),
     "there are four axes": (f"s = Add (x, skip)  {LAYER}", SIGNATURE.replace("[2,5,8]", "[2,3,5,8]")),
+    "the scale is stretched": (f"s = Add (x, skip)  {LAYER.replace('scale', 'one')}", SIGNATURE),
+    "the shift is stretched": (f"s = Add (x, skip)  {LAYER.replace('shift', 'one')}", SIGNATURE),
+    "the numbers are float64": (f"s = Add (x, skip)  {LAYER}", SIGNATURE.replace("float", "double")),
     "there is no shift": (f"s = Add (x, skip)  {LAYER.replace(', shift', '')}", SIGNATURE),
 }
 
@@ -56,8 +59,15 @@ def test_no_residual_connection_is_fused_where(case):
     body, signature = NO_SKIP[case]
     weights = {"scale": random(5, 8), "shift": random(5, 8)} if "axis" in body else {}
     output = "float[a,b,c,d] y" if "3,5" in signature else "float[2,5,8] y"
+    weights |= {name: one.astype(np.float64) for name, one in NORM.items() if "double" in signature}
     output += ", float[2,5,8] z" if "z =" in body else ""
-    assert kept(fuse_skip_layer_normalization, norm(body, output, signature, row=random(5, 8), **weights))
+    weights |= {"row": random(5, 8), "one": random(1)}
+    assert kept(fuse_skip_layer_normalization, norm(body, output, signature, **weights))
+
+
+def test_a_bias_that_is_stretched_stays_before_the_fused_node():
+    model = norm(f"b = Add (x, one)  s = Add (b, skip)  {LAYER}", one=random(1))
+    assert applied(fuse_skip_layer_normalization, model, {"x": X, "skip": SKIP}) == ["Add", FUSED_NORM]
 
 
 @pytest.mark.parametrize(("form", "fused"), [("none", "BiasGelu"), ("tanh", "FastGelu")])
@@ -66,9 +76,14 @@ def test_a_bias_and_its_gelu_are_one_node_by_rules_1_and_2(form, fused):
     assert applied(fuse_bias_gelu, model, {"x": X, "skip": SKIP}, atol=1e-4) == [f"com.microsoft.{fused}"]
 
 
-@pytest.mark.parametrize("body", ["s = Add (x, skip) y = Gelu (s)", "s = Add (x, row) y = Gelu (s)"], ids=str)
-def test_what_is_no_bias_is_not_fused_with_a_gelu(body):
-    assert kept(fuse_bias_gelu, norm(body, row=random(5, 8)))
+@pytest.mark.parametrize("other", ["skip", "row", "one"])
+def test_what_is_no_bias_is_not_fused_with_a_gelu(other):
+    assert kept(fuse_bias_gelu, norm(f"s = Add (x, {other}) y = Gelu (s)", row=random(5, 8), one=random(1)))
+
+
+def test_a_bias_in_float64_is_not_fused_with_a_gelu():
+    signature, bias = SIGNATURE.replace("float", "double"), NORM["bias"].astype(np.float64)
+    assert kept(fuse_bias_gelu, norm("s = Add (x, bias) y = Gelu (s)", "double[2,5,8] y", signature, bias=bias))
 
 
 def test_a_biased_value_that_is_an_output_is_not_fused_with_a_gelu():
@@ -118,6 +133,7 @@ NOT_PACKED = {
         f"{PRODUCTS.replace('(x, wq)', '(skip, wq)').replace('pk', 'k')} q = Add (pq, bq) v = Add (pv, bv)",
         {},
     ),
+    "the biases are stretched": (f"{PRODUCTS} {SUMS}", {f"b{one}": random(1) for one in "qkv"}),
     "the mask says which to keep": (f"{PRODUCTS} {SUMS}", {"m": np.ones((2, 1, 5, 5), bool)}),
     "the mask has two axes": (f"{PRODUCTS} {SUMS}", {"m": random(5, 5)}),
 }
@@ -127,6 +143,13 @@ NOT_PACKED = {
 def test_attention_is_left_where(case):
     body, weights = NOT_PACKED[case]
     assert kept(pack_attention, attention(body, mask=", m" if "m" in weights else "", **weights))
+
+
+def test_attention_in_float64_is_left():
+    weights = {name: one.astype(np.float64) for name, one in PROJECTIONS.items()}
+    text = f"{PRODUCTS} {SUMS} {ATTEND.format(scale=0.5, mask='')}"
+    signature = SIGNATURE.replace("float", "double")
+    assert kept(pack_attention, graph(f"{signature} => (double[2,5,8] y) {{ {text} }}", weights))
 
 
 def test_a_projection_that_somebody_else_reads_stays():
