@@ -16,7 +16,7 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["LooseModel", "loosen", "opset_of", "skeleton", "used_names", "write"]
+__all__ = ["LooseModel", "loosen", "names_in", "opset_of", "skeleton", "used_names", "write"]
 
 _SMALL_BYTES = 1024
 _ALIGNED_BYTES = 4096
@@ -144,6 +144,20 @@ def used_names(graph: onnx.GraphProto) -> Iterator[str]:
             for inner in _graphs(attribute):
                 yield from used_names(inner)
     yield from (one.name for one in graph.output)
+
+
+def names_in(loose: LooseModel) -> set[str]:
+    """Return the names of all values of a model, those of graphs inside its graph included."""
+    return {*loose.weights, *_defined_names(loose.model.graph)}
+
+
+def _defined_names(graph: onnx.GraphProto) -> Iterator[str]:
+    yield from (one.name for one in (*graph.input, *graph.initializer))
+    for node in graph.node:
+        yield from node.output
+        for attribute in node.attribute:
+            for inner in _graphs(attribute):
+                yield from _defined_names(inner)
 
 
 def _graphs(attribute: onnx.AttributeProto) -> Iterable[onnx.GraphProto]:

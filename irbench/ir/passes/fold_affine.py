@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.ir.loose import LooseModel, used_names
+from irbench.ir.loose import LooseModel, names_in, used_names
+from irbench.ir.names import take_name
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def fold_affine(loose: LooseModel) -> bool:
     """Apply the rules until none fits; the arithmetic is done in double precision."""
     uses = Counter(used_names(loose.model.graph))
     consumer = {name: node for node in loose.model.graph.node for name in node.input}
-    removed: set[int] = set()
+    taken, removed = names_in(loose), set[int]()
     for conv in loose.model.graph.node:
         if conv.op_type != "Conv" or not all(name in loose.weights for name in conv.input[1:] if name):
             continue
@@ -36,7 +37,7 @@ def fold_affine(loose: LooseModel) -> bool:
             affine = _affine(follower, conv, loose)
             if affine is None:
                 break
-            _absorb(conv, *affine, loose)
+            _absorb(conv, *affine, loose, taken)
             conv.output[0] = follower.output[0]
             removed.add(id(follower))
     if removed:
@@ -88,15 +89,14 @@ def _per_channel(value: Array, channels: int, rank: int) -> Array | None:
     return None
 
 
-def _absorb(conv: onnx.NodeProto, scale: Array, shift: Array, loose: LooseModel) -> None:
+def _absorb(conv: onnx.NodeProto, scale: Array, shift: Array, loose: LooseModel, taken: set[str]) -> None:
     weight = loose.weights[conv.input[1]]
     has_bias = len(conv.input) > 2 and bool(conv.input[2])
     bias = loose.weights[conv.input[2]].astype(np.float64) if has_bias else np.zeros(weight.shape[0])
-    names = [f"{conv.output[0]}_weight", f"{conv.output[0]}_bias"]
     if not np.all(scale == 1):
         column = scale.reshape(-1, *(1,) * (weight.ndim - 1))
-        loose.weights[names[0]] = (weight.astype(np.float64) * column).astype(weight.dtype)
-        conv.input[1] = names[0]
-    loose.weights[names[1]] = (bias * scale + shift).astype(weight.dtype)
+        conv.input[1] = take_name(f"{conv.output[0]}_weight", taken)
+        loose.weights[conv.input[1]] = (weight.astype(np.float64) * column).astype(weight.dtype)
     del conv.input[2:]
-    conv.input.append(names[1])
+    conv.input.append(take_name(f"{conv.output[0]}_bias", taken))
+    loose.weights[conv.input[2]] = (bias * scale + shift).astype(weight.dtype)

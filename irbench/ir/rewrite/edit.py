@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irbench.ir.names import take_name
 from irbench.ir.rewrite.shapes import reshape_target, set_sizes
 from irbench.ir.rewrite.sizes import Size, sizes_of
 from irbench.spi import Array
@@ -21,6 +22,7 @@ __all__ = [
     "insert",
     "insert_reshape",
     "is_node",
+    "names_in",
     "only_reader",
     "replace",
     "scalar",
@@ -31,14 +33,21 @@ LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that only say where elements stand."""
 
 
+def names_in(graph: ir.Graph) -> set[str]:
+    """Return the names of all values of a graph and of the graphs inside it."""
+    every = (
+        value
+        for one in (graph, *graph.subgraphs())
+        for value in (*one.inputs, *one.initializers.values(), *(output for node in one for output in node.outputs))
+    )
+    return {value.name for value in every if value.name}
+
+
 def add_constant(graph: ir.Graph, array: Array, like: ir.Value) -> ir.Value:
     """Return a new initializer that holds ``array``, named after the value ``like``."""
     import onnx_ir as ir
 
-    name, count = f"{like.name}_constant", 0
-    while name in graph.initializers:
-        count += 1
-        name = f"{like.name}_constant{count}"
+    name = take_name(f"{like.name}_constant", names_in(graph))
     value = ir.Value(name=name, const_value=ir.tensor(np.array(array, order="C"), name=name))
     value.shape, value.dtype = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
     graph.register_initializer(value)
@@ -95,9 +104,13 @@ def is_node(value: ir.Value | None, *operations: str) -> bool:
 
 
 def only_reader(value: ir.Value) -> ir.Node | None:
-    """Return the one node that reads a value once, unless the value is read elsewhere or is an output too."""
+    """Return the one node that reads a value once, in the same graph.
+
+    ``None`` where the value is read elsewhere, within a branch or the body of a loop for example, or is an output too.
+    """
     uses = list(value.uses())
-    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+    alone = len(uses) == 1 and uses[0].node.graph is value.graph and not value.is_graph_output()
+    return uses[0].node if alone else None
 
 
 def weight(value: ir.Value | None) -> Array | None:
