@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
     from irbench.ir.rewrite.sizes import Size
+    from irbench.spi import Array
 
 __all__ = ["lift_reshapes"]
 
@@ -144,16 +145,15 @@ def _add_before_split(node: ir.Node) -> bool:
             continue
         source = _source(value)
         before, after = sizes_of(source), sizes_of(value)
-        if before is None or after is None or node.graph is None or constant.size == 1:
+        if not before or after is None or node.graph is None or constant.size == 1:
             continue
         split = after[len(before) - 1 :]
         numbers = [size.number for size in split]
         if list(before[:-1]) != list(after[: len(before) - 1]) or None in numbers or product(split) != before[-1]:
             continue
-        shape = constant.shape[max(0, constant.ndim - len(split)) :]
-        if constant.size != int(np.prod(shape)) or len(after) < constant.ndim:
+        flat = _flat(constant, [number or 0 for number in numbers])
+        if flat is None or len(after) < constant.ndim:
             continue
-        flat = np.broadcast_to(constant.reshape(shape), [number or 0 for number in numbers]).reshape(-1)
         made = insert(node, "Add", [source, add_constant(node.graph, flat, node.outputs[0])])
         set_sizes(made, before)
         again = insert_reshape(node, made, after)
@@ -161,6 +161,16 @@ def _add_before_split(node: ir.Node) -> bool:
             replace(node.outputs[0], again)
             return True
     return False
+
+
+def _flat(constant: Array, sizes: Sequence[int]) -> Array | None:
+    """Return the elements of a constant, repeated to fill axes of these sizes, unless it reaches beyond them."""
+    leading = max(0, constant.ndim - len(sizes))
+    shape = constant.shape[leading:]
+    within = all(one in (1, size) for one, size in zip(shape[::-1], sizes[::-1], strict=False))
+    if not within or any(one != 1 for one in constant.shape[:leading]):
+        return None
+    return np.broadcast_to(constant.reshape(shape), sizes).reshape(-1)
 
 
 def _scale_later(node: ir.Node) -> bool:
@@ -175,8 +185,10 @@ def _scale_later(node: ir.Node) -> bool:
             continue
         if sizes_of(other) != sizes_of(value) or sizes_of(value) is None:
             continue
-        moved = insert(node, node.op_type, [other, *rest], dict(node.attributes))
         after = sizes_of(node.outputs[0])
+        if factor is None or factor.shape is None or len(factor.shape) > len(after or ()):
+            continue  # the scale's axes would become the result's
+        moved = insert(node, node.op_type, [other, *rest], dict(node.attributes))
         made = insert(node, product_node.op_type, [moved, factor] if place else [factor, moved])
         if after is not None:
             set_sizes(moved, after)

@@ -5,7 +5,8 @@
 3. Gather(x, Where(i < 0, i + n, i)), n elements in x   -> Gather(x, i), which counts negative indices from the end
 4. x * c + d, c of zeros and ones, d zero where c is one  -> Where(c, x, d)
 
-Rule 1 keeps infinities and NaN out of where they were not chosen, as the original model did.
+Rule 1 keeps infinities and NaN out of where they were not chosen, as the original model did. Rule 3 refuses an index
+below -n, as the original model did; the arithmetic would have counted it from the end twice.
 """
 
 from __future__ import annotations
@@ -100,12 +101,21 @@ def _restore_folded(node: ir.Node) -> bool:
             chosen = weight(factor)
             if chosen is None or set(np.unique(chosen)) != {0, 1} or np.where(chosen, shift, 0).any():
                 continue
-            others = np.unique(np.broadcast_to(shift, np.broadcast_shapes(chosen.shape, shift.shape))[chosen == 0])
-            constants = [_least(chosen.astype(bool)), others.reshape(()) if others.size == 1 else shift]
+            source, result = factored.inputs[1 - side], sizes_of(node.outputs[0])
+            constants = (chosen.astype(bool), shift)
+            if result is not None and sizes_of(source) == result:
+                constants = _least_choice(*constants)
             condition, other = (add_constant(node.graph, one, node.outputs[0]) for one in constants)
-            replace(node.outputs[0], insert(node, "Where", [condition, factored.inputs[1 - side], other]))
+            replace(node.outputs[0], insert(node, "Where", [condition, source, other]))
             return True
     return False
+
+
+def _least_choice(chosen: Array, shift: Array) -> tuple[Array, Array]:
+    """Return the smallest constants that choose and give the same beside a value of the result's shape."""
+    everywhere, shifts = np.broadcast_arrays(chosen, shift)
+    others = np.unique(shifts[~everywhere])
+    return _least(chosen), others.reshape(()) if others.size == 1 else shift
 
 
 def _least(array: Array) -> Array:

@@ -47,6 +47,17 @@ NOT_ROWS = {
 }
 
 
+def test_rule_1_leaves_a_product_that_a_branch_reshapes():
+    body = """
+        r = Reshape (x, rows)  m = MatMul (r, w)
+        y = If (c) <
+            then_branch = yes () => (float[2,6,4] o1) { o1 = Reshape (m, back) },
+            else_branch = no () => (float[2,6,4] o2) { o2 = Expand (s, back) }
+        >
+    """
+    assert kept(lift_reshapes, make(body, "bool c, float[2,6,8] x"))
+
+
 @pytest.mark.parametrize("case", NOT_ROWS)
 def test_rule_1_leaves_a_reshape_where(case):
     body, more = NOT_ROWS[case]
@@ -82,6 +93,18 @@ def test_rule_3_leaves_a_constant_that_reaches_beyond_the_split(constant):
     assert kept(lift_reshapes, make("r = Reshape (x, heads)  y = Add (r, c)", output=f"float[{axes}] y", c=constant))
 
 
+STRETCHING = {
+    "longer than an axis of the split": ("float[2,4] x", "float[2,3,4] y", np.array([2, 1, 4]), random(3, 4)),
+    "longer than a number": ("float x", "float[4] y", np.array([1]), random(4)),
+}
+
+
+@pytest.mark.parametrize("case", STRETCHING)
+def test_rule_3_leaves_a_constant_that_is(case):
+    inputs, output, shape, constant = STRETCHING[case]
+    assert kept(lift_reshapes, make("r = Reshape (x, to)  y = Add (r, c)", inputs, output, to=shape, c=constant))
+
+
 @pytest.mark.parametrize(("scaled", "operation"), [("Mul (r, s)", "Mul"), ("Mul (s, r)", "Mul"), ("Div (r, s)", "Div")])
 def test_rule_4_scales_after_a_change_of_layout(scaled, operation):
     body = f"r = Relu (x)  m = {scaled}  y = Transpose <perm: ints = [0, 2, 1]> (m)"
@@ -93,6 +116,12 @@ def test_rule_4_scales_after_a_change_of_layout(scaled, operation):
 def test_rule_4_leaves_what_is_no_scale(scaled):
     body = f"m = {scaled}  y = Transpose <perm: ints = [0, 2, 1]> (m)"
     assert kept(lift_reshapes, make(body, output="float[2,8,6] y", many=random(8)))
+
+
+def test_rule_4_leaves_a_scale_with_more_axes_than_the_result():
+    body = "m = Mul (x, s)  y = Reshape (m, flat)"
+    weights = {"s": np.full((1, 1, 1, 1), 3, np.float32), "flat": np.array([6, 20])}
+    assert kept(lift_reshapes, make(body, "float[2,3,4,5] x", "float[6,20] y", **weights))
 
 
 def test_rule_4_leaves_what_others_read_before():

@@ -90,6 +90,18 @@ def test_rule_4_keeps_the_numbers_that_differ():
     assert applied(restore_select, model, {"x": random(2, 3, 3)}) == ["Where"]
 
 
+STRETCHED = {
+    "factor": {"kept": np.array([[1, 0, 1, 0]] * 3, np.float32), "low": np.array([0, -5, 0, -5], np.float32)},
+    "shift": {"kept": np.array([1, 0, 1, 0], np.float32), "low": np.array([[0, -5, 0, -5]] * 3, np.float32)},
+}
+
+
+@pytest.mark.parametrize("stretching", STRETCHED)
+def test_rule_4_keeps_what_stretches_the_result(stretching):
+    model = graph("(float[4] x) => (float[3,4] y) { m = Mul (x, kept) y = Add (m, low) }", STRETCHED[stretching])
+    assert applied(restore_select, model, {"x": random(4)}) == ["Where"]
+
+
 NO_CHOICES = {
     "something is added to what is kept": ({"low": FOLDED["low"] + 1}, ""),
     "a factor is no choice": ({"kept": FOLDED["kept"] * 2}, ""),
