@@ -4,7 +4,8 @@
 2. One that does not, or that loses its meaning there (:data:`KEPT`), stays fp32
 3. Where a narrow and a wide operation meet, and at inputs and outputs of the graph, stands a Cast; one for all readers
 4. The bodies of If, Loop and Scan, and operations of vendors, stay as they are
-5. Finite weights stay finite: what lies beyond fp16's range becomes its largest number
+5. Finite weights stay finite, and weights other than zero stay so: what lies beyond the range of the narrow type
+   becomes its largest number, what lies below its smallest one becomes that (65504 and 6e-8 in fp16)
 
 ONNX' schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
 """
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from irbench.ir.rewrite.edit import clean
+from irbench.ir.names import take_name
+from irbench.ir.rewrite.edit import clean, names_in
 from irbench.ir.rewrite.shapes import infer
+from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx
@@ -66,6 +69,7 @@ class _Narrowing:
         self._wide = ir.DataType.FLOAT
         self._narrowed: set[ir.Value] = set()
         self._others: dict[ir.Value, ir.Value] = {}
+        self._names = names_in(model.graph)
 
     def convert(self, node: ir.Node) -> bool:
         """Let a node compute in the narrow type as far as its schema allows; return whether it does now."""
@@ -92,7 +96,7 @@ class _Narrowing:
         for index, value in enumerate(list(outputs)):
             if value in self._narrowed:
                 wide = self._other(value)
-                wide.name, value.name = value.name, f"{value.name}_narrow"
+                wide.name, value.name = value.name, self._name(value, "narrow")
                 outputs[index] = wide
 
     def _variables(self, node: ir.Node) -> set[str]:
@@ -126,11 +130,9 @@ class _Narrowing:
         import onnx_ir as ir
 
         assert value.const_value is not None
-        wide = value.const_value.numpy()
-        largest = float(self._narrow.max)
-        finite = np.where(np.isfinite(wide), np.clip(wide, -largest, largest), wide)
-        name = f"{value.name}_narrow"
-        tensor = ir.tensor(finite.astype(self._narrow.numpy()), dtype=self._narrow, name=name)
+        held = _within(value.const_value.numpy(), self._narrow)
+        name = self._name(value, "narrow")
+        tensor = ir.tensor(held.astype(self._narrow.numpy()), dtype=self._narrow, name=name)
         weight = ir.Value(name=name, const_value=tensor, shape=value.shape, type=ir.TensorType(self._narrow))
         self._model.graph.register_initializer(weight)
         return weight
@@ -139,7 +141,7 @@ class _Narrowing:
         import onnx_ir as ir
 
         to = self._wide if value in self._narrowed else self._narrow
-        name = f"{value.name}_{'wide' if to == self._wide else 'narrow'}"
+        name = self._name(value, "wide" if to == self._wide else "narrow")
         node = ir.node("Cast", [value], {"to": int(to)}, name=f"cast_{name}")
         cast = node.outputs[0]
         cast.name, cast.shape, cast.type = name, value.shape, ir.TensorType(to)
@@ -150,6 +152,9 @@ class _Narrowing:
             self._model.graph.insert_before(self._model.graph[0], node)
         return cast
 
+    def _name(self, value: ir.Value, form: str) -> str:
+        return take_name(f"{value.name}_{form}", self._names)
+
     def _widen_captured(self, node: ir.Node) -> None:
         """Let the bodies of a node read what they read before."""
         import onnx_ir as ir
@@ -159,6 +164,13 @@ class _Narrowing:
                 for index, value in enumerate(inner.inputs):
                     if value in self._narrowed:
                         inner.replace_input_with(index, self._other(value))
+
+
+def _within(wide: Array, narrow: ir.DataType) -> Array:
+    """Apply rule 5."""
+    least, largest = float(narrow.tiny) * float(narrow.eps), float(narrow.max)
+    bounded = np.copysign(np.clip(np.abs(wide), least, largest), wide)
+    return np.where(np.isfinite(wide) & (wide != 0), bounded, wide)
 
 
 def _input_variable(index: int, schema: onnx.defs.OpSchema | None) -> str:

@@ -44,6 +44,7 @@ def method_for(source: Path) -> Method | None:
 
     graph = onnx.load(source, load_external_data=False).graph
     constants = {one.name for one in graph.initializer}
+    constants.update(*(node.output for node in graph.node if node.op_type == "Constant"))
     weighted = [node.op_type for node in graph.node if constants.intersection(node.input)]
     convolutions = weighted.count("Conv")
     others = sum(weighted.count(one) for one in DYNAMIC)

@@ -126,6 +126,31 @@ def test_a_weight_beyond_the_range_becomes_the_largest_number():
     assert (weight.const_value.numpy() == 65504).all()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_weight_too_small_for_the_type_does_not_become_zero(sign: int):
+    least = np.full(4, sign * 1e-12, np.float32)
+    model = graph(
+        helper.make_node("Mul", ["x", "zero"], ["none"]),
+        helper.make_node("Add", ["none", "least"], ["sum"]),
+        helper.make_node("Div", ["none", "sum"], ["y"]),
+        zero=np.zeros(4, np.float32),
+        least=least,
+    )
+    narrow(model, "fp16")
+    assert (answers(model) == 0).all()
+    held = {name: value.const_value.numpy() for name, value in model.graph.initializers.items() if value.const_value}
+    assert (held["zero_narrow"] == 0).all()
+    assert (held["least_narrow"] == sign * np.finfo(np.float16).smallest_subnormal).all()
+
+
+def test_no_name_is_given_twice():
+    taken = [f"{one}_{form}" for one in ("x", "w", "y") for form in ("narrow", "wide")]
+    chain = [helper.make_node("Add", [one, "w"], [two]) for one, two in zip(["x", *taken], taken, strict=False)]
+    model = graph(*chain, helper.make_node("Neg", [taken[-1]], ["y"]), w=np.ones(4, np.float32))
+    assert narrow(model, "fp16")
+    np.testing.assert_allclose(answers(model), -FEED["x"] - 6, rtol=1e-2)
+
+
 def test_bodies_stay_as_they_are_and_read_what_they_read():
     body = helper.make_graph(
         [helper.make_node("Add", ["outer", "outer"], ["inner"])],

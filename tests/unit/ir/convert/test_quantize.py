@@ -91,6 +91,20 @@ def test_dynamic_needs_no_inputs_and_takes_recurrent_layers_to_the_runtimes_own_
     assert operators(made) == {"DynamicQuantizeLSTM": 1}
 
 
+def test_weights_may_be_constants_among_the_nodes(tmp_path: Path):
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(np.eye(8, dtype=np.float32))),
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8)) for name in "xy"]
+    source, made = tmp_path / "constant.onnx", tmp_path / "made.onnx"
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), source)
+    assert method_for(source) == "dynamic"
+    quantize_dynamic(source, made)
+    assert operators(made)["MatMulInteger"] == 1
+
+
 def test_the_method_follows_what_holds_the_weights(mlp: Path, tmp_path: Path):
     assert method_for(mlp) == "static"
     assert method_for(recurrent(tmp_path)) == "dynamic"
