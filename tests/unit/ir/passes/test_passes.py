@@ -123,6 +123,19 @@ def test_two_convolutions_that_share_weights_are_scaled_apart(tmp_path):
     assert np.allclose(run(loose, tmp_path), before, rtol=1e-5, atol=1e-5)
 
 
+def test_a_folded_weight_takes_no_name_that_is_taken(tmp_path):
+    nodes = [
+        helper.make_node("Conv", ["x", "a_weight"], ["a"]),
+        helper.make_node("Conv", ["x", "a_weight"], ["a_bias"]),
+        helper.make_node("Mul", ["a", "s"], ["m"]),
+        helper.make_node("Sub", ["m", "a_bias"], ["y"]),
+    ]
+    loose = make(nodes, {"a_weight": floats(4, 3, 3, 3), "s": floats(1, 4, 1, 1)})
+    before = run(loose, tmp_path)
+    assert fold_affine(loose)
+    assert np.allclose(run(loose, tmp_path), before, rtol=1e-5, atol=1e-5)
+
+
 def test_a_rearranged_weight_is_computed_once(tmp_path):
     nodes = [
         helper.make_node("Transpose", ["hwio"], ["t"], perm=[3, 2, 0, 1]),
@@ -197,6 +210,16 @@ def test_later_opsets_compute_the_same_from_the_same_weights(opset, tmp_path):
 
 def test_an_opset_that_is_already_reached_changes_nothing():
     assert not upgrade_opset(make([CONV], {"w": floats(4, 3, 3, 3)}), 18)
+
+
+def test_a_vendors_operations_are_moved_as_they_are():
+    magic = helper.make_node("Magic", ["x"], ["m"], domain="com.example")
+    loose = make([magic, helper.make_node("Relu", ["m"], ["y"])], {})
+    loose.model.opset_import.append(helper.make_opsetid("com.example", 1))
+    assert upgrade_opset(loose, 21)
+    assert {one.domain: one.version for one in loose.model.opset_import} == {"": 21, "com.example": 1}
+    assert loose.model.ir_version >= helper.find_min_ir_version_for([helper.make_opsetid("", 21)])
+    assert [node.domain for node in loose.model.graph.node] == ["com.example", ""]
 
 
 def test_an_operation_the_converter_cannot_move_is_one_clear_error():
