@@ -60,8 +60,10 @@ def insert(
     """Put a node of ONNX' own domain in front of another one and return its output, which has no shape yet."""
     import onnx_ir as ir
 
-    node = ir.node(operation, inputs, attributes or {})
-    node.outputs[0].type = before.outputs[0].type
+    assert before.graph is not None
+    node, like = ir.node(operation, inputs, attributes or {}), before.outputs[0]
+    node.outputs[0].name = take_name(f"{like.name}_{operation.lower()}", names_in(before.graph))
+    node.outputs[0].type = like.type
     before.prepend(node)
     return node.outputs[0]
 
@@ -84,7 +86,7 @@ def replace(old: ir.Value, new: ir.Value) -> None:
     if old.is_graph_output():
         graph, name = old.graph, old.name
         assert graph is not None
-        old.name, new.name = f"{name}_replaced", name
+        old.name, new.name = take_name(f"{name}_replaced", names_in(graph)), name
         new.type, new.shape = old.type, old.shape
     ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
 
