@@ -78,9 +78,9 @@ class Proof:
 
 
 def _remedy(task: Task) -> str:
-    if any(BATCH in spec.free_dimensions for spec in task.artifact.inputs):
-        return f"Its batch is free, and was {task.sizes[BATCH]}: if it takes no other than 1, add --batch 1."
-    return f"See what can: irbench verify {task.bundle.source or task.bundle.name}"
+    free = any(BATCH in spec.free_dimensions for spec in task.artifact.inputs)
+    batch = f"It was run at batch {task.sizes[BATCH]}; where only 1 works, add --batch 1. " if free else ""
+    return f"{batch}See what can: irbench verify {task.bundle.source or task.bundle.name}"
 
 
 def broken(name: str, task: Task, reason: str) -> IrbenchError:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 from irbench import registry
+from irbench.errors import ExitCode, IrbenchError
 from irbench.optimize import UNOPTIMIZED, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
@@ -30,7 +32,7 @@ class Forms:
         self._sizes = sizes
         self._scratch = scratch
         self._say = say
-        self._made: dict[tuple[str, str], Artifact] = {}
+        self._made: dict[tuple[str, str], tuple[Artifact, Failure | None]] = {}
 
     def rows(
         self, backend: str, asked: Sequence[str], precisions: Sequence[Precision]
@@ -51,7 +53,7 @@ class Forms:
         """Return the artifact that a backend reads, if there is one, and why it cannot run it, if it cannot.
 
         Raises:
-            IrbenchError: A shape cannot be bound, or an optimisation fails.
+            IrbenchError: A shape cannot be bound, or what optimising needs is not installed.
         """
         kinds = registry.backend(backend).consumes
         exported = self._bundle.artifact(kinds)
@@ -60,17 +62,30 @@ class Forms:
         key = (exported.label, name)
         if key not in self._made:
             self._made[key] = self._make(exported, name)
-        made = self._made[key]
+        made, failure = self._made[key]
+        if failure is not None:
+            return made, failure
         foreign = sorted(set(made.domains) - set(registry.backend(backend).describe().domains))
         if foreign:
             message = f"it does not read the operators of {foreign[0]} that {name} writes"
             return made, Failure("plan", message, _PORTABLE)
         return made, None
 
-    def _make(self, exported: Artifact, name: str) -> Artifact:
+    def _make(self, exported: Artifact, name: str) -> tuple[Artifact, Failure | None]:
         if name == UNOPTIMIZED:
-            return bind_apart(exported, self._sizes, self._scratch)
-        return optimize(self._bundle, self._sizes, variant(name), self._say).artifact
+            return bind_apart(exported, self._sizes, self._scratch), None
+        try:
+            return optimize(self._bundle, self._sizes, variant(name), self._say).artifact, None
+        except IrbenchError as error:
+            if error.exit_code == ExitCode.NOT_INSTALLED:  # no model can be optimised then
+                raise
+            # what the error advises is for `irbench optimize`, whose options a run does not take
+            failure = Failure(
+                "optimize",
+                error.message.rstrip("."),
+                f"Leave {name} out of --optimize, or look into it with irbench optimize.",
+            )
+            return replace(exported, variant=name), failure
 
     def _not_applicable(self, kinds: tuple[str, ...]) -> Failure:
         held = ", ".join(sorted({artifact.kind for artifact in self._bundle.artifacts}))

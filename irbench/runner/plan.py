@@ -47,8 +47,8 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
         say: Hears the progress of optimisations.
 
     Raises:
-        IrbenchError: Shapes contradict each other, no backend can run a model, the baseline is not a row, or an
-            optimisation fails.
+        IrbenchError: Shapes contradict each other, no backend can run a model, the baseline is not a row, or what
+            optimising needs is not installed.
     """
     groups: list[PlannedGroup] = []
     for bundle, batch in product(request.bundles, request.batches or (None,)):

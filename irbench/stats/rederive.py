@@ -17,6 +17,9 @@ from irbench.stats.summary import summarise
 
 __all__ = ["rederive"]
 
+_BEFORE_LAUNCHES = ("plan", "optimize")
+"""Stages at which a row fails that no launch holds."""
+
 
 def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocument:
     """Return the document with every table derived again from the samples.
@@ -91,7 +94,7 @@ def _cell(row: CellResult) -> Cell:
 def _admission(table: GroupResult, records: Sequence[LaunchRecord], *, allow_mixed: bool) -> Admission:
     failed = {cell for record in records for cell in record.failures}
     return Admission(
-        absent=_reasons(row for row in table.cells if row.state == "not-applicable"),
+        absent={cell: why for cell, why in _reasons(table.cells).items() if why.stage in _BEFORE_LAUNCHES},
         mismatches=_reasons(row for row in table.cells if row.state == "mismatch" and row.id not in failed),
         allow_mixed=allow_mixed,
     )

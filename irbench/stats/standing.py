@@ -18,7 +18,8 @@ class Admission:
     """What decides on a cell's part besides its measurements.
 
     Attributes:
-        absent: Cells that cannot run this model at all, with the reason that their row shows.
+        absent: Cells that have no graph to run, with the reason that their row shows: at stage ``plan`` none that
+            their backend reads, at any other one that could not be made.
         mismatches: Cells whose outputs are wrong, with the judgement.
         allow_mixed: Whether cells of different effective precision are compared, which marks them.
     """
@@ -102,7 +103,8 @@ def first_launch(records: Sequence[LaunchRecord], cell: str) -> CellLaunch | Non
 
 def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) -> tuple[State, Failure | None]:
     if cell.id in admission.absent:
-        return "not-applicable", admission.absent[cell.id]
+        absence = admission.absent[cell.id]
+        return ("not-applicable" if absence.stage == "plan" else "failed"), absence
     failure = next((record.failures[cell.id] for record in records if cell.id in record.failures), None)
     if failure is not None:
         return ("mismatch" if failure.stage == "verify" else "failed"), failure

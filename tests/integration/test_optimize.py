@@ -10,7 +10,9 @@ import onnx
 import onnxruntime
 import pytest
 from fake_runs import FASTEST
-from front_door import irbench
+from front_door import irbench, irbench_here
+
+from irbench.optimize import LEVELS
 
 
 @pytest.fixture
@@ -67,6 +69,20 @@ def test_a_run_measures_graphs_before_and_after_side_by_side(model: Path) -> Non
     assert labels == ["fake-a", "fake-a+basic", "fake-b", "fake-b+basic"]
     assert [cell["artifact"] for cell in group["cells"]] == ["onnx", "onnx+basic"] * 2
     assert all(cell["state"] == "ok" for cell in group["cells"])
+
+
+def test_an_optimisation_that_fails_is_told_in_its_row_and_the_others_are_measured(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LEVELS, "basic", ("fake-failing",))
+    called = irbench_here(
+        "run", model, "--backends", "fake-a", "--optimize", "none,basic", "--format", "json", *FASTEST
+    )
+    assert called.code == 3, called.err
+    healthy, failed = called.document["groups"][0]["cells"]
+    assert (healthy["label"], healthy["state"]) == ("fake-a", "ok")
+    assert (failed["label"], failed["state"]) == ("fake-a+basic", "failed")
+    assert failed["failure"]["message"].startswith("The pass fake-failing breaks mlp")
 
 
 def turned(path: Path) -> Path:

@@ -10,8 +10,8 @@ import models
 import pytest
 from onnx import TensorProto, helper
 
-from irbench.errors import IrbenchError
-from irbench.optimize import Recipe
+from irbench.errors import ExitCode, IrbenchError
+from irbench.optimize import LEVELS, Recipe
 from irbench.runner import forms
 from irbench.runner.capacity import needs_split
 from irbench.runner.plan import MOST_CELLS, PlannedGroup, plan, split
@@ -169,3 +169,29 @@ def test_every_level_of_optimisation_is_a_row(bundle: Bundle, tmp_path: Path, mo
     assert asked == [("all", {"batch": 1})]
     refused = [failure.message for failure in one.absent.values()]
     assert refused == ["it does not read the operators of com.microsoft that all writes"] * 2
+
+
+def test_an_optimisation_that_fails_is_the_failure_of_its_rows_alone(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LEVELS, "basic", ("fake-harmless", "fake-failing"))
+    (one,) = planned(bundle, tmp_path, variants=("none", "basic"))
+    assert [cell.label for cell in one.group.cells] == ["fake-a", "fake-a+basic", "fake-b", "fake-b+basic"]
+    assert [cell.label for cell in one.group.cells if cell.id in one.absent] == ["fake-a+basic", "fake-b+basic"]
+    first, second = one.absent.values()
+    assert first == second
+    assert first.stage == "optimize"
+    assert first.message.startswith("The pass fake-failing breaks mlp: KeyError")
+    assert "--passes" not in (first.hint or "")
+    assert one.group.baseline == "fake-a-cpu-fp32-x1"
+
+
+def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_measured(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise IrbenchError("Optimising needs onnx-ir.", exit_code=ExitCode.NOT_INSTALLED)
+
+    monkeypatch.setattr(forms, "optimize", missing)
+    with pytest.raises(IrbenchError, match="needs onnx-ir"):
+        planned(bundle, tmp_path, variants=("none", "basic"))

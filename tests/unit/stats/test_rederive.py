@@ -26,9 +26,10 @@ def launches() -> list[LaunchRecord]:
 
 
 def stored(records: list[LaunchRecord]) -> RunDocument:
-    asked = group("absent", "base", "broken", "fast", "wrong", streams={"fast": 4}, baseline="broken")
+    asked = group("absent", "unmade", "base", "broken", "fast", "wrong", streams={"fast": 4}, baseline="broken")
     admission = Admission(
-        absent={"absent": Failure("plan", "reads tf-graph")}, mismatches={"wrong": Failure("verify", "wrong outputs")}
+        absent={"absent": Failure("plan", "reads tf-graph"), "unmade": Failure("optimize", "a pass breaks it")},
+        mismatches={"wrong": Failure("verify", "wrong outputs")},
     )
     table = summarise(
         asked,
