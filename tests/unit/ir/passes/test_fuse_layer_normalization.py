@@ -29,6 +29,10 @@ PLAIN = {
     "a product with the reciprocal": "inv = Reciprocal (root)  y = Mul (inv, d)",
     "a product with a power": "inv = Pow (spread, exponent)  y = Mul (d, inv)",
 }
+FORMS = {
+    name: f"inv = Reciprocal (root)  {'neg = Neg (mean)' * ('neg' in KERAS[name])}  {KERAS[name]}" for name in KERAS
+}
+FORMS |= {"a quotient": PLAIN["a quotient"]}
 
 
 def make(body, weights=None, output="float[2,3,8] y", moments=MOMENTS, opset=18):
@@ -38,9 +42,7 @@ def make(body, weights=None, output="float[2,3,8] y", moments=MOMENTS, opset=18)
 
 @pytest.mark.parametrize("form", KERAS)
 def test_rule_1_fuses_what_keras_writes_with(form):
-    negated = "neg = Neg (mean)" if "neg" in KERAS[form] else ""
-    model = make(f"inv = Reciprocal (root)  {negated}  {KERAS[form]}")
-    assert applied(fuse_layer_normalization, model, {"x": X}) == ["LayerNormalization"]
+    assert applied(fuse_layer_normalization, make(FORMS[form]), {"x": X}) == ["LayerNormalization"]
 
 
 @pytest.mark.parametrize("form", PLAIN)
@@ -67,6 +69,25 @@ def test_rule_2_normalises_over_several_last_axes():
 def test_rules_3_and_4_absorb_scale_and_bias():
     model = make("n = Div (d, root)  s = Mul (scale, n)  t = Add (s, bias)  u = Mul (t, scale)  y = Add (bias, u)")
     assert applied(fuse_layer_normalization, model, {"x": X}) == ["LayerNormalization"]
+
+
+FIRST = {"axes": np.array([1]), "scale": random(1, 3, 1, 1), "bias": random(3, 1, 1)}
+TURNED = "y = Transpose <perm: ints = {order}> (last)"
+
+
+def channels_first(body, order, output):
+    body = f"{body.replace('y =', 'last =')} {TURNED.format(order=order)}"
+    return graph(f"(float[2,3,8,5] x) => (float[{output}] y) {{ {MOMENTS} {body} }}", {**WEIGHTS, **FIRST}, 18)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rule_5_turns_before_it_normalises(form):
+    model = channels_first(FORMS[form], [0, 2, 3, 1], "2,8,5,3")
+    assert applied(fuse_layer_normalization, model, {"x": random(2, 3, 8, 5)}) == ["Transpose", "LayerNormalization"]
+
+
+def test_rule_5_leaves_what_is_turned_so_that_other_axes_are_last():
+    assert kept(fuse_layer_normalization, channels_first(PLAIN["a quotient"], [0, 3, 1, 2], "2,5,3,8"))
 
 
 NOT_NORMALISED = {
