@@ -5,7 +5,8 @@
 3. Shape(x)                                        -> Gather(Shape(x), where the axes stand)
 4. What else reads x                               -> reads x turned back, by one Transpose
 
-It changes the graph's signature, which a :class:`irbench.ir.passes.Pass` never does: it stands in front of them.
+It changes the graph's signature, which a :class:`irbench.ir.passes.Pass` never does: it stands in front of them. That
+is why constants may still be nodes here, not initializers.
 """
 
 from __future__ import annotations

@@ -62,6 +62,11 @@ def test_rule_2_turns_what_happens_to_images_before(between):
     assert len(found) == between.count("=") + 1
 
 
+def test_rule_2_turns_constants_that_are_nodes():
+    shift = "shift = Constant <value = float[3] {1.0, 2.0, 3.0}> ()"
+    assert turned(f"{shift}  m = Sub (x, shift)  t = {TRANSPOSE} (m)  y = Conv (t, kernel)") == ["Sub", "Conv"]
+
+
 def test_rule_3_asks_the_turned_input_for_its_sizes():
     found = turned(
         f"t = {TRANSPOSE} (x)  y = Conv (t, kernel)  s = Shape (x)  e = Shape <start = 1, end = 3> (x)",
