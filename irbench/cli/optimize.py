@@ -34,7 +34,7 @@ Examples:
     default="basic",
     show_default=True,
     metavar="none|basic|extended|all",
-    help="basic and extended write ONNX' own operators; all writes ONNX Runtime's as well.",
+    help="basic and extended write ONNX' own operators; all writes Microsoft's as well.",
 )
 @click.option("--passes", type=PASSES, help="These passes in this order instead of a level's.")
 @click.option(
@@ -75,9 +75,11 @@ def command(**arguments: Any) -> None:
 
     MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass that changes
     something the graph is checked, loaded and its outputs compared with the original's. What comes out is kept with
-    the bundle and used by `irbench run --optimize`. Shapes that are bound let more be computed beforehand.
+    the bundle; `irbench run --optimize` takes what it names, such as basic or basic-int8-static. What other settings
+    make (--passes, --calibrate, --shape) is measured as a file: -o q.onnx, then `irbench run q.onnx`.
 
-    --precision converts the result: what that costs is measured on 64 other inputs, beside the graph in fp32.
+    --precision converts the result: what that costs is measured on 64 other inputs, beside the graph in fp32. Shapes
+    that are bound let more be computed beforehand.
     """
     from irbench.cli.console import check_writable
     from irbench.cli.resolve import resolve_bundles
@@ -121,10 +123,11 @@ def _conversion(arguments: Mapping[str, Any]) -> Conversion | None:
 
 def _sizes(bundle: Bundle, batches: tuple[int, ...] | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     """Return the free dimensions that were given a size, and no others."""
-    from irbench.runner.sizes import bind_sizes
+    from irbench.runner.sizes import bind_sizes, refuse_unknown_inputs
 
     if batches is not None and len(batches) > 1:
         raise IrbenchError("--batch takes one size here.", hint="Optimize for each batch in turn.")
+    refuse_unknown_inputs(shapes, (bundle,))
     if batches is None and not shapes:
         return {}
     return dict(bind_sizes(bundle, batches[0] if batches else None, shapes))

@@ -1,11 +1,9 @@
-"""Workers: answers, failures as values, freezing, and no process left behind."""
+"""Workers: answers, failures as values, and freezing."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import psutil
@@ -156,29 +154,6 @@ def test_a_frozen_worker_can_be_ended(tmp_path: Path) -> None:
     assert not psutil.pid_exists(worker.process_id)
 
 
-def test_a_workers_children_end_with_it(tmp_path: Path) -> None:
-    with Worker(tmp_path / "log") as worker:
-        child = worker.ask("tests_support:start_sleeper", deadline_s=PATIENCE_S)
-        assert psutil.pid_exists(child)
-    assert _gone(child)
-
-
-def test_what_a_worker_made_a_daemon_ends_with_it(tmp_path: Path) -> None:
-    with Worker(tmp_path / "log") as worker, Worker(tmp_path / "other") as other:
-        daemon = worker.ask("tests_support:start_daemon", deadline_s=PATIENCE_S)
-        neighbours = other.ask("tests_support:start_daemon", deadline_s=PATIENCE_S)
-        worker.kill()
-        assert _gone(daemon)
-        assert psutil.pid_exists(neighbours)
-    assert _gone(neighbours)
-
-
-def test_a_daemon_ends_though_the_worker_that_started_it_has_crashed(tmp_path: Path) -> None:
-    with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="SIGABRT") as caught:
-        worker.ask("tests_support:start_daemon_and_die", deadline_s=PATIENCE_S)
-    assert _gone(int(caught.value.log_tail.split()[0]))
-
-
 def test_an_answer_that_breaks_off_is_a_death(tmp_path: Path) -> None:
     with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="exit code 3"):
         worker.ask("tests_support:die_while_answering", deadline_s=PATIENCE_S)
@@ -254,47 +229,3 @@ def test_the_last_words_in_a_hint_are_few() -> None:
     with pytest.raises(WorkerDied) as caught:
         call_in_worker("tests_support:say_and_die", "x" * 4000, signal.SIGKILL, deadline_s=PATIENCE_S)
     assert caught.value.hint.endswith(": " + "x" * 200)
-
-
-COORDINATOR = """
-import sys, time
-from pathlib import Path
-from irbench.worker import Worker
-worker = Worker(Path(sys.argv[1]))
-worker.ask("os:getpid", deadline_s=60)
-child = worker.ask("tests_support:start_sleeper", deadline_s=60)
-daemon = worker.ask("tests_support:start_daemon", deadline_s=60)
-if sys.argv[2] == "frozen":
-    worker.freeze()
-print(worker.process_id, child, daemon, flush=True)
-time.sleep(3600)
-"""
-
-
-@pytest.mark.parametrize("state", ["awake", "frozen"])
-def test_nothing_outlives_a_coordinator_that_is_killed(tmp_path: Path, state: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    coordinator = subprocess.Popen(
-        [sys.executable, "-c", COORDINATOR, str(tmp_path / "log"), state],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    assert coordinator.stdout is not None
-    started = [int(one) for one in coordinator.stdout.readline().split()]
-    coordinator.kill()
-    coordinator.wait()
-    coordinator.stdout.close()
-    assert all(_gone(one) for one in started)
-
-
-def _gone(process: int) -> bool:
-    """Wait until a process has ended; a zombie whose new parent has yet to collect it has ended too."""
-    try:
-        one = psutil.Process(process)
-        one.wait(PATIENCE_S) if one.status() != psutil.STATUS_ZOMBIE else None
-    except psutil.NoSuchProcess:
-        return True
-    except psutil.TimeoutExpired:
-        return False
-    return True
