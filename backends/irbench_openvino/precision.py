@@ -70,7 +70,7 @@ def require(computed: str, granted: str, asked: Precision) -> None:
     if actual == "fp32" and asked == "int8":
         raise Refusal(
             "OpenVINO computes in fp32 where int8 was asked for: the graph is not quantised in a way that it knows.",
-            hint="Measure a static quantisation: irbench optimize MODEL --precision int8 --quantize static",
+            hint="Measure a static quantisation: irbench run MODEL --optimize int8-static",
         )
     if actual != asked:
         raise Refusal(

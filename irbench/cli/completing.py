@@ -65,10 +65,10 @@ def addresses(begun: str) -> tuple[str, ...]:
 
 def levels(_begun: str) -> tuple[str, ...]:
     """Return the levels of optimisation, alone and followed by a precision."""
-    from irbench.optimize.recipe import LEVELS, PRECISIONS, UNOPTIMIZED
+    from irbench.optimize.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED
 
     better = [level for level in LEVELS if level != UNOPTIMIZED]
-    return (*LEVELS, *(f"{level}-{precision}" for level in better for precision in PRECISIONS))
+    return (*LEVELS, *(f"{level}-{one.name}" for level in better for one in CONVERSIONS))
 
 
 def settings(incomplete: str) -> list[CompletionItem]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options import COUNT, COUNTS, PASSES, SHAPE, ToldInWords
+from irbench.cli.options import COUNT, PASSES, SHAPE, ToldInWords
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ Examples:
     show_default=True,
     help="nchw: take images so where the graph turns them into that itself.",
 )
-@click.option("--batch", type=COUNTS, metavar="N", help="Bind the batch first; left free by default.")
+@click.option("--batch", type=COUNT, help="Bind the batch first; left free by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Copy it there.")
@@ -121,16 +121,14 @@ def _conversion(arguments: Mapping[str, Any]) -> Conversion | None:
     return Conversion(precision, method or plain.method, arguments["calibrate"] or plain.samples)
 
 
-def _sizes(bundle: Bundle, batches: tuple[int, ...] | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+def _sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     """Return the free dimensions that were given a size, and no others."""
     from irbench.runner.sizes import bind_sizes, refuse_unknown_inputs
 
-    if batches is not None and len(batches) > 1:
-        raise IrbenchError("--batch takes one size here.", hint="Optimize for each batch in turn.")
     refuse_unknown_inputs(shapes, (bundle,))
-    if batches is None and not shapes:
+    if batch is None and not shapes:
         return {}
-    return dict(bind_sizes(bundle, batches[0] if batches else None, shapes))
+    return dict(bind_sizes(bundle, batch, shapes))
 
 
 def _copy(source: Path, output: Path) -> None:

@@ -80,8 +80,8 @@ _SECTIONS = {
     type=LEVELS,
     default=("none",),
     show_default=True,
-    help="none, basic, extended, all, each also converted (basic-int8; int8 for short): ONNX graphs before and after,"
-    " side by side, and compared though precisions differ.",
+    help="none, basic, extended, all, each also converted (basic-int8; int8 for short; int8-static): ONNX graphs before"
+    " and after, side by side, and compared though precisions differ.",
 )
 @click.option(
     "--baseline",
@@ -135,7 +135,10 @@ _SECTIONS = {
 @click.option("--strict", is_flag=True, help="Exit with 4 where a verdict is undecided.")
 @click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
 @click.option(
-    "--dry-run", is_flag=True, help="Print what would be measured, with which settings and how long it takes at least."
+    "--dry-run",
+    is_flag=True,
+    help="Print what would be measured, with which settings and how long it takes at least; models are exported and"
+    " graphs optimised for that.",
 )
 @FORMAT
 @OUTPUT

@@ -28,6 +28,7 @@ from irbench.runner.campaign import run
 from irbench.runner.outline import outline
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.request import RunRequest
+from irbench.runner.sizes import refuse_unknown_inputs
 from irbench.spec import Precision, Timing
 from irbench.store import RunWriter, Store, default_root
 from irbench.worker.scratch import scratch_folder
@@ -92,7 +93,7 @@ def _planned(
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
     """Return the request with its models and each group's share of the budget, and the groups."""
     bundles = resolve_bundles(arguments["models"], bool(arguments["everything"]), _say)
-    _refuse_unknown_inputs(asked.shapes, {spec.tensor.name for bundle in bundles for spec in bundle.inputs})
+    refuse_unknown_inputs(asked.shapes, bundles)
     request = replace(asked, bundles=bundles)
     groups = plan(request, scratch, _say)
     return request.with_budget_for(len(groups)), groups
@@ -198,12 +199,6 @@ def _precisions(asked: tuple[str, ...]) -> tuple[Precision, ...]:
 
 def _variants(asked: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(variant(one).name for one in asked))
-
-
-def _refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], inputs: set[str]) -> None:
-    for name in shapes:
-        if name not in inputs:
-            raise IrbenchError(f"No model has an input {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
 
 
 def _say(text: str) -> None:

@@ -3,11 +3,11 @@
 from irbench.optimize.agreement import caution
 from irbench.optimize.build import Optimized, optimize
 from irbench.optimize.lineage import Lineage, kept_for, read_lineage
-from irbench.optimize.recipe import LEVELS, PRECISIONS, UNOPTIMIZED, Conversion, Recipe, recipe, variant
+from irbench.optimize.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED, Conversion, Recipe, recipe, variant
 
 __all__ = [
+    "CONVERSIONS",
     "LEVELS",
-    "PRECISIONS",
     "UNOPTIMIZED",
     "Conversion",
     "Lineage",

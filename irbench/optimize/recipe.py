@@ -10,8 +10,8 @@ from irbench import registry
 from irbench.errors import IrbenchError
 
 __all__ = [
+    "CONVERSIONS",
     "LEVELS",
-    "PRECISIONS",
     "UNOPTIMIZED",
     "Conversion",
     "Layout",
@@ -25,9 +25,6 @@ __all__ = [
 Narrower = Literal["fp16", "bf16", "int8"]
 Quantize = Literal["auto", "static", "dynamic"]
 Layout = Literal["keep", "nchw"]
-
-PRECISIONS: tuple[Narrower, ...] = get_args(Narrower)
-"""What a graph can be converted to."""
 
 UNOPTIMIZED = "none"
 """The level at which nothing is done."""
@@ -65,14 +62,27 @@ class Conversion:
     method: Quantize = "auto"
     samples: int = 64
 
+    @property
+    def name(self) -> str:
+        """The precision, and the method where one was named: ``int8-static``."""
+        return self.precision if self.method == "auto" else f"{self.precision}-{self.method}"
+
+
+CONVERSIONS = (
+    *(Conversion(one) for one in get_args(Narrower)),
+    Conversion("int8", "static"),
+    Conversion("int8", "dynamic"),
+)
+"""Those that a variant can be named with."""
+
 
 @dataclass(frozen=True)
 class Recipe:
     """What is done to a graph.
 
     Attributes:
-        name: What tables call the result: its level, or ``custom``; behind it layout and precision, as in
-            ``basic-nchw-int8``.
+        name: What tables call the result: its level, or ``custom``; behind it layout, precision and the method where
+            one was named, as in ``basic-nchw-int8-static``.
         passes: Names of the passes, in order.
         conversion: What follows them; ``None`` leaves the graph in fp32.
         layout: Of image inputs; ``nchw`` takes them so, before the first pass, where the graph turns them itself.
@@ -104,28 +114,36 @@ def recipe(
         registry.graph_pass(one)
     chosen = LEVELS[level] if passes is None else tuple(passes)
     name = [level if passes is None else "custom", *([layout] if layout != "keep" else [])]
-    name += [conversion.precision] if conversion is not None else []
+    name += [conversion.name] if conversion is not None else []
     return Recipe("-".join(name), chosen, conversion, layout)
 
 
 def variant(name: str) -> Recipe:
-    """Return the recipe of what tables call a result: ``basic``, ``basic-nchw-int8``, or ``int8`` for ``basic-int8``.
+    """Return the recipe of what tables call a result: ``basic``, ``basic-nchw-int8-static``.
+
+    What stands without a level is short for that of ``basic``: ``int8`` for ``basic-int8``.
 
     Raises:
         IrbenchError: It is no such name.
     """
-    parts = name.split("-")
-    conversion = next((Conversion(one) for one in PRECISIONS if one == parts[-1]), None)
-    if conversion is not None:
-        parts.pop()
-    layout: Layout = "nchw" if parts[-1:] == ["nchw"] else "keep"
+    rest, conversion = _split_conversion(name)
+    layout: Layout = "nchw" if rest.rpartition("-")[2] == "nchw" else "keep"
     if layout == "nchw":
-        parts.pop()
-    level = "-".join(parts) if parts else _LEVEL_OF_CONVERSIONS
+        rest = rest.rpartition("-")[0]
+    level = rest or _LEVEL_OF_CONVERSIONS
     if level not in LEVELS:
         raise IrbenchError(
             f"There is no level {level!r}.",
             hint=f"Levels: {', '.join(LEVELS)}; each may be followed by a layout and a precision: "
-            f"{_LEVEL_OF_CONVERSIONS}-int8, {_LEVEL_OF_CONVERSIONS}-nchw.",
+            f"{_LEVEL_OF_CONVERSIONS}-int8, {_LEVEL_OF_CONVERSIONS}-int8-static, {_LEVEL_OF_CONVERSIONS}-nchw.",
         )
     return recipe(level, None, conversion, layout)
+
+
+def _split_conversion(name: str) -> tuple[str, Conversion | None]:
+    """Return what stands before a conversion, and the conversion; the whole name where none ends it."""
+    for one in CONVERSIONS:
+        before, found, after = f"-{name}".rpartition(f"-{one.name}")
+        if found and not after:
+            return before.removeprefix("-"), one
+    return name, None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from irbench import host
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, TensorSpec
 
-__all__ = ["bind_sizes", "fixed_batch"]
+__all__ = ["bind_sizes", "fixed_batch", "refuse_unknown_inputs"]
 
 _DRAWING_BYTES = 16
 """Of memory for each value of an input: it is drawn in double precision, and copied."""
@@ -62,6 +62,18 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     _refuse_free(bundle, sizes)
     _refuse_too_large(bundle, sizes)
     return sizes
+
+
+def refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], bundles: Sequence[Bundle]) -> None:
+    """Refuse shapes of inputs that none of the models has.
+
+    Raises:
+        IrbenchError: There is such a shape.
+    """
+    inputs = {spec.tensor.name for bundle in bundles for spec in bundle.inputs}
+    for name in shapes:
+        if name not in inputs:
+            raise IrbenchError(f"No model has an input {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
 
 
 def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -> dict[str, int]:

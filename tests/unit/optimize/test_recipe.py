@@ -40,19 +40,28 @@ def test_a_precision_alone_is_short_for_that_of_the_basic_level():
     assert variant("int8") == variant("basic-int8")
 
 
+@pytest.mark.parametrize("method", ["static", "dynamic"])
+def test_the_method_of_int8_is_named_behind_it_where_it_was_chosen(method):
+    asked = variant(f"basic-int8-{method}")
+    assert asked == recipe("basic", None, Conversion("int8", method))
+    assert asked.name == f"basic-int8-{method}"
+    assert variant(f"int8-{method}") == asked
+    assert asked.name != variant("basic-int8").name
+
+
 def test_a_level_alone_converts_nothing():
     assert variant("basic") == recipe("basic")
     assert variant("basic").conversion is None
 
 
-@pytest.mark.parametrize("name", ["basic-int4", "-int8x", "none-", "basics-int8"])
+@pytest.mark.parametrize("name", ["basic-int4", "-int8x", "none-", "basics-int8", "fp16-static", "static"])
 def test_a_name_that_is_no_variant_is_refused_with_what_there_is(name):
     with pytest.raises(IrbenchError, match="There is no level") as caught:
         variant(name)
     assert "basic-int8" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["basic-nchw", "extended-nchw-int8"])
+@pytest.mark.parametrize("name", ["basic-nchw", "extended-nchw-int8", "none-nchw-int8-static"])
 def test_a_layout_stands_between_the_level_and_the_precision(name):
     asked = variant(name)
     assert (asked.name, asked.layout) == (name, "nchw")
