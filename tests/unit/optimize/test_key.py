@@ -13,7 +13,7 @@ from irbench.optimize import Conversion, Recipe, key
 from irbench.optimize.key import key_of, versions_of_tools
 from irbench.spec import Bundle, InputSpec, TensorSpec
 
-TENSOR = TensorSpec("x", ("batch", 3), "float32")
+TENSOR = TensorSpec("x", "float32", ("batch", 3))
 BUNDLE = Bundle("m", (InputSpec(TENSOR),), ())
 ASKED = Recipe("none-int8", ("fake-harmless",), Conversion("int8"))
 
