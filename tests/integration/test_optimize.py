@@ -46,7 +46,7 @@ def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) ->
     [
         (("--level", "most"), "'most'", "none, basic, extended, all"),
         (("--passes", "fake-armless"), "fake-armless", "fake-harmless"),
-        (("--batch", "1,2"), "one size", "in turn"),
+        (("--batch", "1,2"), "whole number", "irbench optimize --help"),
         (("another.onnx", "-o", "x.onnx"), "one file", "one model at a time"),
     ],
 )
