@@ -84,8 +84,8 @@ def _file(path: Path) -> StoredGraph:
 
 def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> StoredGraph:
     """Return the graph of a name that was made from another: of those made in the same way, the latest."""
+    from irbench.cli.lineages import sizes_text
     from irbench.optimize import kept_for
-    from irbench.optimize.view import sizes_text
 
     variant = _in_full(variant)
     every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))
@@ -98,7 +98,7 @@ def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> Sto
         raise _not_optimized(typed, variant, sorted({lineage.recipe.name for _, lineage in every}))
     chosen = {key: kept[key] for key in kept if sizes in ("", key[0])}
     if len(chosen) != 1:
-        raise _unclear(f"{typed}+{variant}", sizes, [(key[0], path) for key, (path, _) in (chosen or kept).items()])
+        raise _unclear(f"{typed}+{variant}", sizes, [(key[0], *one) for key, one in (chosen or kept).items()])
     (((bound, _), (path, lineage)),) = chosen.items()
     name = f"{origin.name}+{variant}" if bound == _FREE else f"{origin.name}+{variant}:{bound}"
     return StoredGraph(name, path, lineage=lineage)
@@ -114,12 +114,15 @@ def _in_full(name: str) -> str:
         return name
 
 
-def _unclear(name: str, sizes: str, kept: Sequence[tuple[str, Path]]) -> IrbenchError:
-    bounds = [bound for bound, _ in kept]
+def _unclear(name: str, sizes: str, kept: Sequence[tuple[str, Path, Lineage]]) -> IrbenchError:
+    from irbench.cli.lineages import settings_text
+
+    bounds = [bound for bound, _, _ in kept]
     if len(set(bounds)) == len(bounds):
         ways = ", ".join(f"{name}:{bound}" for bound in bounds)
-    else:
-        ways = ", ".join(str(path) for _, path in kept)
+    else:  # a line for each: paths are long, and there to be copied
+        parts = ((bound, settings_text(lineage), str(path)) for bound, path, lineage in kept)
+        ways = "".join(f"\n  {'  '.join(part for part in one if part)}" for one in parts)
     if sizes and sizes not in bounds:
         return IrbenchError(f"{name} was not made for {sizes}.", hint=f"There is: {ways}")
     return IrbenchError(f"{name} means {len(kept)} graphs.", hint=f"Name one: {ways}")

@@ -75,12 +75,12 @@ def _view(graph: StoredGraph) -> Any:
 
 def _history(graph: StoredGraph) -> Iterator[Any]:
     """Yield how a graph was made by the optimiser, or what the optimiser made of it."""
-    from irbench.optimize.view import kept_table, lineage_lines
+    from irbench.cli.lineages import kept_view, lineage_lines
 
     if graph.lineage is not None:
         yield from lineage_lines(graph.lineage)
     elif kept := _kept(graph):
-        yield from ("", kept_table([lineage for _, lineage in kept]))
+        yield from ("", kept_view([lineage for _, lineage in kept]))
 
 
 def _kept(graph: StoredGraph) -> Sequence[tuple[Path, Lineage]]:

@@ -119,10 +119,11 @@ def bundle(tmp_path: Path) -> Path:
 
 def test_optimised_graphs_are_listed_found_by_name_and_compared(bundle: Path) -> None:
     listed = irbench("inspect", bundle).out.splitlines()
-    free, bound, vendors = listed[-3:]
-    assert free.split()[:3] == ["none", "-", "6"]
-    assert bound.split()[:3] == ["none", "batch=2", "6"]
-    assert "holds operators of com.microsoft: only runtimes that know them can read it" in vendors
+    free, bound, named, vendors = listed[-4:]
+    assert free.split()[:4] == ["none", "-", "-", "6"]
+    assert bound.split()[:4] == ["none", "batch=2", "-", "6"]
+    assert named.split()[:4] == ["custom", "-", "fake-vendors", "6"]
+    assert vendors == "custom: holds operators of com.microsoft: only runtimes that know them can read it"
     called = irbench("inspect", f"{bundle}+custom")
     assert called.out.startswith("mlp+custom  6 nodes")
     assert "passes: fake-vendors" in called.out

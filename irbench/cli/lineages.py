@@ -1,0 +1,111 @@
+"""Where optimised graphs come from, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from rich.console import Group
+from rich.text import Text
+
+from irbench.optimize import Lineage
+from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.render.optimize import agreement_line
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.wording import plain
+
+__all__ = ["kept_view", "lineage_lines", "settings_text", "sizes_text"]
+
+
+def kept_view(kept: Sequence[Lineage]) -> Group:
+    """Return a row for each graph that was made from another, and below them what is special about some.
+
+    Settings and top-1 agreement have a column where a graph has them, the version of irbench where it differs.
+    """
+    columns = [
+        (column, cells)
+        for column, cell, least in _COLUMNS
+        if len(set(cells := [cell(one) for one in kept]).difference((NOT_MEASURED,))) >= least
+    ]
+    rows = zip(*(cells for _, cells in columns), strict=True)
+    table = TextTable(tuple(column for column, _ in columns), tuple(Row(cells) for cells in rows))
+    return Group(table, *(Text(note) for note in _notes(kept)))
+
+
+def lineage_lines(lineage: Lineage) -> Iterator[Text]:
+    """Yield in a few lines what was done to a graph, when and with what."""
+    first, last = lineage.steps[0], lineage.steps[-1]
+    yield Text(f"optimised as {plain(lineage.recipe.name)}, {first.nodes} to {last.nodes} nodes, {_when(lineage)}")
+    yield Text(f"passes: {', '.join(_passes(lineage)) or 'none changed anything'}")
+    yield Text(f"bound: {sizes_text(lineage.sizes) or 'nothing'}")
+    yield Text(f"made with {', '.join(f'{name} {version}' for name, version in lineage.versions.items())}")
+    if lineage.recipe.conversion is not None and lineage.agreement is not None:
+        yield Text(agreement_line(lineage.recipe.conversion.precision, lineage.agreement))
+    else:
+        error = _error(lineage)
+        yield Text("the graph as it came" if error == NOT_MEASURED else f"max err {error} beside the original")
+    yield from (Text(plain(one)) for one in _remarks(lineage))
+
+
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """Return ``batch=1,length=32``; nothing where no size was bound."""
+    return ",".join(f"{name}={size}" for name, size in sorted(sizes.items()))
+
+
+def settings_text(lineage: Lineage) -> str:
+    """Return what tells a graph from others of its name: ``static, 8 inputs``, or the passes that were named."""
+    conversion = lineage.recipe.conversion
+    custom = lineage.recipe.name.partition("-")[0] == "custom"
+    settings = [*lineage.recipe.passes] if custom else []
+    if conversion is not None and conversion.precision == "int8":
+        method = lineage.steps[-1].name.removeprefix("quantize_")
+        settings += [method, f"{conversion.samples} inputs"] if method == "static" else [method]
+    return ", ".join(settings)
+
+
+def _notes(kept: Sequence[Lineage]) -> Iterator[str]:
+    """Yield each remark once, behind the names of the graphs that it is about."""
+    about: dict[str, list[str]] = {}
+    for lineage in kept:
+        for remark in _remarks(lineage):
+            about.setdefault(remark, []).append(lineage.recipe.name)
+    yield from (f"{', '.join(dict.fromkeys(names))}: {remark}" for remark, names in about.items())
+
+
+def _passes(lineage: Lineage) -> list[str]:
+    return [step.name for step in lineage.steps if step.modified]
+
+
+def _error(lineage: Lineage) -> str:
+    errors = [step.max_rel_error for step in lineage.steps if step.max_rel_error is not None]
+    return error_size(errors[-1]) if errors else NOT_MEASURED
+
+
+def _top1(lineage: Lineage) -> str:
+    share = lineage.agreement.error.top1_agreement if lineage.agreement is not None else None
+    return NOT_MEASURED if share is None else f"{share * 100:.3g} %"
+
+
+def _when(lineage: Lineage) -> str:
+    return lineage.created[:16].replace("T", " ")
+
+
+def _remarks(lineage: Lineage) -> Iterator[str]:
+    if lineage.domains:
+        yield f"holds operators of {', '.join(lineage.domains)}: only runtimes that know them can read it"
+    if lineage.turned:
+        yield f"takes {', '.join(lineage.turned)} as NCHW"
+    if lineage.caution is not None:
+        yield f"no stand-in for the original: {lineage.caution}"
+
+
+_COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (
+    (Column("optimised", words=True), lambda one: one.recipe.name, 0),
+    (Column("bound", words=True), lambda one: sizes_text(one.sizes) or NOT_MEASURED, 0),
+    (Column("settings", words=True, folds=True), lambda one: settings_text(one) or NOT_MEASURED, 1),
+    (Column("nodes"), lambda one: str(one.steps[-1].nodes), 0),
+    (Column("max err"), _error, 0),
+    (Column("top-1"), _top1, 1),
+    (Column("made", words=True, folds=True), _when, 0),
+    (Column("with", words=True), lambda one: f"irbench {one.versions.get('irbench', '?')}", 2),
+)
+"""Each with what it shows of a graph, and how many different values it takes to be shown."""
