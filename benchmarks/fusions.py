@@ -30,7 +30,7 @@ from irbench.store import Store
 __all__ = ["main"]
 
 _BACKENDS = ("ort", "openvino")
-_BUDGET = "130s"
+_BUDGET = "100s"
 """Of each table: at least six launches of six rows, for an interval."""
 
 
