@@ -116,9 +116,8 @@ def staging(target: Path | None = None) -> Path:
         folder = parent / f"{_STAGING}{os.getpid()}-{secrets.token_hex(4)}"
         folder.mkdir()
     except OSError as error:
-        raise IrbenchError(
-            f"{parent} cannot be written: {error.strerror or error}.", hint="Set IRBENCH_HOME to a folder of yours."
-        ) from error
+        hint = "Set IRBENCH_HOME to a folder of yours." if target is None else "Give another path with -o."
+        raise IrbenchError(f"{parent} cannot be written: {error.strerror or error}.", hint=hint) from error
     return folder
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "exporter",
     "graph_pass",
     "installed_backends",
+    "known_names",
     "load_all",
     "model",
     "names",
@@ -47,6 +48,9 @@ REFERENCES = "irbench.references"
 MODELS = "irbench.models"
 EXPORTERS = "irbench.exporters"
 PASSES = "irbench.passes"
+
+_MOST_TOLD = 12
+"""Models that a hint names; where there are more it says what lists them."""
 
 _QUICKEST_REFERENCES = ("ort", "onnx")
 _NOUNS = {BACKENDS: "backend", REFERENCES: "reference", MODELS: "model", EXPORTERS: "exporter", PASSES: "pass"}
@@ -98,12 +102,17 @@ def entry_point(group: str, name: str) -> EntryPoint:
     """
     points = _points(group)
     if name not in points:
-        known = ", ".join(sorted(points)) or "none"
-        raise IrbenchError(
-            f"There is no {_NOUNS[group]} '{name}'.",
-            hint=f"{_did_you_mean(name, sorted(points))}Known: {known}.",
-        )
+        raise IrbenchError(f"There is no {_NOUNS[group]} '{name}'.", hint=known_names(group, name))
     return points[name]
+
+
+def known_names(group: str, name: str) -> str:
+    """Return a hint for a name that a group lacks: the nearest, and what there is or which command lists it."""
+    known = names(group)
+    told = f"Known: {', '.join(known) or 'none'}."
+    if group == MODELS and len(known) > _MOST_TOLD:
+        told = "See: irbench models"
+    return f"{_did_you_mean(name, known)}{told}"
 
 
 def load_all(group: str) -> dict[str, Any]:

@@ -10,7 +10,19 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ["BACKEND", "MODEL", "MODEL_NAME", "RUN", "addresses", "levels", "offer_list", "settings"]
+__all__ = [
+    "BACKEND",
+    "FAMILY",
+    "GRAPH",
+    "LEVEL",
+    "MODEL",
+    "MODEL_NAME",
+    "RUN",
+    "addresses",
+    "levels",
+    "offer_list",
+    "settings",
+]
 
 _MODEL_FILES = (".onnx", ".keras")
 
@@ -116,7 +128,28 @@ def _runs(context: click.Context, _begun: str) -> list[str]:
     return ["latest", *sorted(names, reverse=True)]
 
 
+def _families(_context: click.Context, _begun: str) -> list[str]:
+    from irbench import registry
+
+    return sorted({source.family for source in registry.load_all(registry.MODELS).values()})
+
+
+def _graphs(_context: click.Context, begun: str) -> list[str]:
+    from irbench import bundles
+
+    return [*(folder.parent.name for folder in bundles.all()), *sorted(_files(begun))]
+
+
+def _levels(_context: click.Context, _begun: str) -> tuple[str, ...]:
+    from irbench.optimize.recipe import LEVELS
+
+    return tuple(LEVELS)
+
+
 BACKEND = _Name("backend", lambda _context, begun: addresses(begun))
 MODEL = _Name("model", _models_and_files)
+FAMILY = _Name("text", _families)
+GRAPH = _Name("model", _graphs)
+LEVEL = _Name("level", _levels)
 MODEL_NAME = _Name("model", _models)
 RUN = _Name("run", _runs)

@@ -40,7 +40,7 @@ Examples:
 @click.option("--opset", type=int, metavar="N", default=18, show_default=True, help="ONNX operator set, 13 to 23.")
 @click.option(
     "--batch",
-    type=Parsed("N|dynamic", _batch),
+    type=Parsed("8|dynamic", _batch),
     default="dynamic",
     show_default=True,
     help="A fixed batch, or a free one.",

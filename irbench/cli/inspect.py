@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from irbench.cli.completing import GRAPH
 from irbench.cli.formats import OUTPUT
 from irbench.errors import IrbenchError
 
@@ -34,7 +35,7 @@ Examples:
 
 
 @click.command("inspect", short_help="Show what a graph holds, or how two graphs differ.", epilog=_EXAMPLES)
-@click.argument("models", nargs=-1, required=True, metavar="MODEL[+VARIANT]|FILE.onnx...")
+@click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Say what was done to the first graph to make the second.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT

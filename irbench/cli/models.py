@@ -10,13 +10,14 @@ import click
 
 from irbench import registry
 from irbench.cli import plugins
+from irbench.cli.completing import FAMILY
 from irbench.cli.groups import OneOf, did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 
 if TYPE_CHECKING:
-    from irbench.render.table import TextTable
+    from irbench.render.table import Listing
 
 __all__ = ["command"]
 
@@ -30,7 +31,9 @@ below the second, none below the third."""
     short_help="List the models of the zoo.",
     epilog="\b\nExamples:\n  irbench models\n  irbench models --family transformer\n  irbench models --format json\n",
 )
-@click.option("--family", default="", metavar="TEXT", help="Only models of families whose name holds TEXT.")
+@click.option(
+    "--family", default="", type=FAMILY, metavar="TEXT", help="Only models of families whose name holds TEXT."
+)
 @click.option(
     "--format",
     "form",
@@ -93,8 +96,8 @@ def _as_json(source: ModelSource) -> dict[str, Any]:
     }
 
 
-def _table(sources: list[ModelSource]) -> TextTable:
-    from irbench.render.table import Column, Row, TextTable
+def _table(sources: list[ModelSource]) -> Listing:
+    from irbench.render.table import Column, Listing, Row, TextTable
 
     columns = (
         Column("model", words=True),
@@ -104,7 +107,7 @@ def _table(sources: list[ModelSource]) -> TextTable:
         Column("inputs", words=True, folds=True),
         Column("what it is", words=True, drops=1),
     )
-    return TextTable(columns, tuple(Row(_cells(source)) for source in sources))
+    return Listing(TextTable(columns, tuple(Row(_cells(source)) for source in sources)))
 
 
 def _cells(source: ModelSource) -> tuple[str, ...]:
@@ -127,4 +130,7 @@ def _inputs(specs: tuple[InputSpec, ...]) -> str:
     by_shape: dict[str, list[str]] = {}
     for spec in specs:
         by_shape.setdefault("x".join(str(size) for size in spec.tensor.shape[1:]), []).append(spec.tensor.name)
-    return ", ".join(f"{', '.join(names)} {shape}".strip() for shape, names in by_shape.items())
+    return "; ".join(
+        f"{', '.join(names)}{':' * (len(names) > 1 and bool(shape))} {shape}".strip()
+        for shape, names in by_shape.items()
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irbench import bundles, registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.export import ExportOptions, export, from_onnx_file
+from irbench.export import ExportOptions, export, from_onnx_file, validate
 from irbench.spec import Bundle
 
 __all__ = ["FIRST_MODEL", "resolve_backends", "resolve_bundles"]
@@ -70,6 +70,20 @@ def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
         return bundles.load_intact(path)
     found = bundles.find(name)
     if found is None:
+        _refuse_variant(name)
+        validate(name, ExportOptions())
         say(f"exporting {name}, which was not exported yet")
         found = export(name, ExportOptions(), say)
     return bundles.load_intact(found)
+
+
+def _refuse_variant(name: str) -> None:
+    """Refuse a name as ``irbench inspect`` takes it, of a graph that was made from a model."""
+    model, plus, made = name.rpartition("+")
+    path = Path(model)
+    known = path.is_file() or (path / bundles.CARD).is_file() or bundles.find(model) is not None
+    if plus and (known or model in registry.names(registry.MODELS)):
+        raise IrbenchError(
+            f"{name} is a variant of {model}, not a model.",
+            hint=f"A variant is measured by: irbench run {model} --optimize {made.partition(':')[0]}",
+        )

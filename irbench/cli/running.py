@@ -100,7 +100,7 @@ def _planned(
 
 
 def _foretell(request: RunRequest, groups: Sequence[PlannedGroup], results: Path | None) -> None:
-    click.echo(f"{outline(groups, request.timing)}\n{settings(request)}")
+    click.echo(f"{outline(groups, request.timing)}\n{settings(request, groups)}")
     click.echo(f"would be stored in {results or default_root()}")
     _warn(request)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irbench import host
 from irbench.phrases import plural
+from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 
 __all__ = ["settings", "too_many_threads"]
@@ -13,13 +14,15 @@ __all__ = ["settings", "too_many_threads"]
 _IO = {"copy": "copies included", "bound": "copies left out"}
 
 
-def settings(request: RunRequest) -> str:
-    """Return the threads, precisions and copies of a run in one line."""
+def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
+    """Return the threads, the precisions of the rows, and the copies of a run in one line."""
+    cells = [cell for one in groups for cell in one.group.cells if cell.id not in one.absent]
+    precisions = dict.fromkeys(cell.load.precision for cell in cells)
     processors = host.allowance(request.cpus).cpus
     threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")
     listing = ",".join(str(cpu) for cpu in processors)
     where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
-    return f"{threads} on {where} · {', '.join(request.precisions)} · {_IO[request.io]} · seed {request.seed}"
+    return f"{threads} on {where} · {', '.join(precisions)} · {_IO[request.io]} · seed {request.seed}"
 
 
 def too_many_threads(request: RunRequest) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,12 +108,7 @@ def _unknown(source: str) -> IrbenchError:
         )
     if len(path.parts) > 1:
         return IrbenchError(f"There is no file or folder {source}.", hint="Check the path.")
-    known = registry.names(registry.MODELS)
-    close = difflib.get_close_matches(source, known, 1)
-    return IrbenchError(
-        f"There is no model called {source}.",
-        hint=f"Did you mean {close[0]}?" if close else f"Known models: {', '.join(known)}.",
-    )
+    return IrbenchError(f"There is no model called {source}.", hint=registry.known_names(registry.MODELS, source))
 
 
 def _make(exporter: str, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from irbench.render.wording import cell_count, plain, wrap
 
-__all__ = ["Column", "Row", "TextTable"]
+__all__ = ["Column", "Listing", "Row", "TextTable"]
 
 _GAP = "  "
 _NARROWEST_SENTENCE = 30
@@ -161,6 +161,24 @@ class TextTable:
 
     def _padded(self, cells: Sequence[str], shown: Sequence[int], widths: Sequence[int]) -> str:
         return _GAP.join(_pad(plain(cells[index]), widths[index], left=self.columns[index].words) for index in shown)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table by itself, with a line below it that names the columns for which there was no room."""
+
+    table: TextTable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; called by rich."""
+        yield self.table
+        left_out = self.table.left_out(options.max_width)
+        if left_out:
+            yield Text(f"left out for want of width: {', '.join(left_out)}", style="dim")
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width of the table; called by rich."""
+        return Measurement.get(console, options, self.table)
 
 
 def _pad(text: str, width: int, *, left: bool) -> str:

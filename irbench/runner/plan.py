@@ -44,7 +44,7 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
     Args:
         request: The whole run.
         scratch: Where copies of artifacts with bound shapes are written.
-        say: Hears the progress of optimisations.
+        say: Hears the progress of optimisations, and why a table is split.
 
     Raises:
         IrbenchError: Shapes contradict each other, no backend can run a model, the baseline is not a row, or what
@@ -54,7 +54,11 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
     for bundle, batch in product(request.bundles, request.batches or (None,)):
         sizes = bind_sizes(bundle, batch, request.shapes)
         whole = _group(request, bundle, sizes, Forms(bundle, sizes, scratch, say))
-        groups += split(whole, MOST_CELLS)
+        parts = split(whole, MOST_CELLS)
+        if len(parts) > 1:
+            rows = len(whole.group.cells) - len(whole.absent)
+            say(f"{rows} rows make {len(parts)} tables ({MOST_CELLS} rows at most in one), each with the baseline")
+        groups += parts
     return tuple(groups)
 
 

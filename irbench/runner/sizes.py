@@ -36,7 +36,8 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     Args:
         bundle: The model.
         batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes``, or 1.
-        shapes: Shapes asked for, by input name.
+        shapes: Shapes asked for, by input name; their axes are in the order of the original model, or in that of a
+            graph where they fit only that.
 
     Raises:
         IrbenchError: A shape contradicts the model, the batch, or another shape; a dimension stays free; or the
@@ -52,11 +53,11 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     sizes.pop(BATCH, None)
     if batch is not None or fixed is not None:
         sizes[BATCH] = batch or fixed or 1
-    inputs = {spec.tensor.name: spec.tensor for spec in bundle.inputs}
     asked: dict[str, int] = {}
-    for name, shape in shapes.items():
-        if name in inputs:  # another model of the same run may have it
-            asked |= _match(inputs[name], shape, {**asked, **({BATCH: sizes[BATCH]} if BATCH in sizes else {})})
+    for place, spec in enumerate(one.tensor for one in bundle.inputs):
+        if spec.name in shapes:  # a shape may be that of another model of the same run
+            shape = _in_order_of_original(bundle, place, shapes[spec.name])
+            asked |= _match(spec, shape, {**asked, **({BATCH: sizes[BATCH]} if BATCH in sizes else {})})
     sizes |= asked
     sizes.setdefault(BATCH, 1)
     _refuse_free(bundle, sizes)
@@ -76,6 +77,21 @@ def refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], bundles: Sequen
             raise IrbenchError(f"No model has an input {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
 
 
+def _in_order_of_original(bundle: Bundle, place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape with the axes of the logical input, turned where it fits none but a graph's own order."""
+    if not _fits(bundle.inputs[place].tensor, shape):
+        for spec in (artifact.inputs[place] for artifact in bundle.artifacts):
+            if spec.permutation is not None and _fits(spec, shape):
+                return tuple(shape[spec.permutation.index(axis)] for axis in range(len(shape)))
+    return shape
+
+
+def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
+    return len(spec.shape) == len(shape) and all(
+        isinstance(axis, str) or axis == size for axis, size in zip(spec.shape, shape, strict=True)
+    )
+
+
 def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -> dict[str, int]:
     """Return what ``shape`` says of the free dimensions of ``spec``."""
     wanted = "x".join(str(size) for size in spec.shape)
@@ -91,7 +107,7 @@ def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -
         if size != expected and isinstance(axis, int):
             raise IrbenchError(
                 f"--shape {spec.name}={given} has {size} where the model is made for {axis}: the input is {wanted}.",
-                hint=f"Write {axis} there.",
+                hint=f"Write {axis} there; the axes are in the order of the original model.",
             )
         if size != expected:
             raise IrbenchError(

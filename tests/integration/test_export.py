@@ -55,7 +55,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     ("arguments", "message", "hint"),
     [
         (["resnet5"], "no model called resnet5", "resnet50"),
-        (["qqqq"], "no model called qqqq", "resnet50"),
+        (["qqqq"], "no model called qqqq", "irbench models"),
         (["none.keras"], "no file none.keras", "path"),
         (["none.py:build"], "no file none.py", "path"),
         (["no/such/folder"], "no file or folder", "path"),

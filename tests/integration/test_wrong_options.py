@@ -95,7 +95,7 @@ def test_a_wrong_run_measures_nothing(
         (("rnu",), "There is no command 'rnu'", "Commands: "),
         (("resluts",), "There is no command 'resluts'", "Did you mean results?"),
         (("results", "improt"), "irbench results has no command 'improt'", "Did you mean import?"),
-        (("run", "resnet5", "--dry-run"), "resnet5", "Did you mean resnet50?"),
+        (("run", "resnet5", "--dry-run"), "resnet5", "Did you mean 'resnet50'?"),
         (("run", "", "--dry-run"), "name is empty", "irbench models"),
         (("run", "missing.onnx", "--dry-run"), "missing.onnx", ""),
         (("export", "alexne"), "alexne", "Did you mean alexnet?"),

@@ -77,3 +77,27 @@ def test_a_batch_behind_a_fixed_first_axis_is_free() -> None:
     assert bind_sizes(time_major, None, {}) == {"batch": 1}
     assert bind_sizes(time_major, 3, {}) == {"batch": 3}
     assert bind_sizes(time_major, None, {"tokens": (7, 5, 6)}) == {"batch": 5}
+
+
+def turned(*shape: int | str) -> Bundle:
+    """Return a model of images as NHWC, and a graph of it that takes them as NCHW."""
+    logical = TensorSpec("image", "float32", shape)
+    order = (0, 3, 1, 2)
+    graph = TensorSpec("image", "float32", tuple(shape[axis] for axis in order), order)
+    return Bundle("model", (InputSpec(logical),), (Artifact("onnx", Path(), (graph,), ()),))
+
+
+def test_a_shape_in_the_order_of_the_graph_binds_the_same_sizes() -> None:
+    image = turned("batch", "height", "width", 3)
+    assert bind_sizes(image, None, {"image": (2, 3, 32, 48)}) == {"batch": 2, "height": 32, "width": 48}
+
+
+def test_a_shape_that_fits_both_orders_is_in_that_of_the_original() -> None:
+    image = turned("batch", "height", "width", 3)
+    assert bind_sizes(image, None, {"image": (2, 3, 32, 3)}) == {"batch": 2, "height": 3, "width": 32}
+
+
+def test_a_shape_that_fits_neither_order_is_refused_in_that_of_the_original() -> None:
+    with pytest.raises(IrbenchError, match="the input is batchx32x32x3") as caught:
+        bind_sizes(turned("batch", 32, 32, 3), None, {"image": (1, 3, 64, 64)})
+    assert "order of the original model" in caught.value.hint
