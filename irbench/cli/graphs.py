@@ -75,11 +75,12 @@ def _original(name: str) -> StoredGraph | None:
 
 
 def _file(path: Path) -> StoredGraph:
+    from irbench.export import name_of_file
     from irbench.optimize import read_lineage
 
     if not path.is_file():
         raise IrbenchError(f"There is no file {path}.", hint="Check the path.")
-    return StoredGraph(path.name, path, lineage=read_lineage(path))
+    return StoredGraph(name_of_file(path), path, lineage=read_lineage(path))
 
 
 def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> StoredGraph:

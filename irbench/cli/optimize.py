@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,10 +12,12 @@ from irbench.cli.options import COUNT, PASSES, SHAPE, ToldInWords
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
-    from irbench.optimize import Conversion, Lineage, Optimized
+    from irbench.optimize import Conversion, Optimized, Recipe
     from irbench.spec import Bundle
 
 __all__ = ["command"]
+
+_LEVEL = "basic"
 
 _EXAMPLES = """\b
 Examples:
@@ -31,8 +33,8 @@ Examples:
 @click.argument("models", nargs=-1, required=True, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",
-    default="basic",
-    show_default=True,
+    cls=ToldInWords,
+    show_default=_LEVEL,
     metavar="none|basic|extended|all",
     help="basic and extended write ONNX' own operators; all writes Microsoft's as well.",
 )
@@ -69,7 +71,13 @@ Examples:
 @click.option("--batch", type=COUNT, help="Bind the batch first; left free by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Copy it there.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Copy the graph there; the report goes to standard output.",
+)
 def command(**arguments: Any) -> None:
     """Fuse and simplify graphs: passes from ONNX to ONNX, each proven before the next begins.
 
@@ -81,24 +89,57 @@ def command(**arguments: Any) -> None:
     --precision converts the result: what that costs is measured on 64 other inputs, beside the graph in fp32. Shapes
     that are bound let more be computed beforehand.
     """
+    from irbench.cli.advice import advice
     from irbench.cli.console import check_writable
     from irbench.cli.resolve import resolve_bundles
-    from irbench.optimize import optimize, recipe
+    from irbench.optimize import optimize
 
     form: Literal["table", "json"] = arguments["form"]
     output: Path | None = arguments["output"]
-    if output is not None and len(arguments["models"]) > 1:
+    models = dict.fromkeys(arguments["models"])
+    if output is not None and len(models) > 1:
         raise IrbenchError("-o names one file.", hint="Optimize one model at a time, or leave -o out.")
     if output is not None:
         check_writable(output)
-    asked = recipe(arguments["level"], arguments["passes"], _conversion(arguments), arguments["layout"])
+    asked = _recipe(arguments)
     found: list[tuple[Bundle, Optimized]] = []
-    for bundle in resolve_bundles(arguments["models"], False, _say):
+    for bundle in resolve_bundles(tuple(models), False, _say):
+        if output is not None:
+            _spare_original(bundle, output)
         sizes = _sizes(bundle, arguments["batch"], dict(arguments["shapes"]))
         found.append((bundle, optimize(bundle, sizes, asked, _say)))
     _print(found, form)
     if output is not None:
         _copy(found[0][1].artifact.path, output)
+        _say(f"copied to {output}")
+    for typed, (bundle, one) in zip(models, found, strict=True):
+        for line in advice(typed, bundle, one.lineage):
+            _say(line)
+
+
+def _recipe(arguments: Mapping[str, Any]) -> Recipe:
+    """Return what is to be done.
+
+    Raises:
+        IrbenchError: A level is given beside passes, or settings contradict each other.
+    """
+    from irbench.optimize import recipe
+
+    level, passes = arguments["level"], arguments["passes"]
+    if level is not None and passes is not None:
+        raise IrbenchError("--passes takes the place of a level.", hint="Leave --level or --passes out.")
+    return recipe(level or _LEVEL, passes, _conversion(arguments), arguments["layout"])
+
+
+def _spare_original(bundle: Bundle, output: Path) -> None:
+    """Refuse to write over the graph that is to be optimised.
+
+    Raises:
+        IrbenchError: That is what -o names.
+    """
+    artifact = bundle.artifact(("onnx",))
+    if artifact is not None and output.exists() and output.samefile(artifact.path):
+        raise IrbenchError(f"{output} is the graph that is to be optimised.", hint="Give another path with -o.")
 
 
 def _conversion(arguments: Mapping[str, Any]) -> Conversion | None:
@@ -159,23 +200,19 @@ def _print(found: list[tuple[Bundle, Optimized]], form: str) -> None:
     for bundle, one in found:
         lineage = one.lineage
         if form == "table":
-            print_data(to_text(steps_view(bundle.name, lineage.recipe.name, lineage.steps)), None)
+            print_data(to_text(steps_view(bundle.name, lineage.recipe.name, lineage.steps, _opsets(bundle, one))), None)
             if lineage.agreement is not None and lineage.recipe.conversion is not None:
                 print_data(f"  {agreement_line(lineage.recipe.conversion.precision, lineage.agreement)}", None)
             print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
-        for remark in _remarks(bundle.name, lineage):
-            _say(remark)
 
 
-def _remarks(name: str, lineage: Lineage) -> Iterator[str]:
-    """Yield what a user should know of a result besides the table."""
-    if lineage.caution is not None:
-        yield f"warning: {lineage.recipe.name} is no stand-in for {name}: {lineage.caution}"
-    if lineage.recipe.layout == "nchw" and not lineage.turned:
-        yield f"{name}: no input leads into a Transpose to NCHW, so the layout stays as it is"
-    for step in lineage.steps:
-        if step.name == "raise_opset" and step.remark:
-            yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"
+def _opsets(bundle: Bundle, one: Optimized) -> tuple[int, int]:
+    """Return ONNX' operator set of a graph as it came and as it is."""
+    from irbench.ir.inventory import take_inventory
+
+    original = bundle.artifact(("onnx",)) or one.artifact
+    before, after = (take_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, one.artifact.path))
+    return before, after
 
 
 def _say(text: str) -> None:

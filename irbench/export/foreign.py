@@ -11,7 +11,7 @@ from irbench.ir.signature import Signature
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.worker import WorkerDied, call_in_worker
 
-__all__ = ["from_onnx_file"]
+__all__ = ["from_onnx_file", "name_of_file"]
 
 _DEADLINE_S = 300.0
 _LEAST_BYTES = 1 << 30
@@ -34,13 +34,18 @@ def from_onnx_file(path: Path) -> Bundle:
     found, outside_bytes = _examine(path, max(free_bytes, _LEAST_BYTES))
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
-        # many tools call every file model.onnx: the folder says more
-        name=f"{path.parent.name}/{path.stem}" if path.stem == "model" else path.stem,
+        name=name_of_file(path),
         inputs=tuple(InputSpec(spec, 0.0, _high(spec)) for spec in found.inputs),
         artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
         source=str(path),
         details={"nodes": found.nodes},
     )
+
+
+def name_of_file(path: Path) -> str:
+    """Return what tables call the model of a file; the folder says more where it is one of many ``model.onnx``."""
+    path = path.absolute()
+    return f"{path.parent.name}/{path.stem}" if path.stem == "model" else path.stem
 
 
 def _examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from irbench.ir.difference import Difference, Fusion
-from irbench.ir.inventory import Inventory
+from irbench.ir.inventory import Inventory, NodeEntry
 from irbench.ir.macs import MacCount
 from irbench.ir.signature import Signature
 from irbench.render.figures import significant
@@ -77,11 +77,11 @@ def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory],
     blocks += ["", TextTable(columns, tuple(rows))]
     if found.fusions:
         blocks += ["", "Fused:", *(Text(f"  {times} x {_words(one)}") for one, times in found.fusions.items())]
-    changed = [f"{one.name} ({one.operator} to {other.operator})" for one, other in found.changed]
+    fused = ", fused ones included" if found.fusions else ""
     for heading, nodes in (
-        ("Added", [f"{node.name or node.outputs[0]} ({node.operator})" for node in found.added]),
-        ("Removed", [f"{node.name or node.outputs[0]} ({node.operator})" for node in found.removed]),
-        ("Changed", changed),
+        (f"Added{fused}", [_named(node) for node in found.added]),
+        (f"Removed{fused}", [_named(node) for node in found.removed]),
+        ("Changed", [f"{one.name} ({one.operator} to {other.operator})" for one, other in found.changed]),
     ):
         blocks += [Text(line) for line in _listing(heading, nodes)]
     return Group(*blocks)
@@ -97,6 +97,10 @@ def size_text(size_bytes: int) -> str:
 
 def _nodes(count: int) -> str:
     return f"{count} node{'' if count == 1 else 's'}"
+
+
+def _named(node: NodeEntry) -> str:
+    return f"{node.name or node.outputs[0]} ({node.operator})"
 
 
 def _words(fusion: Fusion) -> str:
@@ -157,7 +161,8 @@ def _weights(graph: Inventory) -> TextTable:
 
 def _origin(graph: Inventory, bundle: Bundle | None) -> Iterator[Text]:
     if graph.producer:
-        yield Text(f"written by {plain(graph.producer)}")
+        # tf2onnx writes its commit behind its version, and None where it knows of none
+        yield Text(f"written by {plain(graph.producer.removesuffix(' None'))}")
     if bundle is None:
         return
     tools = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -25,20 +26,21 @@ _COLUMNS = (
 _MOST_OPERATORS = 6
 
 
-def steps_view(model: str, name: str, steps: Sequence[GraphStep]) -> Group:
-    """Return a row for each pass, in order.
+def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Group:
+    """Return a row for each pass that changed something or could not, in order, and a line for all others.
 
     Args:
         model: What was optimised.
         name: What the result is called.
         steps: The graph as it came, then what each pass did.
+        opsets: ONNX' operator set of the graph as it came, and of the result.
     """
     first, last = steps[0], steps[-1]
     title = Text.assemble((plain(model), "bold"), f"  {name}: {first.nodes} to {last.nodes} nodes")
-    rows = (Row((first.name, str(first.nodes), NOT_MEASURED, NOT_MEASURED, NOT_MEASURED)), *_rows(steps))
+    rows = (Row((first.name, str(first.nodes), NOT_MEASURED, NOT_MEASURED, NOT_MEASURED)), *_rows(steps, opsets))
     vendors = ", ".join(sorted({step.vendor for step in steps if step.vendor}))
     note = [Text(f"holds operators of {vendors}: only runtimes that know them can read it")] if vendors else []
-    return Group(title, TextTable(_COLUMNS, tuple(rows)), *note)
+    return Group(title, TextTable(_COLUMNS, tuple(rows)), *_idle(steps), *note)
 
 
 def agreement_line(precision: str, agreement: Agreement) -> str:
@@ -51,21 +53,32 @@ def agreement_line(precision: str, agreement: Agreement) -> str:
     )
 
 
-def _rows(steps: Sequence[GraphStep]) -> Iterator[Row]:
+def _rows(steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Iterator[Row]:
     for before, step in pairwise(steps):
         if step.modified:
             change = f"{step.nodes - before.nodes:+d}" if step.nodes != before.nodes else "0"
-            yield Row((step.name, str(step.nodes), change, error_size(step.max_rel_error), _changes(before, step)))
-        else:
-            change = "left alone" if step.remark else "nothing to do"
-            yield Row((step.name, str(step.nodes), change, NOT_MEASURED, step.remark or NOT_MEASURED), style="dim")
+            moved = [f"opset {opsets[0]} to {opsets[1]}"] if step.name == "raise_opset" else []
+            changes = ", ".join((*moved, *_changes(before, step))) or "same operators, other wiring or weights"
+            yield Row((step.name, str(step.nodes), change, error_size(step.max_rel_error), changes))
+        elif step.remark:
+            yield Row((step.name, str(step.nodes), "left alone", NOT_MEASURED, step.remark), style="dim")
 
 
-def _changes(before: GraphStep, after: GraphStep) -> str:
-    """Return the operators of which there are more or fewer, what is new first."""
+def _idle(steps: Sequence[GraphStep]) -> Iterator[Text]:
+    """Yield a line with the passes that found nothing to do, and how often where that is more than once."""
+    found = Counter(step.name for step in steps[1:] if not step.modified and not step.remark)
+    names = ", ".join(name if times == 1 else f"{name} x{times}" for name, times in found.items())
+    if found:
+        passes = "1 pass" if found.total() == 1 else f"{found.total()} passes"
+        yield Text(f"nothing to do for {passes}: {names}", style="dim")
+
+
+def _changes(before: GraphStep, after: GraphStep) -> Iterator[str]:
+    """Yield the operators of which there are more or fewer, what is new first."""
     names = dict.fromkeys((*before.operators, *after.operators))
     moved = {name: after.operators.get(name, 0) - before.operators.get(name, 0) for name in names}
     changed = (name for name in moved if moved[name])
     ordered = sorted(changed, key=lambda name: (moved[name] < 0, -abs(moved[name]), name))
-    shown = [f"{moved[name]:+d} {name}" for name in ordered[:_MOST_OPERATORS]]
-    return ", ".join(shown) + (", ..." if len(ordered) > _MOST_OPERATORS else "")
+    yield from (f"{moved[name]:+d} {name}" for name in ordered[:_MOST_OPERATORS])
+    if len(ordered) > _MOST_OPERATORS:
+        yield "..."

@@ -23,7 +23,7 @@ def test_a_graph_is_described_to_a_reader(model: Path) -> None:
     called = irbench("inspect", model)
     assert called.code == 0, called.err
     title, _, _, given, made, *_ = called.out.splitlines()
-    assert title.startswith("mlp.onnx  6 nodes · 869 parameters")
+    assert title.startswith("mlp  6 nodes · 869 parameters")
     assert given.split() == ["input", "pixels", "float32", "batchx3x8x8", "batch"]
     assert made.split() == ["output", "scores", "float32", "batchx5", "batch"]
     assert "0.0000145 GMACs for pixels 1x3x8x8" in called.out.splitlines()

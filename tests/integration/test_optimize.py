@@ -24,10 +24,11 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     better = tmp_path / "better.onnx"
     called = irbench("optimize", model, "--passes", "fake-idle,fake-harmless", "--batch", "1", "-o", better)
     assert called.code == 0, called.err
-    title, _, original, idle, harmless, path = called.out.splitlines()
+    title, _, original, harmless, idle, path = called.out.splitlines()
     assert title.split() == ["mlp", "custom:", "6", "to", "7", "nodes"]
     assert original.split()[:2] == ["original", "6"]
-    assert "nothing to do" in idle
+    assert idle == "nothing to do for 1 pass: fake-idle"
+    assert called.err.splitlines()[-1] == f"copied to {better}"
     assert harmless.split() == ["fake-harmless", "7", "+1", "0", "+1", "Identity"]
     assert Path(path.strip()).read_bytes() == better.read_bytes()
     assert irbench("inspect", better, "--format", "json").document["graphs"][0]["operators"]["Identity"] == 1
@@ -48,6 +49,7 @@ def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) ->
         (("--passes", "fake-armless"), "fake-armless", "fake-harmless"),
         (("--batch", "1,2"), "whole number", "irbench optimize --help"),
         (("another.onnx", "-o", "x.onnx"), "one file", "one model at a time"),
+        (("--passes", "fake-idle", "--level", "basic"), "takes the place of a level", "--level or --passes"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_its_remedy(model: Path, arguments: tuple[str, ...], said: str, hint: str) -> None:
@@ -56,6 +58,14 @@ def test_a_wrong_call_is_one_line_and_its_remedy(model: Path, arguments: tuple[s
     problem, remedy = called.err.strip().splitlines()
     assert said in problem
     assert hint in remedy
+
+
+def test_the_graph_that_is_optimised_is_not_written_over(model: Path) -> None:
+    before = model.read_bytes()
+    called = irbench("optimize", model, "-o", model)
+    assert called.code == 2
+    assert "is the graph that is to be optimised" in called.err
+    assert model.read_bytes() == before
 
 
 @pytest.mark.slow
@@ -112,7 +122,9 @@ def test_images_become_nchw_where_the_graph_turns_them_into_that(model: Path, tm
 def test_a_layout_that_nothing_is_to_be_done_for_is_one_line_and_no_error(model: Path) -> None:
     called = irbench("optimize", model, "--level", "none", "--layout", "nchw")
     assert called.code == 0
-    assert called.err.splitlines()[-1] == "mlp: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    warning, nothing = called.err.splitlines()[-2:]
+    assert warning == "warning: mlp: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    assert nothing == "mlp: nothing to simplify"
 
 
 @pytest.mark.slow
@@ -161,7 +173,7 @@ def test_a_graph_of_an_old_opset_is_raised_and_optimised(tmp_path: Path, opset: 
 def test_a_graph_whose_opset_cannot_be_raised_is_left_alone_with_a_line(tmp_path: Path) -> None:
     called = irbench("optimize", scanning(tmp_path))
     assert called.code == 0, called.err
-    warning = called.err.splitlines()[-1]
+    warning = called.err.splitlines()[-2]
     assert warning.startswith("warning: scanning: opset 8 cannot be raised: ")
     assert "left alone" in called.out
     assert "needs opset 13" in called.out

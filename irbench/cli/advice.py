@@ -1,0 +1,86 @@
+"""What a user should know of an optimised graph besides its table, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from irbench.errors import IrbenchError
+from irbench.spec import BATCH
+
+if TYPE_CHECKING:
+    from irbench.optimize import Lineage
+    from irbench.record import Agreement
+    from irbench.spec import Bundle
+
+__all__ = ["advice"]
+
+_REMEDIES = {
+    "quantize_static": "--precision fp16, --quantize dynamic or more --calibrate",
+    "narrow_to_fp16": "--precision bf16",
+}
+"""What may keep more of the answers than a conversion did; fp16 where nothing else is said."""
+
+
+def advice(typed: str, bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+    """Yield warnings of a result, each with its remedy, and how to go on.
+
+    Args:
+        typed: The model as the user named it.
+        bundle: The model.
+        lineage: How its graph was optimised.
+    """
+    name, asked = bundle.name, lineage.recipe
+    if asked.layout == "nchw" and not lineage.turned:
+        yield f"warning: {name}: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    for step in lineage.steps:
+        if step.name == "raise_opset" and step.remark:
+            yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"
+    yield from _sizes_to_bind(bundle, lineage)
+    if lineage.caution is not None and lineage.agreement is not None:
+        yield f"warning: {name}+{asked.name} {_failure(lineage, lineage.agreement)}"
+    elif not any(step.modified for step in lineage.steps):
+        yield f"{name}: nothing to simplify"
+    elif _can_be_named(lineage):
+        sizes = f" --batch {lineage.sizes[BATCH]}" if lineage.sizes.get(BATCH, 1) != 1 else ""
+        yield f"measure it: irbench run {typed}{sizes} --optimize none,{asked.name}"
+
+
+def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+    """Yield a line where shapes that stay free may be why no attention was fused."""
+    tensors = [spec.tensor for spec in bundle.inputs]
+    names = dict.fromkeys(name for one in tensors for name in one.free_dimensions if name not in lineage.sizes)
+    idle = any(step.name == "fuse_attention" and not step.modified and not step.remark for step in lineage.steps)
+    if not idle or not set(names) - {BATCH}:
+        return
+    bound = {**bundle.defaults, BATCH: 1}
+    first = next(one for one in tensors if set(one.free_dimensions) - {BATCH})
+    shape = "x".join(str(bound.get(size, 1) if isinstance(size, str) else size) for size in first.shape)
+    yield (
+        f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
+        f"--batch 1 --shape {first.name}={shape}"
+    )
+
+
+def _failure(lineage: Lineage, agreement: Agreement) -> str:
+    """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
+    from irbench.optimize.agreement import LEAST_AGREEMENT
+    from irbench.verify import tolerance
+
+    share = agreement.error.top1_agreement
+    precision = lineage.recipe.conversion.precision if lineage.recipe.conversion is not None else "fp32"
+    if share is not None and share < LEAST_AGREEMENT:
+        missed = f"top-1 agreement {share * 100:.3g} %, below {LEAST_AGREEMENT * 100:.3g} %"
+    else:
+        missed = f"max err {agreement.error.max_rel:.2g}, above {tolerance(precision):g}"
+    return f"answers differently from fp32: {missed}. Try {_REMEDIES.get(lineage.steps[-1].name, '--precision fp16')}."
+
+
+def _can_be_named(lineage: Lineage) -> bool:
+    """Whether ``irbench run --optimize`` makes this graph of its name alone, but for the sizes."""
+    from irbench.optimize import variant
+
+    try:
+        return variant(lineage.recipe.name) == lineage.recipe
+    except IrbenchError:
+        return False
