@@ -121,9 +121,9 @@ def _unclear(name: str, sizes: str, kept: Sequence[tuple[str, Path, Lineage]]) -
     bounds = [bound for bound, _, _ in kept]
     if len(set(bounds)) == len(bounds):
         ways = ", ".join(f"{name}:{bound}" for bound in bounds)
-    else:  # a line for each: paths are long, and there to be copied
-        parts = ((bound, settings_text(lineage), str(path)) for bound, path, lineage in kept)
-        ways = "".join(f"\n  {'  '.join(part for part in one if part)}" for one in parts)
+    else:
+        told = ((path, ", ".join(filter(None, (bound, settings_text(one))))) for bound, path, one in kept)
+        ways = ", ".join(f"{path} ({settings})" for path, settings in told)
     if sizes and sizes not in bounds:
         return IrbenchError(f"{name} was not made for {sizes}.", hint=f"There is: {ways}")
     return IrbenchError(f"{name} means {len(kept)} graphs.", hint=f"Name one: {ways}")
@@ -141,7 +141,9 @@ def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
         )
     settings = [f"--level {asked.name.partition('-')[0]}"]
     settings += ["--layout nchw"] if asked.layout == "nchw" else []
-    settings += [f"--precision {asked.conversion.precision}"] if asked.conversion is not None else []
+    if asked.conversion is not None:
+        settings += [f"--precision {asked.conversion.precision}"]
+        settings += [f"--quantize {asked.conversion.method}"] if asked.conversion.method != "auto" else []
     return IrbenchError(
         f"{model} was not optimised as {name} yet.", hint=f"irbench optimize {model} {' '.join(settings)}"
     )
