@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from irbench.cli.completing import LEVEL, MODEL
 from irbench.cli.options import COUNT, PASSES, SHAPE, ToldInWords
 from irbench.errors import IrbenchError
 
@@ -30,9 +31,10 @@ Examples:
 
 
 @click.command("optimize", short_help="Fuse and simplify graphs, each step proven.", epilog=_EXAMPLES)
-@click.argument("models", nargs=-1, required=True, metavar="MODEL|FILE.onnx...")
+@click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",
+    type=LEVEL,
     cls=ToldInWords,
     show_default=_LEVEL,
     metavar="none|basic|extended|all",
@@ -68,7 +70,7 @@ Examples:
     show_default=True,
     help="nchw: take images so where the graph turns them into that itself.",
 )
-@click.option("--batch", type=COUNT, help="Bind the batch first; left free by default.")
+@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; left free by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(

@@ -83,7 +83,8 @@ def _refuse_variant(name: str) -> None:
     path = Path(model)
     known = path.is_file() or (path / bundles.CARD).is_file() or bundles.find(model) is not None
     if plus and (known or model in registry.names(registry.MODELS)):
-        raise IrbenchError(
-            f"{name} is a variant of {model}, not a model.",
-            hint=f"A variant is measured by: irbench run {model} --optimize {made.partition(':')[0]}",
-        )
+        made = made.partition(":")[0]
+        way = f"irbench run {model} --optimize {made}"
+        if made.startswith("custom"):  # no run can ask for passes that were named one by one
+            way = f"irbench optimize {model} --passes ... -o better.onnx, then irbench run better.onnx"
+        raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"A variant is measured by: {way}")

@@ -96,6 +96,8 @@ def test_a_wrong_run_measures_nothing(
         (("resluts",), "There is no command 'resluts'", "Did you mean results?"),
         (("results", "improt"), "irbench results has no command 'improt'", "Did you mean import?"),
         (("run", "resnet5", "--dry-run"), "resnet5", "Did you mean 'resnet50'?"),
+        (("run", "lenet5+int8:batch=1"), "variant of lenet5", "irbench run lenet5 --optimize int8"),
+        (("verify", "lenet5+custom"), "variant of lenet5", "irbench optimize lenet5 --passes"),
         (("run", "", "--dry-run"), "name is empty", "irbench models"),
         (("run", "missing.onnx", "--dry-run"), "missing.onnx", ""),
         (("export", "alexne"), "alexne", "Did you mean alexnet?"),
