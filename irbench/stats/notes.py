@@ -26,7 +26,7 @@ def _winner(scene: Scene, finding: Finding) -> Iterator[str]:
     cells = len(scene.standing.candidates)
     if finding.reason == "preview":
         over = f"the range over {plural(ratio.count, 'launch')}"
-        if ratio.count == 1 and ratio.value <= 1:
+        if ratio.count == 1 and ratio.value <= 0:
             yield f"preview: {leader} and {rival} cannot be told apart, {times(ratio.value)} in the only launch"
         elif ratio.count == 1:
             yield f"preview: {leader} {times(ratio.value)} {rival} in the only launch, which gives no range"

@@ -129,6 +129,12 @@ def test_a_group_with_too_many_cells_is_split_with_the_baseline_in_each_part(bun
     }
 
 
+def test_a_split_is_explained_by_the_rows_that_one_table_can_hold(bundle: Bundle, tmp_path: Path) -> None:
+    said: list[str] = []
+    plan(RunRequest((bundle,), FAKES, streams=(1, 2, 3, 4)), tmp_path, said.append)
+    assert said == ["8 rows make 2 tables (6 rows at most in one), each with the baseline"]
+
+
 def test_cells_that_cannot_run_do_not_count_towards_a_split(bundle: Bundle, tmp_path: Path) -> None:
     (one,) = planned(bundle, tmp_path, backends=(*FAKES, ("tf", "cpu")), streams=(1, 2, 3))
     assert len(one.group.cells) == 9
