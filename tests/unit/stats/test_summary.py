@@ -225,18 +225,6 @@ def test_an_interrupt_before_the_first_launch_leaves_rows_without_figures():
     assert (result.baseline, result.launches, result.preview, result.warnings) == (None, 0, True, ())
 
 
-def test_a_preview_names_no_leader_whose_direct_ratio_says_the_opposite():
-    blocks = {"a": (30, 12, 15), "b": (12, 12, 20), "c": (15, 10, 20)}
-    told = [measured(cell, [synchronous(at, [ms * MS] * 3) for at, ms in enumerate(of)]) for cell, of in blocks.items()]
-    result = table(group("a", "b", "c"), [launch(0, told)], stopped_by="interrupt")
-    assert result.notes == ("preview: c and b cannot be told apart, 0.99x in the only launch",)
-
-
-def test_a_preview_of_one_launch_names_the_leader():
-    result = table(group("a", "b"), even({"a": [10.0], "b": [5.0]}), stopped_by="interrupt")
-    assert result.notes == ("preview: b 2.00x a in the only launch, which gives no range",)
-
-
 def test_an_interrupt_after_three_launches_leaves_a_preview():
     result = table(group("a", "b"), even({"a": [10.0] * 3, "b": [5.0] * 3}), stopped_by="interrupt")
     assert result.preview
