@@ -100,7 +100,7 @@ def test_a_wrong_run_measures_nothing(
         (("verify", "lenet5+custom"), "variant of lenet5", "irbench optimize lenet5 --passes"),
         (("run", "", "--dry-run"), "name is empty", "irbench models"),
         (("run", "missing.onnx", "--dry-run"), "missing.onnx", ""),
-        (("export", "alexne"), "alexne", "Did you mean alexnet?"),
+        (("export", "alexne"), "alexne", "Did you mean 'alexnet'? See: irbench models"),
         (("export", "alexnet", "--layout", "nchv"), "Did you mean nchw?", "irbench export --help"),
         (("export", "alexnet", "--opset", "99"), "Opset 99", "13 to 23"),
         (("export", "alexnet", "--seed", "-1"), "-1", "0 or a positive number"),
