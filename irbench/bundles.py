@@ -116,7 +116,8 @@ def staging(target: Path | None = None) -> Path:
         folder = parent / f"{_STAGING}{os.getpid()}-{secrets.token_hex(4)}"
         folder.mkdir()
     except OSError as error:
-        hint = "Set IRBENCH_HOME to a folder of yours." if target is None else "Give another path with -o."
+        own = target is None or target.absolute().is_relative_to(home().absolute())
+        hint = "Set IRBENCH_HOME to a folder of yours." if own else "Give another path with -o."
         raise IrbenchError(f"{parent} cannot be written: {error.strerror or error}.", hint=hint) from error
     return folder
 
