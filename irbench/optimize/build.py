@@ -132,7 +132,7 @@ def _call(task: Task, say: Say) -> Work:
         say(f"{name}: {text}")
 
     try:
-        done: Work = call_in_worker("irbench.optimize.work:work", task, deadline_s=_DEADLINE_S, say=hear)
+        done: Work = call_in_worker("irbench.optimize.work:work_in_bounds", task, deadline_s=_DEADLINE_S, say=hear)
     except WorkerDied as death:
         others = ",".join(one for one in task.recipe.passes if one != last)
         remedy = f" Leave it out: --passes {others}" if others and last in task.recipe.passes else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from irbench import registry
 from irbench.errors import IrbenchError
+from irbench.host import available_memory_bytes, limit_memory
 from irbench.ir import external, loose
 from irbench.ir.check import check_file
 from irbench.ir.passes.inputs_to_nchw import inputs_to_nchw
@@ -31,9 +32,16 @@ if TYPE_CHECKING:
 
     from irbench.ir.passes import Pass
 
-__all__ = ["work"]
+__all__ = ["work", "work_in_bounds"]
 
 _JUDGED_SAMPLES = 64
+_MOST_MEMORY = 0.9
+
+
+def work_in_bounds(task: Task, say: Callable[[str], None]) -> Work:
+    """Do the same as :func:`work` in most of the memory that is left: a whole process is given to it."""
+    limit_memory(int(_MOST_MEMORY * available_memory_bytes()))
+    return work(task, say)
 
 
 def work(task: Task, say: Callable[[str], None]) -> Work:
