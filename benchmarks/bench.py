@@ -14,10 +14,10 @@ from pathlib import Path
 import click
 
 from benchmarks import exporting, harness_cost, listing, optimizing, peers, prompts, run_cost, storing
+from benchmarks.output import refuse_unwritable
 from benchmarks.rows import Finding, as_plain, as_table
 from benchmarks.workbench import Workbench
-from irbench.cli.console import check_writable, print_data, to_text
-from irbench.errors import IrbenchError
+from irbench.cli.console import print_data, to_text
 from irbench.measure.clock import Stopwatch
 
 __all__ = ["main"]
@@ -42,7 +42,7 @@ SUBJECTS: Mapping[str, Callable[[Workbench], Iterator[Finding]]] = {
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead.")
 def main(only: Sequence[str], quick: bool, form: str, output: Path | None) -> None:
     """Measure what irbench costs and gains, as ratios within this run."""
-    _refuse_unwritable(output)
+    refuse_unwritable(output)
     watch, findings = Stopwatch(), list[Finding]()
     with tempfile.TemporaryDirectory(prefix="irbench-bench-") as folder:
         bench = Workbench(Path(folder), quick=quick)
@@ -56,14 +56,6 @@ def main(only: Sequence[str], quick: bool, form: str, output: Path | None) -> No
         print_data(_text(findings, form, to_file=False), None)
     if any(one.failed for one in findings):
         raise SystemExit(1)
-
-
-def _refuse_unwritable(output: Path | None) -> None:
-    try:
-        if output is not None:
-            check_writable(output)
-    except IrbenchError as error:
-        raise click.UsageError(f"{error.message} {error.hint}") from error
 
 
 def _measured(name: str, bench: Workbench) -> Iterator[Finding]:

@@ -16,8 +16,9 @@ import msgspec
 
 from benchmarks.fusion_figures import HAND, LEVELS, Comparison, compare
 from benchmarks.fusion_tables import graph_table, share_table
+from benchmarks.output import refuse_unwritable
 from benchmarks.workbench import CommandFailed, Workbench
-from irbench.cli.console import check_writable, print_data, to_text
+from irbench.cli.console import print_data, to_text
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.optimize import UNOPTIMIZED, read_lineage
@@ -72,7 +73,7 @@ def main(only: Sequence[str], quick: bool, output: Path | None) -> None:
 
     Exits with 1 where something could not be measured.
     """
-    _refuse_unwritable(output)
+    refuse_unwritable(output)
     watch, found = Stopwatch(), list[Comparison]()
     with tempfile.TemporaryDirectory(prefix="irbench-fusions-") as folder:
         bench = Workbench(Path(folder), quick=quick)
@@ -86,14 +87,6 @@ def main(only: Sequence[str], quick: bool, output: Path | None) -> None:
     print_data(_text(found, markdown=False), None)
     if any(one.failure for one in found):
         raise SystemExit(1)
-
-
-def _refuse_unwritable(output: Path | None) -> None:
-    try:
-        if output is not None:
-            check_writable(output)
-    except IrbenchError as error:
-        raise click.UsageError(f"{error.message} {error.hint}") from error
 
 
 def _measured(bench: Workbench, subject: _Subject, backend: str) -> Comparison:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import click
 
+from benchmarks.output import refuse_unwritable
 from benchmarks.workbench import CommandFailed, Workbench
 from benchmarks.zoo_table import Tour, as_table
 from irbench import bundles, registry
-from irbench.cli.console import check_writable, print_data, to_text
+from irbench.cli.console import print_data, to_text
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.store import decode_document
@@ -36,9 +37,8 @@ _LEVEL = "extended"
 def main(only: Sequence[str], backends: str, budget: str, results: Path, form: str, output: Path | None) -> None:
     """Export, optimise, verify and measure every model of the zoo once; exits with 1 where one of them fails."""
     asked = ("--backends", backends, "--budget", budget, "--results", results.absolute())
+    refuse_unwritable(output)
     try:
-        if output is not None:
-            check_writable(output)
         with tempfile.TemporaryDirectory(prefix="irbench-zoo-") as folder:
             bench = Workbench(Path(folder), quick=False)
             tours: list[Tour] = []

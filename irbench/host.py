@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import resource
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ __all__ = [
     "allowance",
     "available_memory_bytes",
     "describe",
-    "limit_memory",
     "one_per_core",
     "parse_cpu_list",
     "read_text",
@@ -112,15 +110,6 @@ def available_memory_bytes() -> int:
                 left = int(limit_text) - int(usage_text) + _reclaimable_bytes(folder)
                 available = min(available, max(0, left))
     return available
-
-
-def limit_memory(memory_bytes: int) -> None:
-    """Let this process and its children allocate no more than that; what they then ask for is refused at once.
-
-    Without a limit a machine that runs out of memory first gives up its caches, and stands still for minutes.
-    """
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes if most < 0 else min(memory_bytes, most), most))
 
 
 def throttled_ns() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from irbench.errors import IrbenchError
 from irbench.ir import external, signature
 from irbench.ir.signature import Signature
 from irbench.ir.wire import DAMAGED, mapped
+from irbench.memory import limit_memory
 
 if TYPE_CHECKING:
     import onnx
@@ -34,8 +34,7 @@ def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
     Raises:
         IrbenchError: The file breaks the standard, cannot be fed, or keeps weights where it must not.
     """
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes if most < 0 else min(memory_bytes, most), most))
+    limit_memory(memory_bytes)
     try:
         found = signature.read(path)
         _refuse_future_opset(path, found.opset)

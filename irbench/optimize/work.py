@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.host import available_memory_bytes, limit_memory
+from irbench.host import available_memory_bytes
 from irbench.ir import external, loose
 from irbench.ir.check import check_file
 from irbench.ir.passes.inputs_to_nchw import inputs_to_nchw
 from irbench.ir.passes.upgrade_opset import upgrade_opset
+from irbench.memory import limit_memory
 from irbench.optimize.agreement import measure_agreement
 from irbench.optimize.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
 from irbench.optimize.files import load, vendors_of, weights_beside, write

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import psutil
 
 from irbench.errors import IrbenchError
 from irbench.files import sync_folder, write_synced
+from irbench.memory import limit_memory
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.spec import Timing
@@ -52,7 +52,7 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
         IrbenchError: A source is no archive or holds no run, one of them is damaged, of a newer format or larger than
             any can be, or it is here already, or in another source, with other content.
     """
-    _limit_memory()
+    limit_memory(psutil.Process().memory_info().data + _MEMORY_BYTES)
     copies: dict[Path, Path] = {}
     present: dict[Path, None] = {}
     try:
@@ -73,12 +73,6 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
             hint="irbench never writes such a run: do not trust it.",
         ) from error
     return Staged(copies, tuple(present))
-
-
-def _limit_memory() -> None:
-    limit = psutil.Process().memory_info().data + _MEMORY_BYTES
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit if most < 0 else min(limit, most), most))
 
 
 def _runs_in(source: Path, scratch: Path) -> Iterator[Path]:

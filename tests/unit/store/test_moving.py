@@ -26,7 +26,7 @@ ROWS = tuple(row.id for row in example().cells[:2])
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.store.arriving._limit_memory", lambda: None)
+    monkeypatch.setattr("irbench.store.arriving.limit_memory", lambda memory_bytes: None)
 
 
 @pytest.fixture

@@ -1,0 +1,21 @@
+"""Where benchmarks write what they found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from irbench.cli.console import check_writable
+from irbench.errors import IrbenchError
+
+__all__ = ["refuse_unwritable"]
+
+
+def refuse_unwritable(output: Path | None) -> None:
+    """End the call where what is found could not be written there."""
+    try:
+        if output is not None:
+            check_writable(output)
+    except IrbenchError as error:
+        raise click.UsageError(f"{error.message} {error.hint}") from error
