@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from irbench_tf.thrifty import release_early
+
 __all__ = ["Around", "every_layer", "intercept", "run"]
 
 Around: TypeAlias = Callable[..., Any]
@@ -43,7 +45,9 @@ def run(model: Any, inputs: Sequence[NDArray[Any]]) -> Any:
 
     # Tensors, because Keras prints arrays in full when a layer fails.
     tensors = [ops.convert_to_tensor(array) for array in inputs]
+    given: Any = tensors if len(tensors) > 1 else tensors[0]
     if hasattr(model, "input"):
         # Keras warns unless inputs come nested as the model's own are.
-        return model(tree.pack_sequence_as(model.input, tensors), training=False)
-    return model(tensors if len(tensors) > 1 else tensors[0], training=False)
+        given = tree.pack_sequence_as(model.input, tensors)
+    with release_early([model, *every_layer(model)]):
+        return model(given, training=False)
