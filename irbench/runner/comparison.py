@@ -73,6 +73,8 @@ class Comparison:
             GroupTooLarge: Its cells do not fit into memory together; nothing was stored.
             IrbenchError: The store cannot be written.
         """
+        if not self._planned.can_run:
+            return self._commit("failures")
         try:
             plan = self._launch_plan()
             while True:

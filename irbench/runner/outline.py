@@ -45,4 +45,4 @@ def _line(planned: PlannedGroup) -> str:
     cells = [cell for cell in group.cells if cell.id not in planned.absent]
     several = len({cell.load.precision for cell in cells}) > 1
     rows = ", ".join(f"{cell.label} {cell.load.precision}" if several else cell.label for cell in cells)
-    return f"{group.bundle.name} ({sizes}): {rows}"
+    return f"{group.bundle.name} ({sizes}): {rows or 'no row that can run'}"

@@ -34,6 +34,11 @@ class PlannedGroup:
     group: Group
     absent: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
 
+    @property
+    def can_run(self) -> bool:
+        """Whether there is a cell to measure."""
+        return len(self.absent) < len(self.group.cells)
+
 
 def _silent(_text: str) -> None: ...
 
@@ -47,7 +52,7 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
         say: Hears the progress of optimisations, and why a table is split.
 
     Raises:
-        IrbenchError: Shapes contradict each other, no backend can run a model, the baseline is not a row, or what
+        IrbenchError: Shapes contradict each other, no backend can run any model, the baseline is not a row, or what
             optimising needs is not installed.
     """
     groups: list[PlannedGroup] = []
@@ -59,23 +64,27 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
             rows = len(whole.group.cells) - len(whole.absent)
             say(f"{rows} rows make {len(parts)} tables ({MOST_CELLS} rows at most in one), each with the baseline")
         groups += parts
+    if not any(one.can_run for one in groups):
+        failure = next(iter(groups[0].absent.values()))
+        names = " and ".join(bundle.name for bundle in request.bundles)
+        raise IrbenchError(f"None of the backends can run {names}: {failure.message}.", hint=failure.hint or "")
     return tuple(groups)
 
 
 def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
-    """Return the group in parts of at most ``most`` cells, the baseline in each."""
+    """Return the group in parts of at most ``most`` cells, each with the baseline or what stands in for an absent one."""
     group = planned.group
     measured = [cell for cell in group.cells if cell.id not in planned.absent]
     if len(measured) <= most:
         return (planned,)
-    baseline = next(cell for cell in measured if cell.id == group.baseline)
-    others = [cell for cell in measured if cell.id != group.baseline]
+    baseline = next((cell for cell in measured if cell.id == group.baseline), measured[0])
+    others = [cell for cell in measured if cell.id != baseline.id]
     absent = tuple(cell for cell in group.cells if cell.id in planned.absent)
     parts = [others[start : start + most - 1] for start in range(0, len(others), most - 1)]
     first, *rest = (replace(group, cells=(baseline, *part)) for part in parts)
     return (
         PlannedGroup(replace(first, cells=(*first.cells, *absent)), planned.absent),
-        *(PlannedGroup(part) for part in rest),
+        *(PlannedGroup(replace(part, baseline=baseline.id)) for part in rest),
     )
 
 
@@ -97,10 +106,8 @@ def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], forms:
             if refusal is not None:
                 absent[cell.id] = refusal
             cells.append(cell)
-    if len(absent) == len(cells):
-        reason = next(iter(absent.values()))
-        raise IrbenchError(f"None of the backends can run {bundle.name}: {reason.message}.", hint=reason.hint or "")
-    baseline = _baseline(request.baseline, tuple(cell for cell in cells if cell.id not in absent))
+    able = [cell for cell in cells if cell.id not in absent]
+    baseline = _usual_baseline(able or cells) if request.baseline is None else _baseline(request.baseline, cells)
     return PlannedGroup(Group(bundle, sizes["batch"], dict(sizes), tuple(cells), baseline), absent)
 
 
@@ -112,10 +119,13 @@ def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: 
     return f"{cell_id}{AGAIN}" if any(one.id == cell_id for one in cells) else cell_id
 
 
-def _baseline(asked: str | None, cells: tuple[Cell, ...]) -> str:
-    """Return the id of the baseline: the one asked for, else ``tf``, else the first."""
-    if asked is None:
-        return next((cell for cell in cells if cell.label == "tf"), cells[0]).id
+def _usual_baseline(cells: Sequence[Cell]) -> str:
+    """Return the id of ``tf``, else of the first."""
+    return next((cell for cell in cells if cell.label == "tf"), cells[0]).id
+
+
+def _baseline(asked: str, cells: Sequence[Cell]) -> str:
+    """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning."""
     name, _, conditions = asked.partition("@")
     wanted = dict(_condition(one, asked) for one in conditions.split(",") if one)
     for cell in cells:

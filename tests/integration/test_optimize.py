@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import models
 import numpy as np
@@ -12,7 +14,10 @@ import pytest
 from fake_runs import FASTEST
 from front_door import irbench, irbench_here
 
-from irbench.optimize import LEVELS
+from irbench.errors import IrbenchError
+from irbench.optimize import LEVELS, Optimized
+from irbench.runner import forms
+from irbench.spec import Bundle
 
 
 @pytest.fixture
@@ -93,6 +98,38 @@ def test_an_optimisation_that_fails_is_told_in_its_row_and_the_others_are_measur
     assert (healthy["label"], healthy["state"]) == ("fake-a", "ok")
     assert (failed["label"], failed["state"]) == ("fake-a+basic", "failed")
     assert failed["failure"]["message"].startswith("The pass fake-failing breaks mlp")
+
+
+def test_a_baseline_whose_optimisation_fails_is_replaced_and_the_table_says_so(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LEVELS, "basic", ("fake-failing",))
+    asked = ("--backends", "fake-a", "--optimize", "none,basic", "--baseline", "fake-a+basic")
+    called = irbench_here("run", model, *asked, "--format", "json", *FASTEST)
+    assert called.code == 3, called.err
+    (group,) = called.document["groups"]
+    assert [cell["state"] for cell in group["cells"]] == ["ok", "failed"]
+    assert "baseline-replaced" in {warning["code"] for warning in group["warnings"]}
+
+
+def test_a_model_whose_every_optimisation_fails_does_not_keep_another_from_being_measured(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimize = forms.optimize
+
+    def optimize_others(bundle: Bundle, *rest: Any) -> Optimized:
+        if bundle.name == "mlp":
+            raise IrbenchError("The pass basic breaks mlp.", hint="Leave it out.")
+        return optimize(bundle, *rest)
+
+    monkeypatch.setattr(forms, "optimize", optimize_others)
+    other = shutil.copy(model, tmp_path / "other.onnx")
+    asked = ("--backends", "fake-a,fake-b", "--optimize", "basic")
+    called = irbench_here("run", model, other, *asked, "--format", "json", *FASTEST)
+    assert called.code == 3, called.err
+    first, second = called.document["groups"]
+    assert {cell["failure"]["stage"] for cell in first["cells"]} == {"optimize"}
+    assert {cell["state"] for cell in second["cells"]} == {"ok"}
 
 
 def turned(path: Path) -> Path:

@@ -120,6 +120,31 @@ def test_a_model_that_no_backend_can_run_is_refused(bundle: Bundle, tmp_path: Pa
         planned(bundle, tmp_path, backends=(("tf", "cpu"),))
 
 
+def test_a_model_that_no_backend_can_run_does_not_keep_another_from_being_measured(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    unreadable = replace(bundle, name="unreadable", artifacts=(replace(bundle.artifacts[0], kind="pickle"),))
+    first, second = plan(RunRequest((unreadable, bundle), FAKES), tmp_path)
+    assert not first.can_run
+    assert {failure.stage for failure in first.absent.values()} == {"plan"}
+    assert second.can_run
+
+
+def test_a_baseline_that_cannot_run_stays_the_one_that_was_asked_for(bundle: Bundle, tmp_path: Path) -> None:
+    (one,) = planned(bundle, tmp_path, backends=(("tf", "cpu"), *FAKES), baseline="tf")
+    assert one.group.baseline == "tf-cpu-fp32-x1"
+    assert "tf-cpu-fp32-x1" in one.absent
+
+
+def test_where_the_baseline_cannot_run_the_parts_of_a_split_share_another(bundle: Bundle, tmp_path: Path) -> None:
+    first, second = planned(
+        bundle, tmp_path, backends=(("tf", "cpu"), *FAKES), streams=(1, 2, 3, 4), baseline="tf@streams=1"
+    )
+    assert first.group.baseline == "tf-cpu-fp32-x1"
+    assert second.group.baseline == "fake-a-cpu-fp32-x1"
+    assert all("fake-a-cpu-fp32-x1" in {cell.id for cell in part.group.cells} for part in (first, second))
+
+
 def test_a_group_with_too_many_cells_is_split_with_the_baseline_in_each_part(bundle: Bundle, tmp_path: Path) -> None:
     parts = planned(bundle, tmp_path, streams=(1, 2, 3, 4, 5), baseline="fake-b@streams=3")
     assert all(len(part.group.cells) <= MOST_CELLS for part in parts)
