@@ -72,7 +72,7 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
 
 
 def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
-    """Return the group in parts of at most ``most`` cells, each with the baseline or what stands in for an absent one."""
+    """Return the group in parts of at most ``most`` cells, each with the baseline or what replaces it."""
     group = planned.group
     measured = [cell for cell in group.cells if cell.id not in planned.absent]
     if len(measured) <= most:
