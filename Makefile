@@ -33,7 +33,7 @@ bench-truth: $(STAMP) ## Prove the numbers against backends of known speed; leav
 zoo: $(STAMP) ## Export, optimise, verify and measure every model of the zoo once; an hour
 	$(BIN)/python -m benchmarks.zoo $(ARGUMENTS)
 
-bench-fusions: $(STAMP) ## Measure what fusing gains beside graphs written by hand; leave the machine alone for 20 minutes
+bench-fusions: $(STAMP) ## Measure what fusing gains beside graphs written by hand; leave the machine alone for 25 minutes
 	$(BIN)/python -m benchmarks.fusions $(ARGUMENTS)
 
 lint: $(STAMP) ## ruff and the import contracts

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import click
@@ -30,22 +31,20 @@ from irbench.store import Store
 
 __all__ = ["main"]
 
-_BACKENDS = ("ort", "openvino")
-_BUDGET = "100s"
-"""Of each table: at least six launches of six rows, for an interval."""
-
 
 @dataclass(frozen=True)
 class _Subject:
-    """A model with a shape.
+    """A model with a shape, on a backend.
 
     Attributes:
         model: Its name in the zoo.
         sequence: Tokens; ``None`` for images.
+        backend: What runs it.
     """
 
     model: str
     sequence: int | None = None
+    backend: str = ""
 
     @property
     def words(self) -> str:
@@ -67,40 +66,48 @@ _SUBJECTS = (
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--only", multiple=True, type=click.Choice([one.words for one in _SUBJECTS]), help="May be repeated.")
 @click.option("--quick", is_flag=True, help="Three launches: whether everything works, not what it gains.")
+@click.option("--backends", default="ort,openvino", show_default=True, help="What measures them.")
+@click.option("--budget", default="150s", show_default=True, help="Time for each table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write Markdown to FILE as well.")
-def main(only: Sequence[str], quick: bool, output: Path | None) -> None:
+def main(only: Sequence[str], quick: bool, backends: str, budget: str, output: Path | None) -> None:
     """Measure what each level of fusing gains, beside graphs written by hand.
 
     Exits with 1 where something could not be measured.
     """
     refuse_unwritable(output)
     watch, found = Stopwatch(), list[Comparison]()
+    how = ("--quick",) if quick else ("--budget", budget)
     with tempfile.TemporaryDirectory(prefix="irbench-fusions-") as folder:
         bench = Workbench(Path(folder), quick=quick)
-        for subject in (one for one in _SUBJECTS if not only or one.words in only):
-            for backend in _BACKENDS:
-                click.echo(f"{watch.elapsed_s:5.0f} s  {subject.words} on {backend}", err=True)
-                found.append(_measured(bench, subject, backend))
-                if output is not None:  # what is known so far outlives an interruption
-                    print_data(_text(found, markdown=True), output)
+        chosen = [one for one in _SUBJECTS if not only or one.words in only]
+        for subject, backend in product(chosen, backends.split(",")):
+            click.echo(f"{watch.elapsed_s:5.0f} s  {subject.words} on {backend}", err=True)
+            found.append(_measured(bench, replace(subject, backend=backend), how))
+            if output is not None:  # what is known so far outlives an interruption
+                print_data(_text(found, markdown=True), output)
     click.echo(f"{watch.elapsed_s:5.0f} s  done", err=True)
     print_data(_text(found, markdown=False), None)
     if any(one.failure for one in found):
         raise SystemExit(1)
 
 
-def _measured(bench: Workbench, subject: _Subject, backend: str) -> Comparison:
-    """Return what a run found; where it failed, the reason."""
+def _measured(bench: Workbench, subject: _Subject, how: Sequence[str]) -> Comparison:
+    """Return what a run found; where it failed, the reason.
+
+    Args:
+        bench: Where it runs.
+        subject: What is measured.
+        how: Options of ``irbench run``: for how long.
+    """
     try:
-        return _measure(bench, subject, backend)
+        return _measure(bench, subject, how)
     except (CommandFailed, IrbenchError) as error:
-        return Comparison(subject.words, backend, failure=str(error))
+        return Comparison(subject.words, subject.backend, failure=str(error))
 
 
-def _measure(bench: Workbench, subject: _Subject, backend: str) -> Comparison:
+def _measure(bench: Workbench, subject: _Subject, how: Sequence[str]) -> Comparison:
     levels = ",".join((UNOPTIMIZED, *LEVELS, *HAND))
-    how = ("--quick",) if bench.quick else ("--budget", _BUDGET)
-    asked = ("run", subject.model, *subject.shape, "--backends", backend, "--optimize", levels, *how)
+    asked = ("run", subject.model, *subject.shape, "--backends", subject.backend, "--optimize", levels, *how)
     bench.run("python", "-m", "benchmarks.by_hand", *asked)
     store = Store(bench.scratch / "results")
     folder = store.find("latest")
@@ -109,7 +116,7 @@ def _measure(bench: Workbench, subject: _Subject, backend: str) -> Comparison:
     timing = msgspec.convert(document.plan["timing"], Timing)
     launches = _reduced(table, store.launches(folder), timing)
     nodes = dict(_nodes(bench, subject))
-    return compare((subject.words, backend), table, nodes, launches, timing.confidence)
+    return compare((subject.words, subject.backend), table, nodes, launches, timing.confidence)
 
 
 def _reduced(table: GroupResult, records: Sequence[LaunchRecord], timing: Timing) -> tuple[Observed, ...]:

@@ -121,7 +121,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         with as_interrupts():
             if COMPLETION in os.environ:
-                importlib.import_module("irbench.cli.bash")  # which click then asks instead of its own
+                importlib.import_module("irbench.cli.shells")  # which click then asks instead of its own
             result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)
         sys.stdout.flush()
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:

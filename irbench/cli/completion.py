@@ -21,6 +21,6 @@ To enable it:
 def command(shell: str) -> None:
     """Print the script that makes a shell complete commands, options, backends and their settings, models and runs."""
     from irbench.cli import COMPLETION, cli
-    from irbench.cli.bash import completion_class
+    from irbench.cli.shells import completion_class
 
     click.echo(completion_class(shell)(cli, {}, "irbench", COMPLETION).source())

@@ -169,3 +169,22 @@ def test_bash_puts_in_what_replaces_the_last_part_of_a_word(line: str, replacing
     show = r'''printf '%s\n' "${COMPREPLY[@]}"'''
     done = subprocess.run(["bash", "-c", f"{script}\n{ask}\n{show}"], text=True, capture_output=True, check=True)
     assert done.stdout.splitlines() == replacing
+
+
+@pytest.mark.parametrize(
+    ("line", "offers"),
+    [("irbench run --backends op", "openvino"), ("irbench run --optimize none,bas", "none,basic")],
+)
+def test_fish_offers_whole_lists(line: str, offers: str) -> None:
+    script = irbench("completion", "fish").out
+    assert script.count("string split --max 1") == 1
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed here")
+    done = subprocess.run(
+        ["fish", "-c", f"{script}\ncomplete -C {shlex.quote(line)}"],
+        text=True,
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )
+    assert offers in done.stdout.splitlines()

@@ -1,4 +1,7 @@
-"""How bash asks for completions: it breaks words at ``:`` and ``=``, which ``ort:cuda`` and ``tf.KEY=VALUE`` hold."""
+"""How shells ask for completions of words that hold what they break words at.
+
+Bash breaks them at ``:`` and ``=``, which ``ort:cuda`` and ``tf.KEY=VALUE`` hold; click's script for fish at ``,``.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, ClassVar
 from click.shell_completion import (
     BashComplete,
     CompletionItem,
+    FishComplete,
     ShellComplete,
     add_completion_class,
     get_completion_class,
@@ -37,6 +41,15 @@ _SCRIPT = """\
 
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
+
+
+@add_completion_class
+class _WholeLists(FishComplete):
+    """Offers ``none,basic`` where it would stop at the first comma."""
+
+    source_template: ClassVar[str] = FishComplete.source_template.replace(
+        'string split ","', 'string split --max 1 ","'
+    )
 
 
 @add_completion_class
