@@ -92,6 +92,11 @@ class Comparison:
     preview: bool = False
     failure: str = ""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every form was measured and answers rightly."""
+        return bool(self.graphs) and all(one.row.state == "ok" for one in self.graphs)
+
 
 def compare(
     names: tuple[str, str],

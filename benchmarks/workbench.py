@@ -8,19 +8,23 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import psutil
 
 from irbench import host
+from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 
-__all__ = ["CommandFailed", "Finished", "Workbench", "in_turn"]
+__all__ = ["MEASURED", "CommandFailed", "Finished", "Workbench", "in_turn"]
+
+MEASURED = (ExitCode.DIFFERENT, ExitCode.FAILED_CELL, ExitCode.UNDECIDED)
+"""How ``irbench run`` ends where a row went wrong and the others were measured."""
 
 _DEADLINE_S = 900.0
 _LOOK_EVERY_S = 0.1
@@ -73,11 +77,18 @@ class Workbench:
         self.irbench("export", "resnet50", "--batch", "1", "-o", folder)
         return folder
 
-    def irbench(self, *arguments: object, home: Path | None = None, watch_memory: bool = False) -> Finished:
+    def irbench(self, *arguments: object, **how: Any) -> Finished:
         """Call irbench; see :meth:`run`."""
-        return self.run("irbench", *arguments, home=home, watch_memory=watch_memory)
+        return self.run("irbench", *arguments, **how)
 
-    def run(self, program: str, *arguments: object, home: Path | None = None, watch_memory: bool = False) -> Finished:
+    def run(
+        self,
+        program: str,
+        *arguments: object,
+        home: Path | None = None,
+        watch_memory: bool = False,
+        accept: Collection[int] = (),
+    ) -> Finished:
         """Run a program of this environment in a session of its own and wait for it.
 
         Args:
@@ -85,6 +96,7 @@ class Workbench:
             arguments: Of any type that has a text.
             home: What ``IRBENCH_HOME`` is; a folder that lasts as long as the workbench unless given.
             watch_memory: Whether to look at its memory ten times a second.
+            accept: Exit codes besides 0 that are no error, provided that it wrote something to standard output.
 
         Raises:
             CommandFailed: It ended with an error, or not within a quarter of an hour.
@@ -102,9 +114,10 @@ class Workbench:
             with _ended_at_last(process), _memory_watched(process.pid if watch_memory else None) as peaks:
                 process.wait()
                 seconds = watch.elapsed_s
-            if process.returncode:
-                raise CommandFailed(_reason(program, process.returncode, _text(err) or _text(out)))
-            return Finished(seconds, _text(out), max(peaks.values(), default=0))
+            code, written = process.returncode, _text(out)
+            if code and not (code in accept and written):
+                raise CommandFailed(_reason(program, code, _text(err) or written))
+            return Finished(seconds, written, max(peaks.values(), default=0))
 
     def _environment(self, home: Path | None) -> dict[str, str]:
         return {

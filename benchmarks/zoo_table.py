@@ -33,6 +33,11 @@ class Tour:
     prepared_s: float = 0.0
     failure: str = ""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell was measured and answers rightly."""
+        return self.group is not None and all(cell.state == "ok" for cell in self.group.cells)
+
 
 def as_table(tours: Sequence[Tour]) -> TextTable:
     """Return a row for each model, with a column for every cell that any of them was measured in.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.workbench import CommandFailed, Workbench, in_turn
+from benchmarks.workbench import MEASURED, CommandFailed, Workbench, in_turn
 
 MIB = 1 << 20
 
@@ -30,6 +30,16 @@ def test_a_command_that_fails_is_quoted_by_its_last_line(tmp_path: Path) -> None
     script = "import sys; print('first', file=sys.stderr); sys.exit('no such model')"
     with pytest.raises(CommandFailed, match=r"python ended with 1: no such model"):
         Workbench(tmp_path, quick=True).run("python", "-c", script)
+
+
+def test_a_run_whose_row_failed_is_no_error_where_it_wrote_its_document(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path, quick=True)
+    ends = "import sys; print('the table'); sys.exit(3)"
+    assert bench.run("python", "-c", ends, accept=MEASURED).out.strip() == "the table"
+    with pytest.raises(CommandFailed, match="ended with 3"):
+        bench.run("python", "-c", "import sys; sys.exit(3)", accept=MEASURED)
+    with pytest.raises(CommandFailed, match="ended with 2"):
+        bench.run("python", "-c", ends.replace("3", "2"), accept=MEASURED)
 
 
 def test_of_irbenchs_own_error_the_line_that_says_what_is_wrong_is_quoted(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
+import json
 from dataclasses import replace
 
 import pytest
-from documents import cell, failed, group
+from documents import cell, document, failed, group
 
 from benchmarks.workbench import CommandFailed, Finished
 from benchmarks.zoo import visit
 from benchmarks.zoo_table import Tour, as_table
 from irbench import registry
+from irbench.errors import ExitCode
+from irbench.store import encode_document
 
 
 def toured(name, *cells):
@@ -29,11 +32,28 @@ def test_a_cell_without_a_number_gives_its_reason():
 
 def test_a_model_that_fails_is_a_row_with_its_reason():
     class Bench:
-        def irbench(self, *arguments, home):
+        def irbench(self, *arguments, home, accept=()):
             raise CommandFailed("irbench ended with 3: no memory")
 
     tour = visit(Bench(), "resnet50", ())
     assert as_table([tour]).rows[0].sentence == "failed: irbench ended with 3: no memory"
+
+
+def test_what_was_measured_beside_a_row_that_failed_is_kept_and_the_tour_is_not_complete():
+    lineage = {"steps": [{"operators": {"Conv": 3}}, {"operators": {"Conv": 2}}]}
+
+    class Bench:
+        def irbench(self, command, *arguments, home, accept=()):
+            if command == "optimize":
+                return Finished(1.0, json.dumps({"optimized": [lineage]}))
+            assert set(accept) == {ExitCode.DIFFERENT, ExitCode.FAILED_CELL, ExitCode.UNDECIDED}
+            run = document(group(cell("openvino", 31.0), failed("ort")))
+            return Finished(1.0, encode_document(run).decode())
+
+    tour = visit(Bench(), "resnet50", ())
+    assert not tour.failure
+    assert not tour.is_complete
+    assert as_table([tour]).rows[0].cells[3:5] == ("3", "2")
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("resnet50", ()), ("transformer_base", ("--shape", "tokens=1x128"))])
@@ -41,7 +61,7 @@ def test_a_model_is_optimised_at_the_shapes_that_it_is_measured_at(name, sizes):
     calls = []
 
     class Bench:
-        def irbench(self, *arguments, home):
+        def irbench(self, *arguments, home, accept=()):
             calls.append(arguments)
             if len(calls) == 2:
                 raise CommandFailed("enough")
