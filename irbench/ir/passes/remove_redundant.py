@@ -9,6 +9,9 @@
                                                                     onnx-ir does not know
 6. What no output needs                                         -> nothing (onnx-ir)
 
+Rule 4 goes into branches and bodies too. It leaves an Identity that hands a value from outside to an output of its
+branch: ONNX has no other way to write that.
+
 Rule 1 asks for known sizes, free ones by name. A value inside a chain that others read, or that is an output, stays;
 the chain is then rewritten only if that removes more operations than it adds.
 """
@@ -51,9 +54,9 @@ def _remove_redundant(model: ir.Model) -> bool:
 
     infer(model)
     changed = False
-    while any((_drop_casts(model), merge_layouts(model))):
+    while any((_drop_identities(model), _drop_casts(model), merge_layouts(model))):
         changed = True
-    library = [common.IdentityEliminationPass(), common.DeduplicateInitializersPass()]
+    library = [common.DeduplicateInitializersPass()]
     if not any(_draws(node) for node in model.graph):
         library.append(common.CommonSubexpressionEliminationPass())
     changed |= sum(bool(one(model).modified) for one in library) > 0
@@ -182,6 +185,23 @@ def _drop_dead(node: ir.Node | None) -> None:
         before = _producer(node)
         node.graph.remove(node, safe=True)
         node = before
+
+
+def _drop_identities(model: ir.Model) -> bool:
+    """Apply rule 4."""
+    identities = [node for node in model.graph.all_nodes() if is_node(node.outputs[0], "Identity")]
+    return sum([_drop_identity(node) for node in identities]) > 0
+
+
+def _drop_identity(node: ir.Node) -> bool:
+    source, output, graph = node.inputs[0], node.outputs[0], node.graph
+    if source is None or graph is None:
+        return False
+    if output.is_graph_output() and not (source.graph is graph and _may_be_output(source)):
+        return False
+    replace(output, source)
+    graph.remove(node, safe=True)
+    return True
 
 
 def _drop_casts(model: ir.Model) -> bool:

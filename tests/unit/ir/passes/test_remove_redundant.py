@@ -117,6 +117,37 @@ def test_rule_4_drops_identities():
     assert applied(remove_redundant, model, {"x": random(3)}) == ["Relu"]
 
 
+HANDED_ON = """
+    y = If (c) <
+        then_branch = yes () => (float[3] o1) { o1 = Neg (r) },
+        else_branch = no () => (float[3] o2) { o2 = Identity (r) }
+    >
+"""
+
+
+@pytest.mark.parametrize("c", [True, False])
+def test_rule_4_keeps_what_hands_a_value_out_of_a_branch(c):
+    model = graph(f"(bool c, float[3] x) => (float[3] y) {{ i = Identity (x)  r = Relu (i)  {HANDED_ON} }}")
+    assert applied(remove_redundant, model, {"c": np.array(c), "x": random(3)}) == ["Relu", "If"]
+
+
+def test_rule_4_drops_what_only_renames_within_a_branch():
+    branches = HANDED_ON.replace("o1 = Neg (r)", "a = Identity (r)  b = Neg (a)  o1 = Identity (b)")
+    model = graph(f"(bool c, float[3] x) => (float[3] y) {{ r = Relu (x)  {branches} }}")
+    applied(remove_redundant, model, {"c": np.array(True), "x": random(3)})
+    assert sorted(node.op_type for node in model.graph.all_nodes()) == ["Identity", "If", "Neg", "Relu"]
+
+
+def test_rule_4_keeps_two_outputs_of_one_value():
+    model = graph("(float[3] x) => (float[3] y, float[3] z) { y = Relu (x)  z = Identity (y) }")
+    assert kept(remove_redundant, model)
+
+
+def test_rule_4_brings_together_what_cancels():
+    model = make(f"a = {SWAP} (x)  i = Identity (a)  b = {SWAP} (i)  y = Relu (b)", "float[2,6,8] y")
+    assert applied(remove_redundant, model, {"x": random(2, 6, 8)}) == ["Relu"]
+
+
 def test_rule_5_computes_once_what_is_computed_twice_even_from_equal_constants():
     body = "a = Add (x, c)  b = Add (x, d)  y = Mul (a, b)"
     model = graph(
