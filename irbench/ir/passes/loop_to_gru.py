@@ -9,7 +9,8 @@
    one sequence, side by side
 
 The Loop runs as many times as the sequence is long, and nothing else in it changes. Masks, activations other than
-sigmoid and tanh, and states that others read stay a Loop.
+sigmoid and tanh, and states that others read stay a Loop. Rules 2, 3 and 5 are for what rule 1 wrote: a GRU that the
+model had may have sequences of several lengths, a clip, activations or a layout of its own.
 """
 
 from __future__ import annotations
@@ -46,14 +47,15 @@ __all__ = ["loop_to_gru"]
 def _loop_to_gru(model: ir.Model) -> bool:
     known = infer(model)
     loops = [node for node in model.graph if is_node(node.outputs[0], "Loop")]
-    if not sum(_replace_loop(node, known) for node in loops):
+    made = {gru for node in loops if (gru := _replace_loop(node, known)) is not None}
+    if not made:
         return False
     clean(model)
     for rule in (_take_state, _run_backwards, _turn_twice, _run_both_ways):
         known = infer(model)
         for node in list(model.graph):
             if node.graph is not None and any(one.uses() or one.is_graph_output() for one in node.outputs):
-                rule(node, known)
+                rule(node, known, made)
         clean(model)
     infer(model)
     merge_layouts(model)
@@ -61,16 +63,16 @@ def _loop_to_gru(model: ir.Model) -> bool:
     return True
 
 
-def _replace_loop(loop: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
+def _replace_loop(loop: ir.Node, known: Mapping[ir.Value, Elements]) -> ir.Node | None:
     """Rule 1."""
     body = read_body(loop)
     cell = read_cell(body) if body is not None and _runs_through(loop, body, known) else None
     if body is None or cell is None or loop.graph is None:
-        return False
+        return None
     inner = loop.attributes["body"].as_graph()
     read = {place: one for place, one in enumerate(loop.outputs) if one.uses() or one.is_graph_output()}
     if any(body.resolve(inner.outputs[1 + place]) is not body.following for place in read):
-        return False
+        return None
     gru = _gru(loop, body, cell)
     for place, one in read.items():
         last = place < len(loop.inputs) - 2
@@ -79,7 +81,7 @@ def _replace_loop(loop: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     for node in inner.all_nodes():
         for place in range(len(node.inputs)):
             node.replace_input_with(place, None)  # a body that is gone must not count as a reader
-    return True
+    return gru
 
 
 def _gru(loop: ir.Node, body: LoopBody, cell: Cell) -> ir.Node:
@@ -142,22 +144,22 @@ def _uncast(body: LoopBody, value: ir.Value | None) -> ir.Value | None:
     return value
 
 
-def _take_state(node: ir.Node, known: Mapping[ir.Value, Elements]) -> None:
+def _take_state(node: ir.Node, known: Mapping[ir.Value, Elements], made: set[ir.Node]) -> None:
     """Rule 2."""
     if not is_node(node.outputs[0], "Slice") or bounds(node, known) != (-1, WHOLE, 1):
         return
     gru = _answering(node.inputs[0])
-    if gru is not None and _direction(gru) == "forward":
+    if gru is not None and gru in made and _direction(gru) == "forward":
         gru.resize_outputs(2)
         gru.outputs[1].type, gru.outputs[1].name = gru.outputs[0].type, f"{gru.outputs[0].name}_last"
         replace(node.outputs[0], gru.outputs[1])
 
 
-def _run_backwards(node: ir.Node, known: Mapping[ir.Value, Elements]) -> None:
+def _run_backwards(node: ir.Node, known: Mapping[ir.Value, Elements], made: set[ir.Node]) -> None:
     """Rule 3."""
     import onnx_ir as ir
 
-    source = turned(node.inputs[0], known) if is_node(node.outputs[0], "GRU") else None
+    source = turned(node.inputs[0], known) if node in made else None
     answers = [_reader(use.node) for use in node.outputs[0].uses()]
     if source is None or _direction(node) != "forward" or None in answers or node.graph is None:
         return
@@ -172,7 +174,7 @@ def _reader(node: ir.Node) -> ir.Value | None:
     return node.outputs[0] if is_node(node.outputs[0], "Squeeze") else None
 
 
-def _turn_twice(node: ir.Node, known: Mapping[ir.Value, Elements]) -> None:
+def _turn_twice(node: ir.Node, known: Mapping[ir.Value, Elements], _: set[ir.Node]) -> None:
     """Rule 4."""
     source = turned(turned(node.outputs[0], known), known)
     if source is not None and not node.outputs[0].is_graph_output():
@@ -193,14 +195,15 @@ def _direction(gru: ir.Node) -> str:
     return str(gru.attributes.get_string("direction", "forward"))
 
 
-def _run_both_ways(node: ir.Node, _: Mapping[ir.Value, Elements]) -> None:
+def _run_both_ways(node: ir.Node, _: Mapping[ir.Value, Elements], made: set[ir.Node]) -> None:
     """Rule 5."""
     sizes = sizes_of(node.outputs[0])
     if not is_node(node.outputs[0], "Concat") or sizes is None or len(node.inputs) != 2:
         return
     for output in (0, 1):
         pair = [_answering(value, output) for value in node.inputs]
-        if node.attributes.get_int("axis", 0) % len(sizes) != len(sizes) - 1 or not _fit_together(pair):
+        last_axis = node.attributes.get_int("axis", 0) % len(sizes) == len(sizes) - 1
+        if not last_axis or not set(pair) <= made or not _fit_together(pair):
             continue
         both = _joined(node, [gru for gru in pair if gru is not None])
         batch_first = [0, 2, 1, 3] if output == 0 else [1, 0, 2]

@@ -1,4 +1,5 @@
 import numpy as np
+import onnx_ir as ir
 import pytest
 from graphs import applied, graph, kept, operations, random
 
@@ -59,7 +60,10 @@ def loop(cell, sequence="x", start="zeros", name="", state=STATE, trips="trips",
     return f"i{name}, state{name}, all{name} = Loop <{inner}> ({trips}, true, zero, {start})"
 
 
-def make(nodes, output=f"float[{STEPS},{BATCH},{UNITS}] all", **weights):
+ANSWERS = f"float[{STEPS},{BATCH},{UNITS}] all"
+
+
+def make(nodes, output=ANSWERS, **weights):
     inputs = f"float[{STEPS},{BATCH},{WIDTH}] x"
     return graph(f"({inputs}) => ({output}) {{ {nodes} }}", {**WEIGHTS, **weights}, 18)
 
@@ -173,6 +177,45 @@ def test_a_loop_stays_that(case):
 
 def test_a_loop_that_gives_its_counter_away_stays():
     assert kept(loop_to_gru, make(loop(AFTER), f"float[{STEPS},{BATCH},{UNITS}] all, int32 i"))
+
+
+GRU = f"GRU <hidden_size: int = {UNITS}> (x, w, rw, gb, uneven)"
+CLIPPED = f"GRU <hidden_size: int = {UNITS}, clip: float = 0.1"
+OTHERS = {
+    "gives its last answer of sequences that end earlier": (
+        f"float[{BATCH},{UNITS}] y",
+        f"g = {GRU}  q = Squeeze (g, axis)  s = Slice (q, last, end, first)  y = Squeeze (s, first)",
+    ),
+    "reads what was turned round, of sequences that end earlier": (
+        ANSWERS.replace("all", "y"),
+        f"{TURNED}  g = {GRU.replace('(x', '(xr')}  y = Squeeze (g, axis)",
+    ),
+    "gives its answers to what was turned round as they come": (
+        f"float[{STEPS},1,{BATCH},{UNITS}] y",
+        f"{TURNED}  y = GRU <hidden_size: int = {UNITS}> (xr, w, rw, gb)",
+    ),
+    "is clipped in one direction alone": (
+        SIDES,
+        f"""
+        g = GRU <hidden_size: int = {UNITS}> (x, w, rw, gb)  q = Squeeze (g, axis)
+        k = {CLIPPED}, direction: string = "reverse"> (x, w, rw, gb)  r = Squeeze (k, axis)
+        y = Concat <axis: int = 2> (q, r)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_gru_that_the_model_had_stays_as_it_is_where_it(case):
+    output, nodes = OTHERS[case]
+    weights = {"w": random(1, 3 * UNITS, WIDTH), "rw": random(1, 3 * UNITS, UNITS), "gb": random(1, 6 * UNITS)}
+    uneven = np.array([3, STEPS], np.int32)
+    model = make(f"{loop(AFTER)} {nodes}", f"{ANSWERS}, {output}", **weights, uneven=uneven)
+    before = [ir.to_proto(node) for node in model.graph if node.op_type != "Loop"]
+    assert loop_to_gru(model)
+    assert "Loop" not in operations(model)
+    after = [ir.to_proto(node) for node in model.graph]
+    assert all(node in after for node in before)
 
 
 def test_a_graph_without_a_loop_is_left_alone():
