@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irbench.ir.loose import LooseModel, opset_of
+from irbench.ir.rewrite.draws import may_draw
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ _MAX_GROWTH_BYTES = 1 << 20
 
 _KEPT = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul"})
 """Runtimes look for these nodes to compute in integers."""
-
-_RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"})
 
 
 def fold_constants(loose: LooseModel) -> bool:
@@ -47,14 +46,18 @@ def fold_constants(loose: LooseModel) -> bool:
 
 def _foldable(node: onnx.NodeProto, loose: LooseModel, outputs: set[str]) -> bool:
     return (
-        node.domain in ("", "ai.onnx")
-        and node.op_type not in _KEPT
-        and not node.op_type.startswith(tuple(_RANDOM))
+        node.op_type not in _KEPT
         and (bool(node.input) or node.op_type == "Constant")
         and all(not name or name in loose.weights for name in node.input)
+        and not may_draw(node.domain, node.op_type, _third(node, loose))
         and not any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
         and outputs.isdisjoint(node.output)
     )
+
+
+def _third(node: onnx.NodeProto, loose: LooseModel) -> Array | bool:
+    """Return what the third input of a node of constant inputs holds, ``False`` where it has none."""
+    return loose.weights[node.input[2]] if len(node.input) > 2 and node.input[2] else False
 
 
 def _values(node: onnx.NodeProto, loose: LooseModel, opset: int) -> dict[str, Array] | None:

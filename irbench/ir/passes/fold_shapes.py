@@ -3,8 +3,8 @@
 1. A small integer tensor whose every element follows from known sizes     -> a constant
 2. Reshape(x, t), all sizes of the result known up to one                  -> Reshape(x, constant), what is free 0 or -1
 3. Expand(x, t), the result as large as x                                  -> x
-4. Any other operation on constants, but random ones and quantisation      -> its value (onnxscript's constant folding;
-                                                                              not in graphs that split into sequences)
+4. Any other operation on constants, but random ones, those of vendors     -> its value (onnxscript's constant folding;
+   and quantisation                                                           not in graphs that split into sequences)
 
 Free dimensions may stay free: their sizes are followed by name.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
+from irbench.ir.rewrite.draws import draws
 from irbench.ir.rewrite.edit import add_constant, clean, replace
 from irbench.ir.rewrite.shapes import Elements, infer, reshape_target, reshaped
 from irbench.ir.rewrite.sizes import sizes_of
@@ -48,7 +49,8 @@ def _fold_once(model: ir.Model) -> bool:
     changed += [_drop_expand(node) for node in model.graph if (node.domain, node.op_type) == ("", "Expand")]
     if all(node.op_type != "SplitToSequence" for node in model.graph):  # the library fails on some of them
         limits = {"input_size_limit": _MOST_INPUT_ELEMENTS, "output_size_limit": _MOST_OUTPUT_ELEMENTS}
-        changed.append(bool(fold_constants(model, **limits).modified))
+        folded = fold_constants(model, **limits, should_fold=lambda node: False if draws(node) else None)
+        changed.append(bool(folded.modified))
     clean(model)
     return any(changed)
 

@@ -5,8 +5,7 @@
 3. Cast(Cast(x)), every value of x exact in between             -> Cast(x)
 4. Identity(x)                                                  -> x
 5. The same small constant, or the same operation on the same    -> held or computed once (onnx-ir)
-   inputs, twice                                                  not in graphs with random operations of which
-                                                                    onnx-ir does not know
+   inputs, twice                                                    but random ones and those of vendors
 6. What no output needs                                         -> nothing (onnx-ir)
 
 Rule 4 goes into branches and bodies too. It leaves an Identity that hands a value from outside to an output of its
@@ -25,7 +24,8 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite import layout as layouts
-from irbench.ir.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace, scalar
+from irbench.ir.rewrite.draws import draws
+from irbench.ir.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace
 from irbench.ir.rewrite.shapes import infer, reshape_target, set_sizes
 from irbench.ir.rewrite.sizes import Size, sizes_of
 
@@ -48,27 +48,34 @@ _EXACT_IN = {
 }
 """The types that hold every value of a type: a bfloat16 has 8 significant bits, a half 11, a single 24, a double 53."""
 
+_APART = "irbench_apart"
+"""An attribute that no operation has."""
+
 
 def _remove_redundant(model: ir.Model) -> bool:
-    from onnx_ir.passes import common
-
     infer(model)
     changed = False
     while any((_drop_identities(model), _drop_casts(model), merge_layouts(model))):
         changed = True
-    library = [common.DeduplicateInitializersPass()]
-    if not any(_draws(node) for node in model.graph):
-        library.append(common.CommonSubexpressionEliminationPass())
-    changed |= sum(bool(one(model).modified) for one in library) > 0
+    changed |= _join_equal(model)
     before = model.graph.num_nodes()
     clean(model)
     return changed or model.graph.num_nodes() < before
 
 
-def _draws(node: ir.Node) -> bool:
-    """Whether a node answers something else each time, of those that onnx-ir takes for equal."""
-    training = node.inputs[2] if node.op_type == "Dropout" and len(node.inputs) > 2 else None
-    return node.op_type == "Bernoulli" or (training is not None and scalar(training) != 0)
+def _join_equal(model: ir.Model) -> bool:
+    """Apply rule 5. onnx-ir joins nodes of equal attributes: a number of its own keeps each that draws apart."""
+    import onnx_ir as ir
+    from onnx_ir.passes import common
+
+    drawing = [node for node in model.graph if draws(node)]
+    for number, node in enumerate(drawing):
+        node.attributes.add(ir.AttrInt64(_APART, number))
+    library = (common.DeduplicateInitializersPass(), common.CommonSubexpressionEliminationPass())
+    changed = sum([bool(one(model).modified) for one in library]) > 0
+    for node in drawing:
+        del node.attributes[_APART]
+    return changed
 
 
 def merge_layouts(model: ir.Model) -> bool:

@@ -126,9 +126,12 @@ def test_rule_4_computes_a_table_of_positions():
     assert applied(fold_shapes, model, {"x": random(2, 6)}) == ["Add"]
 
 
-@pytest.mark.parametrize("weight", ["RandomNormalLike (k)", "DequantizeLinear (q, s)"])
+KEPT = ["RandomNormalLike (k)", "Bernoulli (k)", "Dropout (k, s, true)", "DequantizeLinear (q, s)"]
+
+
+@pytest.mark.parametrize("weight", KEPT)
 def test_rule_4_leaves_random_numbers_and_quantised_weights(weight):
-    numbers = {"k": random(6), "q": np.ones(6, np.int8), "s": np.float32(0.5)}
+    numbers = {"k": np.full(6, 0.5, np.float32), "q": np.ones(6, np.int8), "s": np.float32(0.5)}
     model = make(f"w = {weight}  y = Add (x, w)", "float[batch,6] x", "float[batch,6] y", **numbers)
     assert kept(fold_shapes, model)
 

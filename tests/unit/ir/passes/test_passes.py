@@ -166,6 +166,12 @@ def test_random_nodes_are_never_folded(operation):
     assert not fold_constants(make(nodes, {"w": floats(6)}))
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_a_dropout_is_folded_unless_it_trains(training):
+    nodes = [helper.make_node("Dropout", ["w", "half", "on"], ["r"]), helper.make_node("Mul", ["x", "r"], ["y"])]
+    assert fold_constants(make(nodes, {"w": floats(6), "half": np.float32(0.5), "on": np.array(training)})) != training
+
+
 def test_dequantised_weights_keep_their_integers():
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "scale"], ["w"]),

@@ -2,7 +2,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from graphs import applied, graph, kept, random
+from graphs import applied, graph, kept, operations, random
 
 from irbench.ir.passes.remove_redundant import remove_redundant
 
@@ -172,6 +172,21 @@ def test_rule_5_draws_as_often_as_before(operation):
     weights = {"half": np.float32(0.5), "on": np.array(True), "off": np.array(False)}
     model = graph(f"(float[3] x, bool learning) => (float[3] y) {{ {body} }}", weights)
     assert kept(remove_redundant, model) == RANDOM[operation]
+
+
+def test_rule_5_joins_what_stands_beside_random_operations():
+    body = "r = RandomUniformLike (x)  a = Relu (x)  b = Relu (x)  s = Mul (a, b)  y = Add (r, s)"
+    model = graph(f"(float[3] x) => (float[3] y) {{ {body} }}")
+    assert remove_redundant(model)
+    assert operations(model) == ["RandomUniformLike", "Relu", "Mul", "Add"]
+    onnx.checker.check_model(ir.to_proto(model), full_check=True)
+
+
+def test_rule_5_asks_a_vendors_operation_as_often_as_before():
+    body = "a = com.microsoft.Noise (x)  b = com.microsoft.Noise (x)  y = Sub (a, b)"
+    model = graph(f"(float[3] x) => (float[3] y) {{ {body} }}")
+    assert kept(remove_redundant, model)
+    assert not any(node.attributes for node in model.graph)
 
 
 def test_rule_6_drops_what_no_output_needs():
