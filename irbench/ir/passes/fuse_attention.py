@@ -5,9 +5,13 @@
 
 In rule 1 scale and mask are optional; q may be scaled too, by product or quotient. The scale is positive, as ONNX
 asks. The mask is what is added, or a Where that puts so low a number that nothing of it is left after the Softmax, if
-anything is kept; a row of which nothing is kept still weighs all keys alike. Queries, keys and values have axes (batch,
-heads, length, width), or (batch, length, width) for one head without a mask. The mask is made as large as the scores
-in its last two axes, because ONNX Runtime does not stretch it.
+anything is kept. Queries, keys and values have axes (batch, heads, length, width), or (batch, length, width) for one
+head without a mask. The mask is made as large as the scores in its last two axes, because ONNX Runtime does not
+stretch it.
+
+A row of which nothing is kept weighs all keys alike, as it did in the model. Where the model put minus infinity, its
+answer for such a row was not a number. ONNX Runtime answers zeros for a row whose masks are all minus infinity or the
+lowest number there is; the mask that is added is therefore at least half that number.
 
 For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined.
 """
@@ -26,6 +30,7 @@ from irbench.ir.rewrite.edit import add_constant, clean, scalar, weight
 from irbench.ir.rewrite.rules import ANY, Rule, any_order, apply_rules, either
 from irbench.ir.rewrite.shapes import infer
 from irbench.ir.rewrite.sizes import Size, product, sizes_of
+from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -135,35 +140,46 @@ def _attention(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value
 
 def _mask(op: Any, weights: ir.Value, **optional: Any) -> Any:
     """Return what is to be added to the scores, with their last two axes."""
-    mask, keep, low, graph = *(optional.get(name) for name in ("mask", "keep", "low")), weights.graph
-    given = mask if mask is not None else keep
+    given, low, graph = optional.get("mask") or optional.get("keep"), optional.get("low"), weights.graph
     sizes, wanted = sizes_of(given), sizes_of(weights)
     if given is None or graph is None or sizes is None or wanted is None:
         return None
-    if keep is not None:
-        assert low is not None
-        mask = _addend(op, keep, low, graph)
+    added = _bounded(op, given, graph) if low is None else _addend(op, given, low, graph)
     if sizes[-2:] == wanted[-2:]:
-        return mask
+        return added
     whole = [1] * (len(sizes) - 2) + [size.number or 1 for size in wanted[-2:]]
-    return op.Expand(mask, add_constant(graph, np.array(whole, np.int64), weights))
+    return op.Expand(added, add_constant(graph, np.array(whole, np.int64), weights))
+
+
+def _bounded(op: Any, mask: ir.Value, graph: ir.Graph) -> Any:
+    """Return a mask that is added, nothing in it below :func:`_lowest`."""
+    held, lowest = weight(mask), _lowest(mask)
+    if held is None:
+        return op.Max(mask, add_constant(graph, lowest, mask))
+    return mask if (held >= lowest).all() else add_constant(graph, np.maximum(held, lowest), mask)
 
 
 def _addend(op: Any, keep: ir.Value, low: ir.Value, graph: ir.Graph) -> Any:
-    """Return zero where a score is kept, else the lowest number, or minus infinity if that is what is put.
+    """Return zero where a score is kept, else the lowest number.
 
-    The low number is put in the place of a score but this is added to it. A sum with the lowest number is that number,
-    because half its rounding is above any score, 1e31 in float32: all masked scores stay equal. With -1e9 they would
-    differ as soon as scores reach 32.
+    The low number is put in the place of a score but this is added to it. With -1e9 the sums would differ as soon as
+    scores reach 32.
     """
-    held, number = weight(keep), weight(low)
-    assert number is not None
-    assert low.dtype is not None
-    zero = np.zeros((), number.dtype)
-    lowest = number.reshape(()) if np.isneginf(number) else np.asarray(low.dtype.min, number.dtype)
+    held, lowest = weight(keep), _lowest(low)
+    zero = np.zeros_like(lowest)
     if held is not None:
         return add_constant(graph, np.where(held, zero, lowest), keep)
     return op.Where(keep, add_constant(graph, zero, low), add_constant(graph, lowest, low))
+
+
+def _lowest(like: ir.Value) -> Array:
+    """Return the lowest number to add to a score, half the lowest of its type.
+
+    A sum with it is that number, because half its rounding is above any score, 5e30 in float32: all masked scores are
+    equal.
+    """
+    assert like.dtype is not None
+    return np.asarray(like.dtype.min / 2, like.dtype.numpy())
 
 
 def _heads(op: Any, q: Any, k: Any, v: Any, to_q: Any, to_k: Any, to_v: Any, joined: Any) -> Any:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from graphs import applied, graph, kept, random
+from graphs import answered, applied, graph, kept, random
 
 from irbench.ir.passes.fuse_attention import fuse_attention
 
@@ -38,19 +38,19 @@ def test_rule_1_transposes_keys_that_came_transposed():
 
 
 MASKS = {
-    "as large as the scores": (random(2, 4, 5, 6), []),
-    "of every head": (random(2, 1, 5, 6), []),
-    "of two axes": (random(5, 6), []),
-    "of every query": (random(2, 1, 1, 6), ["Expand"]),
+    "as large as the scores": (random(2, 4, 5, 6), ["Max"]),
+    "of every head": (random(2, 1, 5, 6), ["Max"]),
+    "of two axes": (random(5, 6), ["Max"]),
+    "of every query": (random(2, 1, 1, 6), ["Max", "Expand"]),
 }
 
 
 @pytest.mark.parametrize("case", MASKS)
 def test_rule_1_takes_a_mask(case):
-    mask, stretched = MASKS[case]
+    mask, before = MASKS[case]
     sizes = ",".join(map(str, mask.shape))
     model = make(f"{SCORES} c = Mul (m, s)  a = Add (c, mask)  {END}", f"{SIGNATURE}, float[{sizes}] mask")
-    assert applied(fuse_attention, model, {**FEED, "mask": mask}) == [*stretched, "Attention"]
+    assert applied(fuse_attention, model, {**FEED, "mask": mask}) == [*before, "Attention"]
 
 
 @pytest.mark.parametrize("row", ["partly", "wholly"])
@@ -71,6 +71,24 @@ def test_rule_1_weighs_keys_alike_that_are_all_masked_however_large_their_scores
     model = make(f"{SCORES} a = Where (keep, m, low)  {END}", inputs, **weights)
     feed = {**FEED, "q": FEED["q"] * 1e4, **({} if known else {"keep": keep})}
     assert applied(fuse_attention, model, feed)[-1] == "Attention"
+
+
+@pytest.mark.parametrize("low", [-1e9, np.finfo(np.float32).min])
+@pytest.mark.parametrize("known", [True, False])
+def test_rule_1_weighs_keys_alike_to_which_the_same_low_number_is_added(low, known):
+    mask = np.where(np.tri(5, 6, k=-2, dtype=bool), 0, np.float32(low))[None, None]
+    inputs = SIGNATURE if known else f"{SIGNATURE}, float[1,1,5,6] mask"
+    model = make(f"{SCORES} a = Add (m, mask)  {END}", inputs, **({"mask": mask} if known else {}))
+    feed = {**FEED, **({} if known else {"mask": mask})}
+    assert applied(fuse_attention, model, feed) == [*([] if known else ["Max"]), "Attention"]
+
+
+def test_rule_1_weighs_keys_alike_that_minus_infinity_hides_all_together():
+    keep = np.arange(5).reshape(1, 1, 5, 1) > np.zeros((1, 1, 5, 6))
+    model = make(f"{SCORES} a = Where (keep, m, low)  {END}", keep=keep, low=np.float32(-np.inf))
+    assert fuse_attention(model)
+    for answers in answered(model, FEED):
+        assert np.allclose(answers[:, :, 0], FEED["v"].mean(2), atol=1e-5)
 
 
 def test_rule_1_computes_a_mask_that_is_known_beforehand():
