@@ -31,8 +31,8 @@ def may_draw(domain: str, operation: str, third: Array | bool | None) -> bool:
     Args:
         domain: Where the operation is defined.
         operation: Its name.
-        third: What its third input holds, which says whether a Dropout trains; ``False`` where it has none, ``None`` where
-            that is not known.
+        third: What its third input holds, which says whether a Dropout trains; ``False`` where it has none, ``None``
+            where that is not known.
     """
     trains = operation == "Dropout" and (third is None or bool(np.any(third)))
     return domain not in ("", "ai.onnx") or operation in _RANDOM or trains
