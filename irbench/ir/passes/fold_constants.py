@@ -68,6 +68,8 @@ def _values(node: onnx.NodeProto, loose: LooseModel, opset: int) -> dict[str, Ar
         results = ReferenceEvaluator(node, opsets={"": opset}).run(None, inputs)
     except Exception:  # noqa: BLE001 - the evaluator does not know every operation; the runtime will
         return None
+    if not all(isinstance(result, np.ndarray | np.generic) for result in results):  # a sequence is no weight
+        return None
     arrays = {name: np.asarray(result) for name, result in zip(node.output, results, strict=True) if name}
     grown = sum(array.nbytes for array in arrays.values()) - sum(array.nbytes for array in inputs.values())
     if grown > _MAX_GROWTH_BYTES or any(array.dtype == object for array in arrays.values()):

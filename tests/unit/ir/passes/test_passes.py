@@ -172,6 +172,18 @@ def test_a_dropout_is_folded_unless_it_trains(training):
     assert fold_constants(make(nodes, {"w": floats(6), "half": np.float32(0.5), "on": np.array(training)})) != training
 
 
+def test_a_sequence_of_weights_stays_one(tmp_path):
+    nodes = [
+        helper.make_node("SequenceConstruct", ["w", "w"], ["s"]),
+        helper.make_node("SequenceAt", ["s", "zero"], ["m"]),
+        helper.make_node("Mul", ["x", "m"], ["y"]),
+    ]
+    loose = make(nodes, {"w": floats(6), "zero": np.array(0)})
+    before = run(loose, tmp_path)
+    assert not fold_constants(loose)
+    assert np.array_equal(run(loose, tmp_path), before)
+
+
 def test_dequantised_weights_keep_their_integers():
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "scale"], ["w"]),
