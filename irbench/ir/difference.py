@@ -48,7 +48,8 @@ def difference(before: Inventory, after: Inventory) -> Difference:
 
     Nodes are the same when they have the same name, or, where tools rename nodes, the same operator and outputs. A
     fusion is found by walking, in the first graph, from the outputs of a new node back to its inputs, so it is seen
-    where the tool kept the names of the tensors between which it worked.
+    where the tool kept the names of the tensors between which it worked, or made new ones by adding to them, as passes
+    do that write ``scores_reshape`` in the place of ``scores``. What computes sizes is no part of it.
     """
     named = {node.name: node for node in before.nodes if node.name}
     twins = [(named[node.name], node) for node in after.nodes if node.name in named]
@@ -65,7 +66,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
         added=tuple(added),
         removed=tuple(removed),
         changed=tuple(changed),
-        fusions=dict(Counter(_fusions(gone, new, _tensors(after))).most_common()),
+        fusions=dict(Counter(_fusions(gone, new, _tensors(after), _sizes(before))).most_common()),
     )
 
 
@@ -79,29 +80,71 @@ def _tensors(graph: Inventory) -> frozenset[str]:
     return frozenset(name for node in graph.nodes for name in node.outputs)
 
 
-def _fusions(gone: Iterable[NodeEntry], new: Iterable[NodeEntry], there: Collection[str]) -> Iterator[Fusion]:
-    """Yield what each new node replaces, if it is more than one node."""
-    maker = {name: node for node in gone for name in node.outputs if name}
+def _sizes(graph: Inventory) -> frozenset[str]:
+    """Return the tensors that depend on the sizes of others, and not on what these hold."""
+    constants = {weight.name for weight in graph.weights}
+    constants.update(name for node in graph.nodes if node.operator == "Constant" for name in node.outputs)
+    found: set[str] = set()
+    for node in graph.nodes:
+        if node.operator in ("Shape", "Size") or (
+            not found.isdisjoint(node.inputs) and found | constants >= {*node.inputs}
+        ):
+            found.update(node.outputs)
+    return frozenset(found)
+
+
+def _fusions(
+    gone: Iterable[NodeEntry], new: Iterable[NodeEntry], there: Collection[str], sizes: Collection[str]
+) -> Iterator[Fusion]:
+    """Yield what each new node replaces, if it is more than one node.
+
+    Args:
+        gone: Nodes that only the first graph has.
+        new: Nodes that only the second one has.
+        there: The tensors that nodes of the second graph make.
+        sizes: Tensors of the first graph that hold sizes.
+    """
+    maker = {name: node for node in gone for name in node.outputs if name and name not in sizes}
+    lost = {name: node for name, node in maker.items() if name not in there}
     for node in new:
-        replaced = _replaced(node, maker, there)
-        if len(replaced) > 1:
+        kept = [name for name in node.outputs if name in maker]
+        starts = [maker[name] for name in kept or _begun_with(node.outputs, lost)]
+        # a weight may be named after any tensor
+        ends = {*node.inputs, *_begun_with((name for name in node.inputs if name in there), lost)}
+        replaced = _between(starts, ends, lost)
+        moved = not kept and any(one.operator == node.operator for one in replaced)
+        if len(replaced) > 1 and not moved:
             yield Fusion(node.operator, tuple(sorted(Counter(one.operator for one in replaced).items())))
 
 
-def _replaced(node: NodeEntry, maker: Mapping[str, NodeEntry], there: Collection[str]) -> tuple[NodeEntry, ...]:
-    """Return the nodes between the inputs and the outputs of ``node`` in the first graph.
+def _between(
+    starts: Iterable[NodeEntry], ends: Collection[str], lost: Mapping[str, NodeEntry]
+) -> tuple[NodeEntry, ...]:
+    """Return the nodes from which ``starts`` follow, themselves included, back to the tensors ``ends``.
 
     Args:
-        node: Of the second graph.
-        maker: Which node that is gone made a tensor.
-        there: The tensors that nodes of the second graph make: what lies behind them was not replaced.
+        starts: Nodes of the first graph.
+        ends: What lies behind these tensors is no part of it.
+        lost: Which node made a tensor that the second graph lacks: what lies behind others was not replaced.
     """
     found: dict[int, NodeEntry] = {}
-    waiting = [name for name in node.outputs if name in maker]
+    waiting = list(starts)
     while waiting:
-        one = maker[waiting.pop()]
-        if id(one) in found:
-            continue
-        found[id(one)] = one
-        waiting += [name for name in one.inputs if name in maker and name not in there and name not in node.inputs]
+        one = waiting.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            waiting += [lost[name] for name in one.inputs if name in lost and name not in ends]
     return tuple(found.values())
+
+
+def _begun_with(names: Iterable[str], lost: Collection[str]) -> list[str]:
+    """Return, for each name to which something was added, the longest lost one that it begins with."""
+    begun = (next((stem for stem in _stems(name) if stem in lost), None) for name in names)
+    return [name for name in begun if name is not None]
+
+
+def _stems(name: str) -> Iterator[str]:
+    """Yield ``a_b`` and ``a`` for ``a_b_c``."""
+    while "_" in name:
+        name = name.rpartition("_")[0]
+        yield name

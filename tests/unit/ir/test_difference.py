@@ -1,15 +1,15 @@
 """What was done to a graph is told by names, and fusions by what lies between the tensors of a new node."""
 
 from irbench.ir.difference import Difference, Fusion, difference
-from irbench.ir.inventory import Inventory, NodeEntry
+from irbench.ir.inventory import Inventory, NodeEntry, WeightEntry
 
 
 def node(name, operator, inputs, outputs):
     return NodeEntry(name, operator, "", tuple(inputs.split()), tuple(outputs.split()))
 
 
-def graph(*nodes):
-    return Inventory(nodes=nodes)
+def graph(*nodes, weights=""):
+    return Inventory(nodes=nodes, weights=tuple(WeightEntry(name, "float32", ()) for name in weights.split()))
 
 
 GELU = (
@@ -63,3 +63,41 @@ def test_one_node_for_one_is_no_fusion():
 def test_a_cycle_in_a_broken_graph_ends():
     before = graph(node("a", "Relu", "y", "z"), node("b", "Relu", "z", "y"))
     assert difference(before, graph(node("c", "Clip", "x", "y"))).fusions == {Fusion("Clip", (("Relu", 2),)): 1}
+
+
+ATTENTION = (
+    node("queries", "Mul", "x scale", "q"),
+    node("scores", "MatMul", "q k", "scores"),
+    node("softmax", "Softmax", "scores", "weights"),
+    node("weighed", "MatMul", "weights v", "attended"),
+    node("joined", "Reshape", "attended whole", "a"),
+)
+
+
+def test_a_fusion_is_seen_where_new_tensors_are_named_after_those_that_are_gone():
+    made = (node("n1", "Mul", "x scale", "q_mul"), node("n2", "Attention", "q_mul k v", "a_reshape_reshape"))
+    found = difference(graph(*ATTENTION), graph(*made)).fusions
+    assert found == {Fusion("Attention", (("MatMul", 2), ("Reshape", 1), ("Softmax", 1))): 1}
+
+
+def test_a_node_that_only_works_on_another_shape_is_no_fusion():
+    before = graph(node("flat", "Reshape", "x s", "a"), node("dense", "MatMul", "a w", "b"))
+    assert not difference(before, graph(node("new", "MatMul", "x w", "b_matmul"))).fusions
+
+
+def test_a_weight_named_after_a_tensor_does_not_end_a_fusion():
+    after = graph(node("gelu", "Gelu", "x a_constant", "y"), weights="a_constant")
+    assert difference(graph(*GELU), after).fusions == {
+        Fusion("Gelu", (("Add", 1), ("Div", 1), ("Erf", 1), ("Mul", 2))): 1
+    }
+
+
+def test_what_computes_sizes_is_no_part_of_a_fusion():
+    sizes = (
+        node("size", "Shape", "x", "s"),
+        node("batch", "Gather", "s first", "n"),
+        node("to", "Concat", "n -1", "to"),
+    )
+    before = graph(*sizes, node("relu", "Relu", "x", "a"), node("flat", "Reshape", "a to", "y"), weights="first -1")
+    after = graph(node("new", "FlatRelu", "x", "y"))
+    assert difference(before, after).fusions == {Fusion("FlatRelu", (("Relu", 1), ("Reshape", 1))): 1}
