@@ -1,7 +1,8 @@
 """Narrow the floats of a graph to fp16 or bf16.
 
 1. An operation whose schema allows the narrow type computes in it, weights included
-2. One that does not, or that loses its meaning there (:data:`KEPT`), stays fp32
+2. One that does not, or that loses its meaning there (:data:`KEPT`), stays fp32; so does one on sequences, and one
+   whose float outputs do not share the type of an input (EyeLike, Bernoulli)
 3. Where a narrow and a wide operation meet, and at inputs and outputs of the graph, stands a Cast; one for all readers
 4. The bodies of If, Loop and Scan, and operations of vendors, stay as they are
 5. Finite weights stay finite, and weights other than zero stay so: what lies beyond the range of the narrow type
@@ -102,7 +103,7 @@ class _Narrowing:
     def _variables(self, node: ir.Node) -> set[str]:
         """Return the type variables of a node's schema that become narrow."""
         schema = self._schema(node)
-        if schema is None or node.op_type in KEPT or any(_graphs(node)):
+        if schema is None or node.op_type in KEPT or any(_graphs(node)) or not _is_on_tensors(node):
             return set()
         allowing = {one.type_param_str for one in schema.type_constraints if self._type_name in one.allowed_type_strs}
         read = {
@@ -110,7 +111,12 @@ class _Narrowing:
             for index, value in enumerate(node.inputs)
             if value is not None and value.dtype in (self._wide, self._narrow)
         }
-        return {one for one in read if one in allowing}
+        made = {
+            variable
+            for output, variable in zip(node.outputs, _output_variables(node, schema), strict=True)
+            if output.dtype == self._wide
+        }
+        return read & allowing if made <= read else set()
 
     def _schema(self, node: ir.Node) -> onnx.defs.OpSchema | None:
         import onnx
@@ -185,6 +191,14 @@ def _output_variables(node: ir.Node, schema: onnx.defs.OpSchema | None) -> list[
         return [""] * len(node.outputs)
     formal = schema.outputs
     return [str(formal[min(index, len(formal) - 1)].type_str) for index in range(len(node.outputs))]
+
+
+def _is_on_tensors(node: ir.Node) -> bool:
+    """Whether no value of a node is a sequence or an optional one, whose dtype would be that of what it holds."""
+    import onnx_ir as ir
+
+    values = [value for value in (*node.inputs, *node.outputs) if value is not None and value.type is not None]
+    return all(isinstance(value.type, ir.TensorType) for value in values)
 
 
 def _graphs(node: ir.Node) -> Iterator[ir.Graph]:

@@ -174,6 +174,48 @@ def test_bodies_stay_as_they_are_and_read_what_they_read():
     np.testing.assert_allclose(answers(model), -2 * np.maximum(FEED["x"], 0), rtol=1e-3)
 
 
+@pytest.mark.parametrize("operation", ["EyeLike", "Bernoulli", "RandomNormalLike", "RandomUniformLike"])
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_an_operation_whose_output_only_follows_the_type_of_its_input_stays_wide(operation: str, precision: str):
+    model = graph(
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Sigmoid", ["r"], ["s"]),
+        helper.make_node(operation, ["s"], ["e"]),
+        helper.make_node("Add", ["r", "e"], ["y"]),
+        opset=22,
+    )
+    assert narrow(model, precision)
+    onnx.checker.check_model(onnx_ir.to_proto(model), full_check=True)
+    kept = next(node for node in model.graph if node.op_type == operation)
+    assert [value.dtype for value in (*kept.inputs, *kept.outputs)] == [onnx_ir.DataType.FLOAT] * 2
+
+
+SEQUENCES = {
+    "splits and joins": [
+        helper.make_node("SplitToSequence", ["r", "one"], ["s"], axis=0),
+        helper.make_node("ConcatFromSequence", ["s"], ["j"], axis=0),
+    ],
+    "puts in and takes out": [
+        helper.make_node("SequenceConstruct", ["x"], ["s"]),
+        helper.make_node("Identity", ["s"], ["t"]),
+        helper.make_node("SequenceInsert", ["t", "r"], ["u"]),
+        helper.make_node("SequenceAt", ["u", "one"], ["j"]),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", SEQUENCES)
+def test_sequences_stay_wide(case: str):
+    model = graph(
+        helper.make_node("Relu", ["x"], ["r"]),
+        *SEQUENCES[case],
+        helper.make_node("Neg", ["j"], ["y"]),
+        one=np.array(1),
+    )
+    assert narrow(model, "fp16")
+    np.testing.assert_allclose(answers(model), -np.maximum(FEED["x"], 0), rtol=1e-3)
+
+
 def test_a_graph_without_floats_is_left_alone():
     model = graph(helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Cast", ["s"], ["y"], to=TensorProto.FLOAT))
     assert not narrow(model, "fp16")
