@@ -193,10 +193,14 @@ def _convert(
 
 
 def _unconvertible(task: Task, conversion: Conversion, reason: str) -> IrbenchError:
-    others = {"fp16": "Use bf16, whose range is that of fp32", "int8": "Use the other method (--quantize)"}
+    others = {
+        "fp16": "bf16, whose range is that of fp32",
+        "bf16": "fp16, in which more runtimes compute",
+        "int8": "the other method (--quantize)",
+    }
     return IrbenchError(
         f"{task.bundle.name} cannot be converted to {conversion.precision}: {reason.rstrip('.')}.",
-        hint=f"{others.get(conversion.precision, 'Use fp16')}, or leave --precision out.",
+        hint=f"Try {others[conversion.precision]}; if that fails too, leave --precision out.",
     )
 
 

@@ -153,7 +153,8 @@ def test_a_graph_without_anything_to_convert_is_refused(tmp_path, precision):
     assert caught.value.hint
 
 
-def test_a_conversion_that_breaks_the_model_is_named_with_the_way_around_it(optimized, monkeypatch):
+@pytest.mark.parametrize(("precision", "other"), [("fp16", "bf16"), ("bf16", "fp16"), ("int8", "--quantize")])
+def test_a_conversion_that_breaks_the_model_is_named_with_the_ways_around_it(optimized, monkeypatch, precision, other):
     def spoil(source, target, *_):
         model = onnx.load(source)
         next(node for node in model.graph.node if node.op_type == "Relu").op_type = "Rilu"
@@ -161,9 +162,10 @@ def test_a_conversion_that_breaks_the_model_is_named_with_the_way_around_it(opti
         return "spoiled"
 
     monkeypatch.setattr("irbench.optimize.work.convert", spoil)
-    with pytest.raises(IrbenchError, match=r"mlp cannot be converted to fp16: .*Rilu") as caught:
-        optimized(conversion=Conversion("fp16"))
-    assert "bf16" in caught.value.hint
+    with pytest.raises(IrbenchError, match=rf"mlp cannot be converted to {precision}: .*Rilu") as caught:
+        optimized(conversion=Conversion(precision))
+    assert other in caught.value.hint
+    assert "if that fails too, leave --precision out" in caught.value.hint
 
 
 def test_a_conversion_whose_answers_are_not_finite_is_refused(optimized, monkeypatch):
