@@ -26,8 +26,8 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.passes.remove_redundant import merge_layouts
-from irbench.ir.rewrite.edit import add_constant, clean, scalar, weight
-from irbench.ir.rewrite.rules import ANY, Rule, any_order, apply_rules, either
+from irbench.ir.rewrite.edit import add_constant, clean, weight
+from irbench.ir.rewrite.rules import ANY, Rule, any_order, apply_rules, either, number_beside
 from irbench.ir.rewrite.shapes import infer
 from irbench.ir.rewrite.sizes import Size, product, sizes_of
 from irbench.spi import Array
@@ -89,7 +89,7 @@ def _products(
 
 def _attends(_: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, **optional: ir.Value | None) -> bool:
     sizes, keys, values = sizes_of(q), sizes_of(k), sizes_of(v)
-    node = weights.producer()
+    node, low = weights.producer(), optional.get("low")
     if sizes is None or keys is None or values is None or node is None or len(sizes) not in (3, 4):
         return False
     rank = len(sizes)
@@ -97,15 +97,16 @@ def _attends(_: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, *
         len(keys) == len(values) == rank
         and sizes[:-2] == keys[:-2] == values[:-2]
         and node.attributes.get_int("axis", -1) % rank == rank - 1
-        and 0 < _scale(**optional) < np.inf
+        and 0 < _scale(q, **optional) < np.inf
+        and (low is None or (number_beside(low, q) or 0) <= _LOW)
         and _maskable(sizes, keys, **optional)
     )
 
 
-def _scale(**optional: ir.Value | None) -> float:
+def _scale(q: ir.Value, **optional: ir.Value | None) -> float:
     """Return what the scores are multiplied with, not a number if it is no constant."""
     given = [optional.get(name) for name in _NUMBERS]
-    numbers = [1.0 if one is None else scalar(one) for one in given]
+    numbers = [1.0 if one is None else number_beside(one, q) for one in given]
     by, over, factor, divisor = (np.float64(np.nan if one is None else one) for one in numbers)
     with np.errstate(all="ignore"):
         return float(by / over * factor / divisor)
@@ -115,19 +116,13 @@ def _maskable(queries: Any, keys: Any, **optional: ir.Value | None) -> bool:
     """Whether there is no mask, or one that can be made as large as the scores."""
     given = optional.get("mask") or optional.get("keep")
     sizes, wanted = sizes_of(given), [*queries[:-1], keys[-1]]
-    low = optional.get("low")
     if given is None:
         return True
-    if len(wanted) != 4 or sizes is None or len(sizes) not in (2, 4) or (low is not None and not _is_low(low)):
+    if len(wanted) != 4 or sizes is None or len(sizes) not in (2, 4):
         return False
     if any(size not in (Size(1), whole) for size, whole in zip(sizes[::-1], wanted[::-1], strict=False)):
         return False
     return sizes[-2:] == wanted[-2:] or None not in [size.number for size in wanted[-2:]]
-
-
-def _is_low(value: ir.Value) -> bool:
-    number = scalar(value)
-    return number is not None and number <= _LOW
 
 
 def _attention(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, **optional: Any) -> Any:
@@ -135,7 +130,7 @@ def _attention(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value
     keys = op.Transpose(k, perm=[*range(rank - 2), rank - 1, rank - 2])
     heads = {"q_num_heads": 1, "kv_num_heads": 1} if rank == 3 else {}
     mask = _mask(op, weights, **optional)
-    return op.Attention(q, keys, v, *([] if mask is None else [mask]), scale=_scale(**optional), **heads)
+    return op.Attention(q, keys, v, *([] if mask is None else [mask]), scale=_scale(q, **optional), **heads)
 
 
 def _mask(op: Any, weights: ir.Value, **optional: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds
+from irbench.ir.rewrite.shapes import infer
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -28,6 +29,7 @@ _TANH = {"half": 0.5, "one": 1, "slope": math.sqrt(2 / math.pi), "cubic": 0.0447
 
 
 def _fuse_gelu(model: ir.Model) -> bool:
+    infer(model)
     wholes: list[Build] = [partial(form, pair) for form in (_half_first, _half_with_rest) for pair in ORDERS]
     wholes.append(_half_last)
     rules = [Rule(partial(_exact_form, whole), _exact, _is_exact) for whole in wholes]
@@ -58,17 +60,17 @@ def _tanh_form(whole: Build, op: Any, x: Any, half: Any, one: Any, slope: Any, c
     return whole(op, x, half, op.Add(op.Tanh(inner), one))
 
 
-def _is_exact(_: Any, **values: ir.Value | None) -> bool:
-    return _hold(values, _EXACT)
+def _is_exact(_: Any, x: ir.Value, **optional: ir.Value | None) -> bool:
+    return _hold(x, optional, _EXACT)
 
 
-def _is_tanh(_: Any, **values: ir.Value | None) -> bool:
-    return _hold(values, _TANH)
+def _is_tanh(_: Any, x: ir.Value, **optional: ir.Value | None) -> bool:
+    return _hold(x, optional, _TANH)
 
 
-def _hold(values: dict[str, ir.Value | None], numbers: dict[str, float]) -> bool:
+def _hold(x: ir.Value, values: dict[str, ir.Value | None], numbers: dict[str, float]) -> bool:
     """Whether every constant of the alternative that matched is what the formula says."""
-    return all(values.get(name) is None or holds(values[name], number) for name, number in numbers.items())
+    return all(values.get(name) is None or holds(values[name], number, x) for name, number in numbers.items())
 
 
 def _exact(op: Any, x: ir.Value, **_: Any) -> Any:

@@ -23,7 +23,7 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite.edit import add_constant, scalar, weight
-from irbench.ir.rewrite.rules import ANY, ORDERS, Rule, any_order, apply_rules, either, holds
+from irbench.ir.rewrite.rules import ANY, ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
 from irbench.ir.rewrite.shapes import infer
 from irbench.ir.rewrite.sizes import sizes_of
 from irbench.spi import Array
@@ -94,10 +94,10 @@ def _normalises(
     return (
         axes is not None
         and axes == _normalised(x, variance, order)
-        and (scalar(epsilon) or 0) > 0
+        and (number_beside(epsilon, x) or 0) > 0
         and all(_as_axes(one, axes, order) is not None for one in constants)
-        and (optional.get("two") is None or holds(optional["two"], 2))
-        and (optional.get("exponent") is None or holds(optional["exponent"], -0.5))
+        and (optional.get("two") is None or holds(optional["two"], 2, x))
+        and (optional.get("exponent") is None or holds(optional["exponent"], -0.5, x))
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite.edit import add_constant, clean, insert, is_node, only_reader, replace, weight
-from irbench.ir.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds
+from irbench.ir.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
 from irbench.ir.rewrite.shapes import infer
 from irbench.ir.rewrite.sizes import Size, sizes_of
 from irbench.spi import Array
@@ -63,12 +63,13 @@ def _wrapped_pattern(op: Any, data: Any, index: Any, zero: Any, count: Any) -> A
     return op.Gather(data, wrapped, _allow_other_attributes=True, _outputs=["gathered"])
 
 
-def _wraps(_: Any, data: ir.Value, zero: ir.Value, count: ir.Value, gathered: ir.Value, **__: Any) -> bool:
-    sizes, node = sizes_of(data), gathered.producer()
-    if sizes is None or node is None or not holds(zero, 0):
+def _wraps(
+    _: Any, data: ir.Value, index: ir.Value, zero: ir.Value, count: ir.Value, gathered: ir.Value, **__: Any
+) -> bool:
+    sizes, node, number = sizes_of(data), gathered.producer(), number_beside(count, index)
+    if sizes is None or node is None or number is None or not holds(zero, 0, index):
         return False
-    held = weight(count)
-    return held is not None and held.size == 1 and sizes[node.attributes.get_int("axis", 0)] == Size(int(held.item()))
+    return sizes[node.attributes.get_int("axis", 0)] == Size(int(number))
 
 
 def _plain_gather(op: Any, data: ir.Value, index: ir.Value, gathered: ir.Value, **_: Any) -> Any:

@@ -11,7 +11,7 @@ from irbench.ir.rewrite.edit import clean, is_node, scalar
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["ANY", "ORDERS", "Rule", "any_order", "apply_rules", "either", "holds"]
+__all__ = ["ANY", "ORDERS", "Rule", "any_order", "apply_rules", "either", "holds", "number_beside"]
 
 ANY = {"_allow_other_attributes": True, "_allow_other_inputs": True}
 """For a node whose attributes and further inputs the check looks at."""
@@ -74,7 +74,18 @@ def any_order(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return either(*(operation(*pair(a, b)) for pair in ORDERS))
 
 
-def holds(value: ir.Value | None, number: float, tolerance: float = 1e-4) -> bool:
-    """Whether a value is a constant of one element that is about ``number``."""
-    held = scalar(value)
+def holds(value: ir.Value | None, number: float, beside: ir.Value, tolerance: float = 1e-4) -> bool:
+    """Whether a value is a constant of one element that is about ``number`` and stretches no result with ``beside``."""
+    held = number_beside(value, beside)
     return held is not None and abs(held - number) <= tolerance * abs(number)
+
+
+def number_beside(value: ir.Value | None, other: ir.Value) -> float | None:
+    """Return the number that a constant of one element holds, if it has no more axes than the value it meets.
+
+    With more, it would give the result of an operation on both those axes too. Where it is not known how many axes the
+    other value has, the constant must have none.
+    """
+    constant = None if value is None else value.const_value
+    axes = 0 if other.shape is None else len(other.shape)
+    return scalar(value) if constant is not None and len(constant.shape) <= axes else None

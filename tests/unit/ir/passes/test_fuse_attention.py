@@ -151,6 +151,22 @@ def test_nothing_is_fused_where(case):
     assert kept(fuse_attention, model)
 
 
+LIFTING = {
+    "the queries are multiplied with": SCALED["in the queries"],
+    "the queries are divided by": SCALED["in the queries by a quotient"],
+    "the scores are multiplied with": SCALED["in the scores"],
+    "the scores are divided by": SCALED["in the scores by a quotient"],
+    "is put for masked scores": f"{SCORES} a = Where (keep, m, low)",
+}
+
+
+@pytest.mark.parametrize("case", LIFTING)
+def test_nothing_is_fused_where_the_result_has_an_axis_more_because_of_what(case):
+    numbers = {name: number.reshape((1,) * 5) for name, number in NUMBERS.items()}
+    keep = np.ones((2, 1, 5, 6), bool)
+    assert kept(fuse_attention, make(f"{LIFTING[case]} {END}", output="float[1,2,4,5,3] y", keep=keep, **numbers))
+
+
 @pytest.mark.parametrize("inner", ["m", "a", "w"])
 def test_what_is_an_output_inside_stays(inner):
     assert kept(

@@ -45,6 +45,20 @@ def test_numbers_may_have_axes_of_size_one():
     assert applied(fuse_gelu, make(ERF + WHOLE["half last"], half=[[0.5]], one=[1]), {"x": X}) == ["Gelu"]
 
 
+@pytest.mark.parametrize("form", [ERF, TANH], ids=["error function", "tanh"])
+@pytest.mark.parametrize("number", ["half", "one"])
+def test_a_number_that_gives_the_result_an_axis_more_stays(number, form):
+    numbers = {number: np.full((1, 1, 1), NUMBERS[number])}
+    assert kept(fuse_gelu, make(form + WHOLE["half last"], "float[1,3,8] y", **numbers))
+
+
+@pytest.mark.parametrize(("half", "fused"), [(0.5, True), ([0.5], False)])
+def test_beside_what_may_have_no_axes_a_number_has_none(half, fused):
+    model = make(ERF + WHOLE["half last"], half=half)
+    model.graph.inputs[0].shape = None
+    assert fuse_gelu(model) is fused
+
+
 @pytest.mark.parametrize("changed", [{"half": 0.6}, {"one": 2}, {"root": 1.5}, {"half": np.full(8, 0.5)}], ids=str)
 def test_other_numbers_are_another_function(changed):
     assert kept(fuse_gelu, make(ERF + WHOLE["half of x first"], **changed))

@@ -105,6 +105,20 @@ def test_nothing_is_fused_where(case):
     assert kept(fuse_layer_normalization, make(body, weights, moments=moments))
 
 
+LIFTING = {
+    "epsilon": ("y = Div (d, root)", {"eps": EPSILON.reshape(1, 1, 1, 1)}),
+    "the power of the difference": ("y = Div (d, root)", {"two": np.full((1, 1, 1, 1), 2, np.float32)}),
+    "the power of the variance": ("i = Pow (spread, exponent)  y = Mul (d, i)", {"exponent": np.full((1,) * 4, -0.5)}),
+}
+
+
+@pytest.mark.parametrize("case", LIFTING)
+def test_nothing_is_fused_where_the_result_has_an_axis_more_because_of(case):
+    body, weights = LIFTING[case]
+    moments = MOMENTS.replace("Mul (d, d)", "Pow (d, two)") if "two" in weights else MOMENTS
+    assert kept(fuse_layer_normalization, make(body, weights, "float[1,2,3,8] y", moments))
+
+
 def test_a_variance_that_somebody_else_reads_stays():
     assert kept(
         fuse_layer_normalization, make("y = Div (d, root)  z = Neg (variance)", output="float[2,3,8] y, float[2,3,1] z")

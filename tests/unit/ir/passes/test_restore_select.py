@@ -72,6 +72,15 @@ def test_rule_3_keeps_indices_that_wrap_elsewhere(changed):
     assert kept(restore_select, model)
 
 
+@pytest.mark.parametrize("lifting", ["zero", "count"])
+def test_rule_3_keeps_what_gives_the_indices_an_axis_more(lifting):
+    model = graph(
+        f"(int32[4] i, float[2,5] x) => (float[2,1,4] y) {{ {WRAPPED} }}",
+        {**INDICES, lifting: INDICES[lifting].reshape(1, 1)},
+    )
+    assert kept(restore_select, model)
+
+
 LOWER = np.tri(3, dtype=np.float32).reshape(1, 3, 3)
 FOLDED = {"kept": np.repeat(LOWER, 2, 0), "low": np.repeat((1 - LOWER) * np.float32(-1e9), 2, 0)}
 SCORES = "(float[2,3,3] x) => (float[2,3,3] y)"
