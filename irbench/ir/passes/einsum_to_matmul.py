@@ -27,15 +27,23 @@ Axes = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Indices with an axis each, MatMul takes any number of leading ones; then groups of indices with an axis together."""
 
 
+_TYPES = ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "INT32", "INT64", "UINT32", "UINT64")
+"""What MatMul multiplies; Einsum also takes integers of fewer bits."""
+
+
 def _einsum_to_matmul(model: ir.Model) -> bool:
     infer(model)
-    nodes = [node for node in model.graph if is_node(node.outputs[0], "Einsum")]
+    nodes = [node for node in model.graph if is_node(node.outputs[0], "Einsum") and _multiplies(node.outputs[0])]
     changed = sum(_rewrite(node) for node in nodes) > 0
     clean(model)
     if changed:
         merge_layouts(model)
         clean(model)
     return changed
+
+
+def _multiplies(value: ir.Value) -> bool:
+    return value.dtype is not None and value.dtype.name in _TYPES
 
 
 def _rewrite(node: ir.Node) -> bool:

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
@@ -60,3 +61,18 @@ def test_other_sums_stay(case):
 def test_an_axis_of_one_that_is_stretched_stays():
     text = '(float[2,1] u, float[3,4] v) => (float[2,4] y) { y = Einsum <equation: string = "ab,bc->ac"> (u, v) }'
     assert kept(einsum_to_matmul, graph(text, opset=18))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16"])
+def test_numbers_that_matmul_does_not_take_stay(dtype):
+    signature = f"({dtype}[2,3] u, {dtype}[3,4] v) => ({dtype}[2,4] y)"
+    node = 'y = Einsum <equation: string = "ab,bc->ac"> (u, v)'
+    assert kept(einsum_to_matmul, graph(f"{signature} {{ {node} }}", opset=18))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "double"])
+def test_other_numbers_than_float32_are_multiplied(dtype):
+    signature = f"({dtype}[2,3] u, {dtype}[3,4] v) => ({dtype}[2,4] y)"
+    node = 'y = Einsum <equation: string = "ab,bc->ac"> (u, v)'
+    arrays = {"u": np.arange(6, dtype=dtype).reshape(2, 3), "v": np.arange(12, dtype=dtype).reshape(3, 4)}
+    assert applied(einsum_to_matmul, graph(f"{signature} {{ {node} }}", opset=18), arrays) == ["MatMul"]
