@@ -76,6 +76,7 @@ def quantize_static(source: Path, target: Path, feeds: Feeds) -> None:
         use_external_data_format=_is_large(prepared),
         extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm", "MatMul"]},
     )
+    _drop_unused_imports(target)
 
 
 def quantize_dynamic(source: Path, target: Path) -> None:
@@ -91,6 +92,7 @@ def quantize_dynamic(source: Path, target: Path) -> None:
         weight_type=quantization.QuantType.QInt8,
         use_external_data_format=_is_large(prepared),
     )
+    _drop_unused_imports(target)
 
 
 class _Reader:
@@ -111,6 +113,16 @@ def _prepared(source: Path) -> Path:
     prepared = source.with_name(f"prepared-{source.name}")
     quant_pre_process(source, prepared, skip_symbolic_shape=True, save_as_external_data=_is_large(source))
     return prepared
+
+
+def _drop_unused_imports(path: Path) -> None:
+    """Take from a graph the operator sets that none of its nodes needs: the runtime's tool imports all it knows."""
+    import onnx_ir
+    from onnx_ir.passes import common
+
+    model = onnx_ir.load(path)
+    common.RemoveUnusedOpsetsPass()(model)
+    onnx_ir.save(model, path)
 
 
 def _means(path: Path, names: Sequence[str], feeds: Iterable[Mapping[str, Array]]) -> dict[str, Array]:

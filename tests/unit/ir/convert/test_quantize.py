@@ -57,6 +57,18 @@ def recurrent(folder: Path, *, constant: bool = True) -> Path:
     return path
 
 
+def product(folder: Path, size: int) -> Path:
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(np.eye(size, dtype=np.float32))),
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, size)) for name in "xy"]
+    path = folder / "constant.onnx"
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
 def test_static_holds_integers_around_each_layer_and_answers_alike(mlp: Path, tmp_path: Path):
     made = tmp_path / "made.onnx"
     quantize_static(mlp, made, pixels)
@@ -91,15 +103,27 @@ def test_dynamic_needs_no_inputs_and_takes_recurrent_layers_to_the_runtimes_own_
     assert operators(made) == {"DynamicQuantizeLSTM": 1}
 
 
+def test_only_operator_sets_that_are_used_are_imported(mlp: Path, tmp_path: Path):
+    static, dynamic = tmp_path / "static.onnx", tmp_path / "dynamic.onnx"
+    quantize_static(mlp, static, pixels)
+    quantize_dynamic(recurrent(tmp_path), dynamic)
+    assert [one.domain for one in onnx.load(static).opset_import] == [""]
+    assert sorted(one.domain for one in onnx.load(dynamic).opset_import) == ["", "com.microsoft"]
+
+
+def test_weights_in_another_file_stay_there_and_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("irbench.ir.convert.quantize._is_large", lambda _: True)
+    made = tmp_path / "made.onnx"
+    quantize_dynamic(product(tmp_path, 64), made)
+    weights = [one for one in onnx.load(made, load_external_data=False).graph.initializer if one.external_data]
+    assert {one.external_data[0].value for one in weights} == {"made.onnx.data"}
+    session = onnxruntime.InferenceSession(str(made), providers=["CPUExecutionProvider"])
+    (answer,) = session.run(None, {"x": np.eye(4, 64, dtype=np.float32)})
+    np.testing.assert_allclose(answer, np.eye(4, 64), atol=0.02)
+
+
 def test_weights_may_be_constants_among_the_nodes(tmp_path: Path):
-    nodes = [
-        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(np.eye(8, dtype=np.float32))),
-        helper.make_node("MatMul", ["x", "w"], ["y"]),
-    ]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8)) for name in "xy"]
-    source, made = tmp_path / "constant.onnx", tmp_path / "made.onnx"
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), source)
+    source, made = product(tmp_path, 8), tmp_path / "made.onnx"
     assert method_for(source) == "dynamic"
     quantize_dynamic(source, made)
     assert operators(made)["MatMulInteger"] == 1
