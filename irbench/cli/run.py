@@ -71,8 +71,8 @@ _SECTIONS = {
 @click.option(
     "--precision",
     type=PRECISIONS,
-    default=("fp32",),
-    show_default=True,
+    cls=ToldInWords,
+    show_default="fp32, or the graph's own",
     help="fp32, bf16, fp16, int8, or native, the vendor's default: a row each.",
 )
 @click.option(

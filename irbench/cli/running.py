@@ -80,7 +80,8 @@ def measure(
     """
     _say(outline(groups, request.timing))
     _warn(request)
-    native = native_notes(tuple(dict.fromkeys(request.backends)), request.precisions, _say)
+    pinned = request.precisions or ("fp32", *(cell.load.precision for one in groups for cell in one.group.cells))
+    native = native_notes(tuple(dict.fromkeys(request.backends)), pinned, _say)
     request = replace(request, notes=(*request.notes, *native))
     with LiveDisplay(err_console()) as display:
         writer = Store(results or default_root()).begin(host.describe(), request.as_plan())
@@ -188,7 +189,9 @@ def _options(
     return options
 
 
-def _precisions(asked: tuple[str, ...]) -> tuple[Precision, ...]:
+def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
+    if asked is None:
+        return None
     known = get_args(Precision)
     for one in asked:
         if one not in known:

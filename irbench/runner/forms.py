@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import get_args
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.ir.precision import read_precision
 from irbench.optimize import UNOPTIMIZED, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
@@ -35,15 +38,20 @@ class Forms:
         self._made: dict[tuple[str, str], tuple[Artifact, Failure | None]] = {}
 
     def rows(
-        self, backend: str, asked: Sequence[str], precisions: Sequence[Precision]
+        self, backend: str, asked: Sequence[str], precisions: Sequence[Precision] | None
     ) -> tuple[tuple[Precision, str], ...]:
         """Return what a backend runs: each variant in each precision, but one that was converted in its own only.
 
         Only ONNX graphs are optimised; a backend that reads another kind runs that as it is.
+
+        Raises:
+            IrbenchError: No precision is given, and the graph's own cannot be read.
         """
         artifact = self._bundle.artifact(registry.backend(backend).consumes)
         is_onnx = artifact is not None and artifact.kind == "onnx"
         variants = asked if is_onnx else (UNOPTIMIZED,)
+        if precisions is None:
+            precisions = (self._held if is_onnx else _USUAL,)
         pairs: list[tuple[Precision, str]] = [
             (_own_precision(name) or precision, name) for precision, name in product(precisions, variants)
         ]
@@ -71,6 +79,13 @@ class Forms:
             return made, Failure("plan", message, _PORTABLE)
         return made, None
 
+    @cached_property
+    def _held(self) -> Precision:
+        """The precision of the ONNX graph where it is one that can be asked for; else fp32."""
+        artifact = self._bundle.artifact(("onnx",))
+        held = read_precision(artifact.path).narrowest if artifact is not None else _USUAL
+        return next((one for one in get_args(Precision) if one == held), _USUAL)
+
     def _make(self, exported: Artifact, name: str) -> tuple[Artifact, Failure | None]:
         if name == UNOPTIMIZED:
             return bind_apart(exported, self._sizes, self._scratch), None
@@ -95,6 +110,9 @@ class Forms:
             "Export the model from its TensorFlow source to run it there.",
         )
 
+
+_USUAL: Precision = "fp32"
+"""What is asked of a graph that holds no other precision."""
 
 _PORTABLE = "Compare it at --optimize basic or extended, which write ONNX' own operators only."
 

@@ -21,7 +21,7 @@ class RunRequest:
         backends: (name, device) pairs in the order given; one that comes twice is measured against itself.
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
-        precisions: Precisions to pin.
+        precisions: Precisions to pin; ``None`` for fp32, or another that a graph holds itself.
         variants: Levels of optimisation that ONNX graphs are measured at; ``none`` is the graph as it was exported.
         threads: Total for each process; ``None`` leaves it to the runtimes.
         cpus: Processors that workers may use; ``None`` for all that are allowed.
@@ -40,7 +40,7 @@ class RunRequest:
     backends: tuple[tuple[str, str], ...]
     batches: tuple[int, ...] | None = None
     streams: tuple[int, ...] = (1,)
-    precisions: tuple[Precision, ...] = ("fp32",)
+    precisions: tuple[Precision, ...] | None = ("fp32",)
     variants: tuple[str, ...] = (UNOPTIMIZED,)
     threads: int | None = 1
     cpus: tuple[int, ...] | None = None
@@ -74,7 +74,7 @@ class RunRequest:
             "backends": [f"{name}:{device}" for name, device in self.backends],
             "batches": list(self.batches) if self.batches is not None else None,
             "streams": list(self.streams),
-            "precisions": list(self.precisions),
+            "precisions": list(self.precisions) if self.precisions is not None else None,
             "variants": list(self.variants),
             "threads": self.threads,
             "cpus": list(self.cpus) if self.cpus is not None else None,

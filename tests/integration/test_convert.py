@@ -9,7 +9,7 @@ import onnxruntime
 import openvino
 import pytest
 from fake_runs import FASTEST
-from front_door import irbench
+from front_door import irbench, irbench_here
 
 SMALL = ("--level", "none", "--calibrate", "16", "--format", "json")
 
@@ -68,6 +68,24 @@ def test_a_graph_that_was_converted_is_not_converted_again(model: Path, tmp_path
     *_, problem, remedy = called.err.splitlines()
     assert problem == "error: narrow is fp16 already: it cannot be converted to int8."
     assert remedy == "hint: Give the fp32 graph it was made from."
+
+
+def test_a_dry_run_says_the_precision_that_a_file_was_converted_to(tmp_path: Path) -> None:
+    narrow = models.mlp(tmp_path, "float16").path
+    asked = ("run", narrow, "--backends", "fake-a", "--dry-run")
+    assert " · fp16 · " in irbench_here(*asked).out
+    assert " · fp32 · " in irbench_here(*asked, "--precision", "fp32").out
+
+
+@pytest.mark.slow
+def test_a_converted_file_runs_in_its_own_precision(model: Path, tmp_path: Path) -> None:
+    made = tmp_path / "int8.onnx"
+    assert irbench("optimize", model, *SMALL, "--precision", "int8", "-o", made).code == 0
+    called = irbench("run", made, "--backends", "ort,openvino", "--format", "json", *FASTEST)
+    assert called.code == 0, called.err
+    (group,) = called.document["groups"]
+    assert [cell["effective"]["precision"] for cell in group["cells"]] == ["int8", "int8"]
+    assert not [note for note in group["notes"] if "ort's own default" in note]
 
 
 def test_a_precision_that_a_graph_does_not_hold_is_answered_with_how_to_convert_it(model: Path) -> None:

@@ -65,6 +65,29 @@ def test_a_converted_graph_is_a_row_in_its_own_precision_once(
     assert rows == [("fake-a", "fp32"), ("fake-a+none-int8", "int8"), ("fake-a", "bf16")]
 
 
+def test_a_graph_that_holds_another_precision_is_a_row_in_that_unless_one_is_asked_for(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    graph = replace(bundle.artifacts[0], kind="tf-graph")
+    both = replace(bundle, artifacts=(models.mlp(tmp_path, "float16", "narrow"), graph))
+    backends = (("fake-a", "cpu"), ("tf", "cpu"))
+
+    def rows(precisions: tuple[str, ...] | None) -> list[tuple[str, str]]:
+        (one,) = planned(both, tmp_path, backends=backends, precisions=precisions)
+        return [(cell.label, cell.load.precision) for cell in one.group.cells]
+
+    assert rows(None) == [("fake-a", "fp16"), ("tf", "fp32")]
+    assert rows(("fp32",)) == [("fake-a", "fp32"), ("tf", "fp32")]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_graph_whose_precision_cannot_be_asked_for_is_a_row_in_fp32(
+    bundle: Bundle, tmp_path: Path, dtype: str
+) -> None:
+    (one,) = planned(replace(bundle, artifacts=(models.mlp(tmp_path, dtype, "wide"),)), tmp_path, precisions=None)
+    assert {cell.load.precision for cell in one.group.cells} == {"fp32"}
+
+
 def test_options_reach_only_the_backend_they_name(bundle: Bundle, tmp_path: Path) -> None:
     (one,) = planned(bundle, tmp_path, options={"fake-b": {"call_us": "7"}})
     assert [dict(cell.load.options) for cell in one.group.cells] == [{}, {"call_us": "7"}]
