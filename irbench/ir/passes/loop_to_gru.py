@@ -15,7 +15,7 @@ model had may have sequences of several lengths, a clip, activations or a layout
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,13 +35,15 @@ from irbench.ir.rewrite.edit import (
 )
 from irbench.ir.rewrite.recurrence import Cell, LoopBody, read_body, read_cell
 from irbench.ir.rewrite.shapes import Elements, infer, set_sizes
-from irbench.ir.rewrite.sizes import Size, product, sizes_of
+from irbench.ir.rewrite.sizes import ONE, Size, product, sizes_of
 from irbench.ir.rewrite.turning import WHOLE, bounds, turn, turned
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["loop_to_gru"]
+
+_SEQUENCE_AXES = 3
 
 
 def _loop_to_gru(model: ir.Model) -> bool:
@@ -110,12 +112,20 @@ def _is_zero(value: ir.Value) -> bool:
 
 
 def _runs_through(loop: ir.Node, body: LoopBody, known: Mapping[ir.Value, Elements]) -> bool:
-    """Whether the Loop runs exactly as often as the sequence has steps."""
+    """Whether the Loop runs exactly as often as the sequence has steps, each of a batch."""
     sizes, (trips, condition) = sizes_of(body.sequence), loop.inputs[:2]
-    if sizes is None or trips is None or known.get(trips) != (sizes[0],):
+    if sizes is None or trips is None or known.get(trips) != (sizes[0],) or not _starts_per_sample(body.start, sizes):
         return False
     started = condition is None or bool(np.all(weight(condition)))
     return started and _stays_true(loop.attributes["body"].as_graph().outputs[0], body, sizes[0], known)
+
+
+def _starts_per_sample(start: ir.Value, sizes: Sequence[Size]) -> bool:
+    """Whether the steps are (batch, width) and the state (batch, units), or zero and stretched to that."""
+    given = sizes_of(start)
+    if given is None or len(sizes) != _SEQUENCE_AXES:
+        return False
+    return list(given[:-1]) in ([[sizes[1]], [ONE], []] if _is_zero(start) else [[sizes[1]]])
 
 
 def _stays_true(value: ir.Value | None, body: LoopBody, steps: Size, known: Mapping[ir.Value, Elements]) -> bool:

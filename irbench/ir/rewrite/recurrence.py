@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irbench.ir.rewrite.edit import is_node, scalar
+from irbench.ir.rewrite.sizes import sizes_of
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _original(value: ir.Value | None) -> ir.Value | None:
 
 
 def _counts(inner: ir.Value, following: ir.Value, outer: ir.Value | None) -> bool:
-    return scalar(outer) == 0 and _is_one_more(following, inner)
+    return scalar(outer) == 0 and sizes_of(outer) == [] and _is_one_more(following, inner)
 
 
 def _is_one_more(value: ir.Value, counter: ir.Value) -> bool:

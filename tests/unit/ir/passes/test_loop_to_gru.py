@@ -147,6 +147,54 @@ def test_directions_that_are_not_side_by_side_stay_apart():
     assert applied(loop_to_gru, model, {"x": X}).count("GRU") == 2
 
 
+PLAIN = """
+    az = MatMul (step, kz)  ar = MatMul (step, kr)  ah = MatMul (step, kh)
+    cz = MatMul (h, mz)  cr = MatMul (h, mr)  ch = MatMul (h, mh)
+    sz = Add (az, cz)  z = Sigmoid (sz)  sr = Add (ar, cr)  r = Sigmoid (sr)
+    rc = Mul (ch, r)  sh = Add (ah, rc)  hh = Tanh (sh)
+"""
+
+
+def of_any_shape(sequence, start, answers, **others):
+    nodes = loop(PLAIN).replace(f"[{BATCH},{UNITS}] h)", "[] h)").replace("[a,d] next, float[e,f]", "[] next, float[]")
+    nodes = nodes.replace("int32 i,", "int32[] i,").replace("int32 j,", "int32[] j,")
+    weights = {f"k{gate}": random(WIDTH, UNITS) for gate in "zrh"} | {
+        f"m{gate}": random(UNITS, UNITS) for gate in "zrh"
+    }
+    dimensions = [",".join(map(str, shape)) for shape in (sequence, answers)]
+    text = f"(float[{dimensions[0]}] x) => (float[{dimensions[1]}] all) {{ {nodes} }}"
+    return graph(text, {**WEIGHTS, **weights, "zeros": start, **others}, 18)
+
+
+@pytest.mark.parametrize("shape", [(BATCH, UNITS), (1, UNITS), (UNITS,)])
+def test_rule_1_takes_zeros_that_are_stretched_over_the_batch(shape):
+    model = of_any_shape((STEPS, BATCH, WIDTH), np.zeros(shape, np.float32), (STEPS, BATCH, UNITS))
+    assert applied(loop_to_gru, model, {"x": X}).count("GRU") == 1
+
+
+NOT_OF_A_BATCH = {
+    "steps have no batch": ((STEPS, WIDTH), random(UNITS), (STEPS, UNITS)),
+    "steps have no batch and start is zero": ((STEPS, WIDTH), np.zeros(UNITS, np.float32), (STEPS, UNITS)),
+    "steps have an axis before the batch": ((STEPS, 1, 1, WIDTH), random(1, UNITS), (STEPS, 1, 1, UNITS)),
+    "start is one for the whole batch": ((STEPS, BATCH, WIDTH), random(1, UNITS), (STEPS, BATCH, UNITS)),
+    "start is zero and has a batch alone": (
+        (STEPS, 1, WIDTH),
+        np.zeros((BATCH, UNITS), np.float32),
+        (STEPS, BATCH, UNITS),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_OF_A_BATCH)
+def test_a_loop_stays_one_whose(case):
+    assert kept(loop_to_gru, of_any_shape(*NOT_OF_A_BATCH[case]))
+
+
+def test_a_loop_stays_one_whose_counter_has_an_axis():
+    shapes = ((STEPS, BATCH, WIDTH), random(BATCH, UNITS), (STEPS, 1, BATCH, UNITS))
+    assert kept(loop_to_gru, of_any_shape(*shapes, zero=np.array([0], np.int32)))
+
+
 NOT_A_GRU = {
     "has another activation": loop(AFTER.replace("Tanh", "Relu")),
     "adds something to its candidate": loop(
