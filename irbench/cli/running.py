@@ -16,6 +16,7 @@ from irbench.cli.contradictions import refuse_contradictions
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
 from irbench.cli.groups import did_you_mean
+from irbench.cli.idle import idle_options, refuse_idle_levels
 from irbench.cli.live import LiveDisplay
 from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
@@ -97,7 +98,10 @@ def _planned(
     refuse_unknown_inputs(asked.shapes, bundles)
     request = replace(asked, bundles=bundles)
     groups = plan(request, scratch, _say)
-    return request.with_budget_for(len(groups)), groups
+    notes = tuple(dict.fromkeys(idle_options(request, groups)))
+    for note in notes:
+        _say(note)
+    return replace(request, notes=notes).with_budget_for(len(groups)), groups
 
 
 def _foretell(request: RunRequest, groups: Sequence[PlannedGroup], results: Path | None) -> None:
@@ -121,6 +125,8 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
     """Return what was asked for, without its models."""
     backends = resolve_backends(arguments["backends"] or ())
     cpus = allowed_cpus(arguments["cpus"])
+    variants = _variants(arguments["optimize"])
+    refuse_idle_levels(backends, variants)
     options = _options(arguments["settings"], backends)
     precisions = _precisions(arguments["precision"])
     timing = _timing(arguments)
@@ -130,7 +136,7 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
         batches=arguments["batch"],
         streams=arguments["streams"],
         precisions=precisions,
-        variants=_variants(arguments["optimize"]),
+        variants=variants,
         threads=total_threads(arguments["threads"], cpus),
         cpus=cpus,
         io=arguments["io"],

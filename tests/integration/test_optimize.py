@@ -86,6 +86,14 @@ def test_a_run_measures_graphs_before_and_after_side_by_side(model: Path) -> Non
     assert all(cell["state"] == "ok" for cell in group["cells"])
 
 
+def test_levels_for_backends_that_read_no_onnx_are_a_wrong_call(model: Path) -> None:
+    called = irbench_here("run", model, "--backends", "tf", "--optimize", "basic", "--dry-run")
+    assert called.code == 2
+    problem, remedy = called.err.strip().splitlines()
+    assert problem == "error: --optimize changes ONNX graphs, which none of the backends reads: tf."
+    assert "Leave --optimize out" in remedy
+
+
 def test_an_optimisation_that_fails_is_told_in_its_row_and_the_others_are_measured(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,47 @@
+"""Options of a run that change nothing: refused where they can change nothing at all, told where they change less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irbench import registry
+from irbench.errors import IrbenchError
+from irbench.optimize import UNOPTIMIZED
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+
+__all__ = ["idle_options", "refuse_idle_levels"]
+
+_FORMS = {"tf-graph": "the TensorFlow graph"}
+"""What readers call a kind of artifact."""
+
+
+def refuse_idle_levels(backends: Sequence[tuple[str, str]], variants: Sequence[str]) -> None:
+    """Refuse levels of optimisation where no backend reads the graphs that they change.
+
+    Raises:
+        IrbenchError: That is so.
+    """
+    names = dict.fromkeys(name for name, _ in backends)
+    if _optimizes(variants) and not any(_reads_onnx(name) for name in names):
+        raise IrbenchError(
+            f"--optimize changes ONNX graphs, which none of the backends reads: {', '.join(names)}.",
+            hint="Leave --optimize out, or add a backend that reads ONNX, ort for example.",
+        )
+
+
+def idle_options(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[str]:
+    """Yield a line for each backend that measures a graph which ``--optimize`` does not change."""
+    cells = [cell for one in groups for cell in one.group.cells if cell.id not in one.absent]
+    kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
+    for name, kind in kinds.items():
+        if _optimizes(request.variants) and not _reads_onnx(name):
+            yield f"{name} runs {_FORMS.get(kind, kind)}: --optimize does not apply to it"
+
+
+def _optimizes(variants: Sequence[str]) -> bool:
+    return any(name != UNOPTIMIZED for name in variants)
+
+
+def _reads_onnx(backend: str) -> bool:
+    return "onnx" in registry.backend(backend).consumes

@@ -1,0 +1,52 @@
+"""What a user is told of options that change nothing in a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import models
+import pytest
+
+from irbench.cli.idle import idle_options, refuse_idle_levels
+from irbench.errors import IrbenchError
+from irbench.optimize import LEVELS
+from irbench.runner.plan import plan
+from irbench.runner.request import RunRequest
+from irbench.spec import Bundle, InputSpec
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    artifact = models.mlp(tmp_path)
+    graph = replace(artifact, kind="tf-graph")
+    return Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact, graph))
+
+
+def told(request: RunRequest, scratch: Path) -> list[str]:
+    return list(idle_options(request, plan(request, scratch)))
+
+
+def test_a_backend_that_runs_no_onnx_is_named_once_where_graphs_are_optimised(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LEVELS, "basic", ("fake-idle",))
+    request = RunRequest((bundle,), (("tf", "cpu"), ("fake-a", "cpu")), (1, 2), variants=("none", "basic"))
+    assert told(request, tmp_path) == ["tf runs the TensorFlow graph: --optimize does not apply to it"]
+    assert not told(replace(request, variants=("none",)), tmp_path)
+
+
+def test_a_backend_that_cannot_run_the_model_at_all_is_not_told_of(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LEVELS, "basic", ("fake-idle",))
+    only_onnx = replace(bundle, artifacts=bundle.artifacts[:1])
+    assert not told(RunRequest((only_onnx,), (("tf", "cpu"), ("fake-a", "cpu")), variants=("basic",)), tmp_path)
+
+
+def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
+    with pytest.raises(IrbenchError, match="none of the backends reads: tf, tf-xla") as caught:
+        refuse_idle_levels((("tf", "cpu"), ("tf-xla", "cpu")), ("none", "basic"))
+    assert "ort for example" in caught.value.hint
+    refuse_idle_levels((("tf", "cpu"),), ("none",))
+    refuse_idle_levels((("tf", "cpu"), ("fake-a", "cpu")), ("basic",))
