@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,21 +73,30 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, say: Say) 
 def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, say: Say) -> tuple[Path, Lineage]:
     place, folder = _staging(artifact, lineage.key[:32])
     try:
-        bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
+        with _written_in(place.parent):
+            bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
         sizes = _sizes_of_proof(bound, bundle, lineage.sizes)
         task = Task(bound, bundle, sizes, lineage.recipe, folder, registry.references_in_order()[0])
         done = _call(task, say)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=done.steps, turned=done.turned, agreement=done.agreement)
-        lineage = _keep(folder, place, write_lineage(lineage, folder))
-    except OSError as error:
-        raise IrbenchError(
-            f"The result cannot be kept in {place.parent}: {error.strerror or error}.",
-            hint="Make room there, or set IRBENCH_HOME to a folder of yours.",
-        ) from error
+        with _written_in(place.parent):
+            lineage = _keep(folder, place, write_lineage(lineage, folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return place / RESULT, lineage
+
+
+@contextlib.contextmanager
+def _written_in(parent: Path) -> Iterator[None]:
+    """Say of a folder that cannot be written what would help."""
+    try:
+        yield
+    except OSError as error:
+        raise IrbenchError(
+            f"The result cannot be kept in {parent}: {error.strerror or error}.",
+            hint="Make room there, or set IRBENCH_HOME to a folder of yours.",
+        ) from error
 
 
 def _sizes_of_proof(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -105,12 +114,25 @@ def _keep(folder: Path, place: Path, lineage: Lineage) -> Lineage:
     try:
         folder.rename(place)
     except OSError:  # a folder that holds files is not replaced by a rename
-        found = read_intact(place, lineage.key)
-        if found is not None:
-            return found
-        shutil.rmtree(place, ignore_errors=True)
-        folder.rename(place)
+        return read_intact(place, lineage.key) or _replace_damaged(folder, place, lineage)
     return lineage
+
+
+def _replace_damaged(folder: Path, place: Path, lineage: Lineage) -> Lineage:
+    """Do as :func:`_keep` where a damaged result lies, which another process may be replacing too."""
+    aside = bundles.staging(place)
+    try:
+        with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
+            place.rename(aside)
+        found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
+        (folder if found is None else aside).rename(place)
+    except OSError:
+        found = read_intact(place, lineage.key)
+        if found is None:
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return found or lineage
 
 
 def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:

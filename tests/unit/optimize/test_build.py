@@ -94,6 +94,43 @@ def test_a_result_that_another_process_keeps_meanwhile_stays_as_it_is(bundle, ca
     assert [one.name for one in found.artifact.path.parent.parent.iterdir()] == [found.artifact.path.parent.name]
 
 
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_a_damaged_result_that_another_process_replaces_meanwhile_is_that_of_both(bundle, calls, monkeypatch, moves):
+    graph, rename, ours, others = optimize(bundle, {}, HARMLESS, silent).artifact.path, Path.rename, [], []
+    graph.write_bytes(b"damaged")
+
+    def overtaken(self, target):
+        if graph.parent in (self, target):
+            ours.append(self)
+            if len(ours) == moves + 1:
+                others.append(optimize(bundle, {}, HARMLESS, silent))
+                others.append(graph.stat().st_ino)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", overtaken)
+    assert [optimize(bundle, {}, HARMLESS, silent), graph.stat().st_ino] == others
+    assert [one.name for one in graph.parent.parent.iterdir()] == [graph.parent.name]
+
+
+def test_a_file_that_the_work_misses_is_no_lack_of_room(bundle, monkeypatch):
+    def fail(*_, **__):
+        raise FileNotFoundError(2, "No such file", "python")
+
+    monkeypatch.setattr(build, "call_in_worker", fail)
+    with pytest.raises(FileNotFoundError):
+        optimize(bundle, {}, HARMLESS, silent)
+
+
+def test_a_result_for_which_there_is_no_room_is_refused_with_the_way_out(bundle, calls, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(build, "write_lineage", fail)
+    with pytest.raises(IrbenchError, match=r"cannot be kept in .*: No space left on device") as caught:
+        optimize(bundle, {}, HARMLESS, silent)
+    assert "Make room" in caught.value.hint
+
+
 def test_a_batch_that_stays_free_is_proven_at_two_and_one_that_is_bound_at_its_size(bundle, monkeypatch):
     asked = []
 
