@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from irbench.cli.idle import UNTURNED
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH
 
@@ -32,7 +33,7 @@ def advice(typed: str, bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     """
     name, asked = bundle.name, lineage.recipe
     if asked.layout == "nchw" and not lineage.turned:
-        yield f"warning: {name}: no input leads into a Transpose to NCHW, so the layout stays as it is"
+        yield f"warning: {name}+{asked.name}: {UNTURNED}"
     for step in lineage.steps:
         if step.name == "raise_opset" and step.remark:
             yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"

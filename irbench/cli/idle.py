@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.optimize import UNOPTIMIZED
+from irbench.optimize import UNOPTIMIZED, variant
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 
-__all__ = ["idle_options", "refuse_idle_levels"]
+__all__ = ["UNTURNED", "idle_layouts", "idle_levels", "refuse_idle_levels"]
+
+UNTURNED = "no input leads into a Transpose to NCHW, so the layout stays as it is"
+"""Why a graph takes its images as it did."""
 
 _FORMS = {"tf-graph": "the TensorFlow graph"}
 """What readers call a kind of artifact."""
@@ -30,13 +33,25 @@ def refuse_idle_levels(backends: Sequence[tuple[str, str]], variants: Sequence[s
         )
 
 
-def idle_options(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[str]:
+def idle_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[str]:
     """Yield a line for each backend that measures a graph which ``--optimize`` does not change."""
     cells = [cell for one in groups for cell in one.group.cells if cell.id not in one.absent]
     kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
     for name, kind in kinds.items():
         if _optimizes(request.variants) and not _reads_onnx(name):
             yield f"{name} runs {_FORMS.get(kind, kind)}: --optimize does not apply to it"
+
+
+def idle_layouts(groups: Sequence[PlannedGroup]) -> Iterator[str]:
+    """Yield a line for each graph that was to take its images as NCHW and takes them as it did."""
+    for one in groups:
+        exported = one.group.bundle.artifact(("onnx",))
+        before = tuple(spec.bind(one.group.sizes) for spec in exported.inputs) if exported is not None else ()
+        made = [cell.artifact for cell in one.group.cells if cell.id not in one.absent and cell.artifact is not None]
+        names = dict.fromkeys(graph.variant for graph in made if graph.variant and graph.inputs == before)
+        for name in names:
+            if variant(name).layout == "nchw":
+                yield f"{one.group.bundle.name}+{name}: {UNTURNED}"
 
 
 def _optimizes(variants: Sequence[str]) -> bool:

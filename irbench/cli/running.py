@@ -16,7 +16,7 @@ from irbench.cli.contradictions import refuse_contradictions
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
 from irbench.cli.groups import did_you_mean
-from irbench.cli.idle import idle_options, refuse_idle_levels
+from irbench.cli.idle import idle_layouts, idle_levels, refuse_idle_levels
 from irbench.cli.live import LiveDisplay
 from irbench.cli.native import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
@@ -98,10 +98,10 @@ def _planned(
     refuse_unknown_inputs(asked.shapes, bundles)
     request = replace(asked, bundles=bundles)
     groups = plan(request, scratch, _say)
-    notes = tuple(dict.fromkeys(idle_options(request, groups)))
-    for note in notes:
-        _say(note)
-    return replace(request, notes=notes).with_budget_for(len(groups)), groups
+    levels, layouts = tuple(idle_levels(request, groups)), tuple(dict.fromkeys(idle_layouts(groups)))
+    for line in (*levels, *(f"warning: {one}" for one in layouts)):
+        _say(line)
+    return replace(request, notes=(*levels, *layouts)).with_budget_for(len(groups)), groups
 
 
 def _foretell(request: RunRequest, groups: Sequence[PlannedGroup], results: Path | None) -> None:

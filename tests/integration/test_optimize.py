@@ -168,8 +168,17 @@ def test_a_layout_that_nothing_is_to_be_done_for_is_one_line_and_no_error(model:
     called = irbench("optimize", model, "--level", "none", "--layout", "nchw")
     assert called.code == 0
     warning, nothing = called.err.splitlines()[-2:]
-    assert warning == "warning: mlp: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    assert warning == "warning: mlp+none-nchw: no input leads into a Transpose to NCHW, so the layout stays as it is"
     assert nothing == "mlp: nothing to simplify"
+
+
+def test_a_run_says_that_a_layout_changed_nothing_and_its_table_keeps_that(model: Path) -> None:
+    asked = ("--backends", "fake-a,fake-b", "--optimize", "none,none-nchw", "--format", "json")
+    called = irbench_here("run", model, *asked, *FASTEST)
+    assert called.code == 0, called.err
+    note = "mlp+none-nchw: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    assert called.err.splitlines().count(f"warning: {note}") == 1
+    assert called.document["groups"][0]["notes"].count(note) == 1
 
 
 @pytest.mark.slow
