@@ -40,6 +40,15 @@ class StoredGraph:
     lineage: Lineage | None = None
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A graph of the name that was asked for; ``bound`` are its sizes as they are typed."""
+
+    bound: str
+    path: Path
+    lineage: Lineage
+
+
 def find_graph(name: str) -> StoredGraph:
     """Return the graph that ``name`` means.
 
@@ -84,25 +93,36 @@ def _file(path: Path) -> StoredGraph:
 
 
 def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> StoredGraph:
-    """Return the graph of a name that was made from another: of those made in the same way, the latest."""
+    """Return the graph of a name that was made from another: of those made in the same way, the latest.
+
+    Without sizes it is the one that was bound to none, where there is one such.
+    """
     from irbench.cli.lineages import sizes_text
     from irbench.optimize import kept_for
 
     variant = _in_full(variant)
     every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))
-    kept = {
-        (sizes_text(lineage.sizes) or _FREE, lineage.recipe): (path, lineage)
-        for path, lineage in every
-        if lineage.recipe.name == variant
-    }
-    if not kept:
+    every_bound = [_Kept(sizes_text(lineage.sizes) or _FREE, path, lineage) for path, lineage in every]
+    latest = {(one.bound, one.lineage.recipe): one for one in every_bound if one.lineage.recipe.name == variant}
+    if not latest:
         raise _not_optimized(typed, variant, sorted({lineage.recipe.name for _, lineage in every}))
-    chosen = {key: kept[key] for key in kept if sizes in ("", key[0])}
-    if len(chosen) != 1:
-        raise _unclear(f"{typed}+{variant}", sizes, [(key[0], *one) for key, one in (chosen or kept).items()])
-    (((bound, _), (path, lineage)),) = chosen.items()
-    name = f"{origin.name}+{variant}" if bound == _FREE else f"{origin.name}+{variant}:{bound}"
-    return StoredGraph(name, path, lineage=lineage)
+    name, kept = f"{typed}+{variant}", [*latest.values()]
+    chosen = _of_sizes(kept, sizes)
+    if not chosen:
+        raise IrbenchError(f"{name} was not made for {sizes}.", hint=f"There is: {_ways(name, kept)}")
+    if len(chosen) > 1:
+        meant = f"{name}:{sizes}" if sizes else name
+        raise IrbenchError(f"{meant} means {len(chosen)} graphs.", hint=f"Name one: {_ways(name, chosen)}")
+    (one,) = chosen
+    suffix = "" if one.bound == _FREE else f":{one.bound}"
+    return StoredGraph(f"{origin.name}+{variant}{suffix}", one.path, lineage=one.lineage)
+
+
+def _of_sizes(kept: Sequence[_Kept], sizes: str) -> Sequence[_Kept]:
+    """Return the one that was bound to just these sizes, else all that were bound to these among others."""
+    asked = {*filter(None, sizes.split(","))}
+    just = [one for one in kept if {*one.bound.split(",")} == (asked or {_FREE})]
+    return just if len(just) == 1 else [one for one in kept if asked <= {*one.bound.split(",")}]
 
 
 def _in_full(name: str) -> str:
@@ -115,18 +135,15 @@ def _in_full(name: str) -> str:
         return name
 
 
-def _unclear(name: str, sizes: str, kept: Sequence[tuple[str, Path, Lineage]]) -> IrbenchError:
+def _ways(name: str, kept: Sequence[_Kept]) -> str:
+    """Return what to type for each graph: its sizes where they tell it from the others, else its path."""
     from irbench.cli.lineages import settings_text
 
-    bounds = [bound for bound, _, _ in kept]
+    bounds = [one.bound for one in kept]
     if len(set(bounds)) == len(bounds):
-        ways = ", ".join(f"{name}:{bound}" for bound in bounds)
-    else:
-        told = ((path, ", ".join(filter(None, (bound, settings_text(one))))) for bound, path, one in kept)
-        ways = ", ".join(f"{path} ({settings})" for path, settings in told)
-    if sizes and sizes not in bounds:
-        return IrbenchError(f"{name} was not made for {sizes}.", hint=f"There is: {ways}")
-    return IrbenchError(f"{name} means {len(kept)} graphs.", hint=f"Name one: {ways}")
+        return ", ".join(f"{name}:{bound}" for bound in bounds)
+    told = ((one.path, ", ".join(filter(None, (one.bound, settings_text(one.lineage))))) for one in kept)
+    return ", ".join(f"{path} ({settings})" for path, settings in told)
 
 
 def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
