@@ -21,7 +21,10 @@ from irbench.worker.reference import answer
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["Proof", "broken", "first_line"]
+__all__ = ["TURN_INPUTS", "Proof", "broken", "first_line"]
+
+TURN_INPUTS = "inputs_to_nchw"
+"""The step that a layout asks for; no ``--passes`` names it."""
 
 
 class Proof:
@@ -84,11 +87,12 @@ def _remedy(task: Task) -> str:
 
 
 def broken(name: str, task: Task, reason: str) -> IrbenchError:
-    """Return the error that names the pass which broke the model."""
+    """Return the error that names the step which broke the model."""
     others = ",".join(one for one in task.recipe.passes if one != name)
+    hint = f"Leave it out: --passes {others}" if others else "Leave it out."
     return IrbenchError(
         f"The pass {name} breaks {task.bundle.name}: {reason.rstrip('.')}.",
-        hint=f"Leave it out: --passes {others}" if others else "Leave it out.",
+        hint="Leave --layout nchw out." if name == TURN_INPUTS else hint,
     )
 
 

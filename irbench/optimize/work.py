@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
 from irbench.errors import IrbenchError
@@ -20,7 +20,7 @@ from irbench.optimize.agreement import measure_agreement
 from irbench.optimize.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
 from irbench.optimize.files import load, vendors_of, weights_beside, write
 from irbench.optimize.layout import as_nchw
-from irbench.optimize.proof import Proof, broken, first_line
+from irbench.optimize.proof import TURN_INPUTS, Proof, broken, first_line
 from irbench.optimize.recipe import Conversion
 from irbench.optimize.samples import CALIBRATION, JUDGEMENT, Samples
 from irbench.optimize.task import RESULT, Task, Work
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from irbench.ir.passes import Pass
 
 __all__ = ["work", "work_in_bounds"]
+
+_Changed = TypeVar("_Changed")
 
 _JUDGED_SAMPLES = 64
 _MOST_MEMORY = 0.9
@@ -121,11 +123,10 @@ class _Line:
             self.steps.append(replace(_step("raise_opset", self.model), remark=remark))
 
     def turn_inputs(self, say: Callable[[str], None]) -> None:
-        """Take images as NCHW where the graph turns them into that itself."""
-        say("inputs_to_nchw")
-        self.turned = inputs_to_nchw(self.model)
+        """Take images as NCHW where the graph turns them into that itself; raises as :meth:`apply` does."""
+        self.turned = self._change(TURN_INPUTS, inputs_to_nchw, say)
         self.artifact = as_nchw(self.artifact, self.turned)
-        self._add("inputs_to_nchw", modified=bool(self.turned))
+        self._add(TURN_INPUTS, modified=bool(self.turned))
 
     def apply(self, one: Pass, say: Callable[[str], None]) -> None:
         """Apply a pass.
@@ -136,14 +137,16 @@ class _Line:
         if self.opset < one.opset:
             self.steps.append(replace(_step(one.name, self.model), remark=f"needs opset {one.opset}"))
             return
-        say(one.name)
-        try:
-            modified = one(self.model)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {first_line(error)}"
-            raise broken(one.name, self._task, reason) from error
+        modified = self._change(one.name, one, say)
         said_too_little = _step(one.name, self.model).operators != self.steps[-1].operators
         self._add(one.name, modified=modified or said_too_little)
+
+    def _change(self, name: str, change: Callable[[onnx_ir.Model], _Changed], say: Callable[[str], None]) -> _Changed:
+        say(name)
+        try:
+            return change(self.model)
+        except Exception as error:
+            raise broken(name, self._task, f"{type(error).__name__}: {first_line(error)}") from error
 
     def _add(self, name: str, *, modified: bool) -> None:
         step = _step(name, self.model, modified=modified)

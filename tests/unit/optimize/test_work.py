@@ -25,8 +25,8 @@ def optimized(tmp_path: Path):
     folder = tmp_path / "result"
     folder.mkdir()
 
-    def run(*passes, conversion=None):
-        asked = Recipe("custom", passes, conversion)
+    def run(*passes, conversion=None, layout="keep"):
+        asked = Recipe("custom", passes, conversion, layout)
         return work(Task(artifact, bundle, {"batch": 2}, asked, folder, "ort"), lambda _: None).steps
 
     run.artifact = artifact
@@ -101,6 +101,24 @@ def test_a_pass_that_breaks_the_model_is_named_with_the_way_around_it(optimized,
     assert caught.value.message.startswith(f"The pass {name} breaks mlp: ")
     assert said in caught.value.message
     assert caught.value.hint == "Leave it out: --passes fake-harmless"
+
+
+def test_inputs_that_cannot_be_turned_are_told_with_the_way_around_it(optimized, monkeypatch):
+    def fail(_model):
+        raise KeyError("perm")
+
+    monkeypatch.setattr("irbench.optimize.work.inputs_to_nchw", fail)
+    with pytest.raises(IrbenchError, match="The pass inputs_to_nchw breaks mlp: KeyError: 'perm'") as caught:
+        optimized("fake-harmless", layout="nchw")
+    assert caught.value.hint == "Leave --layout nchw out."
+
+
+def test_a_graph_that_turning_its_inputs_breaks_is_told_with_the_way_around_it(optimized, monkeypatch):
+    monkeypatch.setattr("irbench.optimize.work.inputs_to_nchw", registry.graph_pass("fake-wrong"))
+    monkeypatch.setattr("irbench.optimize.work.as_nchw", lambda artifact, _: artifact)
+    with pytest.raises(IrbenchError, match="The pass inputs_to_nchw breaks mlp: wrong outputs") as caught:
+        optimized("fake-harmless", layout="nchw")
+    assert caught.value.hint == "Leave --layout nchw out."
 
 
 @pytest.mark.parametrize(
