@@ -6,7 +6,8 @@
 3. Where a narrow and a wide operation meet, and at inputs and outputs of the graph, stands a Cast; one for all readers
 4. The bodies of If, Loop and Scan, and operations of vendors, stay as they are
 5. Finite weights stay finite, and weights other than zero stay so: what lies beyond the range of the narrow type
-   becomes its largest number, what lies below its smallest one becomes that (65504 and 6e-8 in fp16)
+   becomes the last number before its largest, what lies below its smallest one becomes that (65472 and 6e-8 in fp16);
+   with the very largest one as a mask ONNX Runtime's Attention answers zeros for rows that see nothing
 
 ONNX' schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
 """
@@ -174,7 +175,7 @@ class _Narrowing:
 
 def _within(wide: Array, narrow: ir.DataType) -> Array:
     """Apply rule 5."""
-    least, largest = float(narrow.tiny) * float(narrow.eps), float(narrow.max)
+    least, largest = float(narrow.tiny) * float(narrow.eps), float(narrow.max) * (1 - float(narrow.eps) / 2)
     bounded = np.copysign(np.clip(np.abs(wide), least, largest), wide)
     return np.where(np.isfinite(wide) & (wide != 0), bounded, wide)
 
