@@ -169,6 +169,10 @@ def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
 def _unknown(name: str) -> IrbenchError:
     if name in registry.names(registry.MODELS):
         return IrbenchError(f"{name} was not exported yet.", hint=f"Export it: irbench export {name}")
+    if Path(name).is_file():
+        return IrbenchError(
+            f"{name} is not an ONNX file.", hint="Name a file that ends in .onnx, or an exported model."
+        )
     known = [folder.parent.name for folder in bundles.all()]
     return IrbenchError(
         f"There is no ONNX file or exported model {name}.",

@@ -68,9 +68,9 @@ def _view(graph: StoredGraph) -> Any:
     from irbench.ir.inventory import take_inventory
     from irbench.render.inspect import graph_view
 
-    signature = _signature(graph)
+    inventory, signature = take_inventory(graph.path), _signature(graph)
     work = work_of(graph, signature)
-    view = graph_view(graph.name, take_inventory(graph.path), signature, work, graph.path, graph.bundle)
+    view = graph_view(graph.name, inventory, signature, work, graph.path, graph.bundle)
     return Group(view, *_history(graph))
 
 

@@ -103,6 +103,26 @@ def test_what_is_not_there_is_one_line_and_its_remedy(arguments: tuple[str, ...]
     assert hint in remedy
 
 
+def test_a_damaged_file_is_refused_once(model: Path) -> None:
+    model.write_bytes(model.read_bytes()[:1000])
+    called = irbench_here("inspect", model)
+    assert called.code == 2
+    assert called.err.splitlines() == [
+        f"error: {model} is not an ONNX model, or is damaged.",
+        "hint: Export or download it again.",
+    ]
+
+
+def test_a_file_of_another_kind_is_said_to_be_no_onnx_file(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("notes")
+    called = irbench_here("inspect", tmp_path / "notes.md")
+    assert called.code == 2
+    assert called.err.splitlines() == [
+        f"error: {tmp_path / 'notes.md'} is not an ONNX file.",
+        "hint: Name a file that ends in .onnx, or an exported model.",
+    ]
+
+
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     """Return a bundle of which the optimiser made three graphs."""
