@@ -22,7 +22,7 @@ __all__ = ["key_of", "versions_of_tools"]
 
 _FORMAT = 4
 _TOOLS = ("irbench", "onnx", "onnx-ir", "onnxscript")
-_CODE = ("ir", "optimize")
+_CODE = ("ir/**/*.py", "optimize/**/*.py", "feeds.py", "verify.py", "worker/reference.py")
 
 
 def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, versions: Mapping[str, str]) -> str:
@@ -49,6 +49,8 @@ def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe,
         "seed": bundle.seed,
         "classifier": bundle.classifier,
         "versions": dict(versions),
+        "reference": registry.references_in_order()[0],
+        "runtimes": _versions_of_runtimes(),
         "code": _digest_of_code(),
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
@@ -68,6 +70,12 @@ def versions_of_tools() -> dict[str, str]:
     if runtime.version is None:
         raise _missing(runtime.distribution, "optimize,ort")
     return {**found, runtime.distribution: runtime.version}
+
+
+def _versions_of_runtimes() -> dict[str, str | None]:
+    """Return the versions of the backends that may answer for a graph which the reference has no kernels for."""
+    installed = {name: registry.backend(name) for name in registry.installed_backends()}
+    return {name: one.describe().version for name, one in installed.items() if "onnx" in one.consumes}
 
 
 def _missing(distribution: str, extras: str) -> IrbenchError:
@@ -96,9 +104,9 @@ def _digest_of_module(name: str) -> str:
 
 @cache
 def _digest_of_code() -> str:
-    """Return a digest of irbench's own passes and conversions, which change while its version does not."""
+    """Return a digest of irbench's own code that makes and judges a graph, which changes while its version does not."""
     root = Path(irbench.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(path for folder in _CODE for path in (root / folder).rglob("*.py")):
+    for path in sorted(path for pattern in _CODE for path in root.glob(pattern)):
         digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

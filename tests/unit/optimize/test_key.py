@@ -12,6 +12,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.optimize import Conversion, Recipe, key
 from irbench.optimize.key import key_of, versions_of_tools
 from irbench.spec import Bundle, InputSpec, TensorSpec
+from irbench.spi import Description
 
 TENSOR = TensorSpec("x", "float32", ("batch", 3))
 BUNDLE = Bundle("m", (InputSpec(TENSOR),), ())
@@ -53,11 +54,17 @@ def test_the_version_of_the_distribution_that_brings_a_pass_decides(monkeypatch:
     assert len(keys) == 2
 
 
-@pytest.mark.parametrize("written", ["ir/passes/one.py", "ir/rewrite/one.py", "ir/convert/one.py", "optimize/one.py"])
-def test_the_code_of_the_passes_decides(written: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+CODE = ["ir/one.py", "ir/passes/one.py", "ir/rewrite/one.py", "ir/convert/one.py", "optimize/one.py"]
+CODE += ["feeds.py", "verify.py", "worker/reference.py"]
+
+
+@pytest.mark.parametrize("written", CODE)
+def test_the_code_that_makes_and_judges_a_graph_decides(
+    written: str, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("irbench.__file__", str(tmp_path / "__init__.py"))
     path = tmp_path / written
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     keys = set[str]()
     for text in ("x = 1", "x = 2"):
         path.write_text(text)
@@ -65,6 +72,35 @@ def test_the_code_of_the_passes_decides(written: str, tmp_path, monkeypatch: pyt
         keys.add(key_for())
     key._digest_of_code.cache_clear()
     assert len(keys) == 2
+
+
+def test_the_reference_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = set[str]()
+    for reference in ("ort", "onnx"):
+        monkeypatch.setattr(registry, "references_in_order", lambda reference=reference: (reference,))
+        keys.add(key_for())
+    assert len(keys) == 2
+
+
+class _Runtime:
+    def __init__(self, kind: str, version: str) -> None:
+        self.consumes = (kind,)
+        self._version = version
+
+    def describe(self) -> Description:
+        return Description("someones", "someones-runtime", self._version)
+
+
+@pytest.mark.parametrize(("kind", "different"), [("onnx", 2), ("tf-graph", 1)])
+def test_the_version_of_a_runtime_that_may_answer_decides(
+    kind: str, different: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = set[str]()
+    monkeypatch.setattr(registry, "installed_backends", lambda: ("someones",))
+    for version in ("1.0", "1.1"):
+        monkeypatch.setattr(registry, "backend", lambda _, version=version: _Runtime(kind, version))
+        keys.add(key_for())
+    assert len(keys) == different
 
 
 def test_the_module_of_a_pass_decides(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
