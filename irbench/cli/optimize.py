@@ -11,6 +11,7 @@ import click
 from irbench.cli.completing import LEVEL, MODEL
 from irbench.cli.options import COUNT, PASSES, SHAPE, ToldInWords
 from irbench.errors import IrbenchError
+from irbench.spec import BATCH
 
 if TYPE_CHECKING:
     from irbench.optimize import Conversion, Optimized, Recipe
@@ -110,7 +111,7 @@ def command(**arguments: Any) -> None:
             _spare_original(bundle, output)
         sizes = _sizes(bundle, arguments["batch"], dict(arguments["shapes"]))
         found.append((bundle, optimize(bundle, sizes, asked, _say)))
-    _print(found, form)
+    _print(found, form, arguments)
     if output is not None:
         _copy(found[0][1].artifact.path, output)
         _say(f"copied to {output}")
@@ -174,6 +175,21 @@ def _sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ..
     return dict(bind_sizes(bundle, batch, shapes))
 
 
+def _bound(bundle: Bundle, one: Optimized) -> dict[str, int]:
+    """Return the size of each dimension that was free and was bound, in the order of the inputs' axes."""
+    artifact = bundle.artifact(("onnx",)) or one.artifact
+    names = dict.fromkeys(name for spec in artifact.inputs for name in spec.free_dimensions)
+    return {name: one.lineage.sizes[name] for name in names if name in one.lineage.sizes}
+
+
+def _by_default(bundle: Bundle, bound: Mapping[str, int], arguments: Mapping[str, Any]) -> list[str]:
+    """Return which of the bound dimensions no option gave a size."""
+    shapes = dict(arguments["shapes"])
+    given = {name for one in bundle.inputs if one.tensor.name in shapes for name in one.tensor.free_dimensions}
+    given |= {BATCH} if arguments["batch"] is not None else set()
+    return [name for name in bound if name not in given]
+
+
 def _copy(source: Path, output: Path) -> None:
     from irbench.optimize.files import copy
 
@@ -185,27 +201,40 @@ def _copy(source: Path, output: Path) -> None:
         ) from error
 
 
-def _print(found: list[tuple[Bundle, Optimized]], form: str) -> None:
+def _print(found: list[tuple[Bundle, Optimized]], form: str, arguments: Mapping[str, Any]) -> None:
     import json
 
     import msgspec
 
-    from irbench.cli.console import print_data, to_text
-    from irbench.render.optimize import agreement_line, steps_view
+    from irbench.cli.console import print_data
 
     if form == "json":
         documents = [
-            {"model": bundle.name, "path": str(one.artifact.path), **msgspec.to_builtins(one.lineage)}
+            {
+                "model": bundle.name,
+                "path": str(one.artifact.path),
+                "sizes_by_default": _by_default(bundle, _bound(bundle, one), arguments),
+                **msgspec.to_builtins(one.lineage),
+            }
             for bundle, one in found
         ]
         print_data(json.dumps({"optimized": documents}, indent=2), None)
-    for bundle, one in found:
-        lineage = one.lineage
-        if form == "table":
-            print_data(to_text(steps_view(bundle.name, lineage.recipe.name, lineage.steps, _opsets(bundle, one))), None)
-            if lineage.agreement is not None and lineage.recipe.conversion is not None:
-                print_data(f"  {agreement_line(lineage.recipe.conversion.precision, lineage.agreement)}", None)
-            print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
+    else:
+        for bundle, one in found:
+            _print_table(bundle, one, arguments)
+
+
+def _print_table(bundle: Bundle, one: Optimized, arguments: Mapping[str, Any]) -> None:
+    from irbench.cli.console import print_data, to_text
+    from irbench.render.optimize import agreement_line, sizes_line, steps_view
+
+    lineage, bound = one.lineage, _bound(bundle, one)
+    print_data(to_text(steps_view(bundle.name, lineage.recipe.name, lineage.steps, _opsets(bundle, one))), None)
+    if bound:
+        print_data(f"  {sizes_line(bound, _by_default(bundle, bound, arguments))}", None)
+    if lineage.agreement is not None and lineage.recipe.conversion is not None:
+        print_data(f"  {agreement_line(lineage.recipe.conversion.precision, lineage.agreement)}", None)
+    print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
 
 
 def _opsets(bundle: Bundle, one: Optimized) -> tuple[int, int]:

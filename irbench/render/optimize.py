@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rich.console import Group
@@ -14,7 +14,7 @@ from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.wording import plain
 
-__all__ = ["agreement_line", "steps_view"]
+__all__ = ["agreement_line", "sizes_line", "steps_view"]
 
 _COLUMNS = (
     Column("pass", words=True),
@@ -41,6 +41,12 @@ def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[
     vendors = ", ".join(sorted({step.vendor for step in steps if step.vendor}))
     note = [Text(f"holds operators of {vendors}: only runtimes that know them can read it")] if vendors else []
     return Group(title, TextTable(_COLUMNS, tuple(rows)), *_idle(steps), *note)
+
+
+def sizes_line(sizes: Mapping[str, int], by_default: Collection[str]) -> str:
+    """Return which free sizes were bound: ``bound: batch 1, sequence 128 (by default)``."""
+    bound = (f"{name} {size}{' (by default)' if name in by_default else ''}" for name, size in sizes.items())
+    return f"bound: {', '.join(bound)}"
 
 
 def agreement_line(precision: str, agreement: Agreement) -> str:

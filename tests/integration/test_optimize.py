@@ -29,14 +29,34 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     better = tmp_path / "better.onnx"
     called = irbench("optimize", model, "--passes", "fake-idle,fake-harmless", "--batch", "1", "-o", better)
     assert called.code == 0, called.err
-    title, _, original, harmless, idle, path = called.out.splitlines()
+    title, _, original, harmless, idle, bound, path = called.out.splitlines()
     assert title.split() == ["mlp", "custom:", "6", "to", "7", "nodes"]
     assert original.split()[:2] == ["original", "6"]
     assert idle == "nothing to do for 1 pass: fake-idle"
-    assert called.err.splitlines()[-1] == f"copied to {better}"
+    assert bound == "  bound: batch 1"
+    assert f"copied to {better}" in called.err.splitlines()
     assert harmless.split() == ["fake-harmless", "7", "+1", "0", "+1", "Identity"]
     assert Path(path.strip()).read_bytes() == better.read_bytes()
     assert irbench("inspect", better, "--format", "json").document["graphs"][0]["operators"]["Identity"] == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "by_default"),
+    [
+        (("--batch", "2"), "batch 2, length 9 (by default)", ["length"]),
+        (("--shape", "tokens=1x7"), "batch 1, length 7", []),
+    ],
+)
+def test_sizes_that_were_bound_are_told_with_those_that_nobody_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, str], said: str, by_default: list[str]
+) -> None:
+    artifact = models.two_inputs(tmp_path)
+    bundle = Bundle("mixed", models.logical_inputs(artifact), (artifact,), defaults={"length": 9})
+    monkeypatch.setattr("irbench.cli.resolve.resolve_bundles", lambda *_: (bundle,))
+    call = ("optimize", "mixed", "--level", "none", *asked)
+    assert f"  bound: {said}" in irbench_here(*call).out.splitlines()
+    (one,) = irbench_here(*call, "--format", "json").document["optimized"]
+    assert one["sizes_by_default"] == by_default
 
 
 def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) -> None:
