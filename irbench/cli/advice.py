@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.cli.idle import UNTURNED
@@ -10,9 +11,9 @@ from irbench.errors import IrbenchError
 from irbench.spec import BATCH
 
 if TYPE_CHECKING:
-    from irbench.optimize import Lineage
+    from irbench.optimize import Lineage, Optimized
     from irbench.record import Agreement
-    from irbench.spec import Bundle
+    from irbench.spec import Bundle, TensorSpec
 
 __all__ = ["advice"]
 
@@ -23,14 +24,16 @@ _REMEDIES = {
 """What may keep more of the answers than a conversion did; fp16 where nothing else is said."""
 
 
-def advice(typed: str, bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> Iterator[str]:
     """Yield warnings of a result, each with its remedy, and how to go on.
 
     Args:
         typed: The model as the user named it.
         bundle: The model.
-        lineage: How its graph was optimised.
+        made: What came out.
+        output: Where it was copied, if anywhere.
     """
+    lineage = made.lineage
     name, asked = bundle.name, lineage.recipe
     if asked.layout == "nchw" and not lineage.turned:
         yield f"warning: {name}+{asked.name}: {UNTURNED}"
@@ -45,6 +48,23 @@ def advice(typed: str, bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     elif _can_be_named(lineage):
         sizes = f" --batch {lineage.sizes[BATCH]}" if lineage.sizes.get(BATCH, 1) != 1 else ""
         yield f"measure it: irbench run {typed}{sizes} --optimize none,{asked.name}"
+    elif output is not None:
+        yield " ".join((f"measure it: irbench run {output}", *_shapes_to_give(bundle, made)))
+    else:
+        yield "measure it as a file: add -o FILE"
+
+
+def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
+    """Yield options for the inputs whose shapes a file leaves free, for which it holds no sizes itself."""
+    for spec in made.artifact.inputs:
+        if set(spec.free_dimensions) - {BATCH}:
+            yield f"--shape {_shape(spec, bundle)}"
+
+
+def _shape(spec: TensorSpec, bundle: Bundle) -> str:
+    """Return an input with the shape that it has by default: ``tokens=1x128``."""
+    sizes = {**bundle.defaults, BATCH: 1}
+    return f"{spec.name}={'x'.join(str(sizes.get(one, 1) if isinstance(one, str) else one) for one in spec.shape)}"
 
 
 def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
@@ -54,12 +74,10 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     idle = any(step.name == "fuse_attention" and not step.modified and not step.remark for step in lineage.steps)
     if not idle or not set(names) - {BATCH}:
         return
-    bound = {**bundle.defaults, BATCH: 1}
     first = next(one for one in tensors if set(one.free_dimensions) - {BATCH})
-    shape = "x".join(str(bound.get(size, 1) if isinstance(size, str) else size) for size in first.shape)
     yield (
         f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
-        f"--batch 1 --shape {first.name}={shape}"
+        f"--batch 1 --shape {_shape(first, bundle)}"
     )
 
 

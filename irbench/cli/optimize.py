@@ -116,7 +116,7 @@ def command(**arguments: Any) -> None:
         _copy(found[0][1].artifact.path, output)
         _say(f"copied to {output}")
     for typed, (bundle, one) in zip(models, found, strict=True):
-        for line in advice(typed, bundle, one.lineage):
+        for line in advice(typed, bundle, one, output):
             _say(line)
 
 

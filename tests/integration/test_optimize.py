@@ -34,7 +34,7 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     assert original.split()[:2] == ["original", "6"]
     assert idle == "nothing to do for 1 pass: fake-idle"
     assert bound == "  bound: batch 1"
-    assert f"copied to {better}" in called.err.splitlines()
+    assert called.err.splitlines()[-2:] == [f"copied to {better}", f"measure it: irbench run {better}"]
     assert harmless.split() == ["fake-harmless", "7", "+1", "0", "+1", "Identity"]
     assert Path(path.strip()).read_bytes() == better.read_bytes()
     assert irbench("inspect", better, "--format", "json").document["graphs"][0]["operators"]["Identity"] == 1
