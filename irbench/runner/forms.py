@@ -84,7 +84,8 @@ class Forms:
         """The precision of the ONNX graph where it is one that can be asked for; else fp32."""
         artifact = self._bundle.artifact(("onnx",))
         held = read_precision(artifact.path).narrowest if artifact is not None else _USUAL
-        return next((one for one in get_args(Precision) if one == held), _USUAL)
+        known: tuple[Precision, ...] = get_args(Precision)
+        return next((one for one in known if one == held), _USUAL)
 
     def _make(self, exported: Artifact, name: str) -> tuple[Artifact, Failure | None]:
         if name == UNOPTIMIZED:

@@ -40,25 +40,6 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     assert irbench("inspect", better, "--format", "json").document["graphs"][0]["operators"]["Identity"] == 1
 
 
-@pytest.mark.parametrize(
-    ("asked", "said", "by_default"),
-    [
-        (("--batch", "2"), "batch 2, length 9 (by default)", ["length"]),
-        (("--shape", "tokens=1x7"), "batch 1, length 7", []),
-    ],
-)
-def test_sizes_that_were_bound_are_told_with_those_that_nobody_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, str], said: str, by_default: list[str]
-) -> None:
-    artifact = models.two_inputs(tmp_path)
-    bundle = Bundle("mixed", models.logical_inputs(artifact), (artifact,), defaults={"length": 9})
-    monkeypatch.setattr("irbench.cli.resolve.resolve_bundles", lambda *_: (bundle,))
-    call = ("optimize", "mixed", "--level", "none", *asked)
-    assert f"  bound: {said}" in irbench_here(*call).out.splitlines()
-    (one,) = irbench_here(*call, "--format", "json").document["optimized"]
-    assert one["sizes_by_default"] == by_default
-
-
 def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) -> None:
     called = irbench("optimize", model, "--passes", "fake-harmless,fake-wrong")
     assert called.code == 2
