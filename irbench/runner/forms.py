@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
@@ -84,8 +84,7 @@ class Forms:
         """The precision of the ONNX graph where it is one that can be asked for; else fp32."""
         artifact = self._bundle.artifact(("onnx",))
         held = read_precision(artifact.path).narrowest if artifact is not None else _USUAL
-        known: tuple[Precision, ...] = get_args(Precision)
-        return next((one for one in known if one == held), _USUAL)
+        return cast("Precision", held) if held in get_args(Precision) else _USUAL
 
     def _make(self, exported: Artifact, name: str) -> tuple[Artifact, Failure | None]:
         if name == UNOPTIMIZED:
