@@ -23,7 +23,7 @@ test: $(STAMP) lint types ## Lint, check types, run the fast tests
 test-all: $(STAMP) lint types ## The same with the slow tests
 	$(BIN)/python -m pytest --hypothesis-profile=explore
 
-bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 15 minutes
+bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 20 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
 
 bench-truth: $(STAMP) ## Prove the numbers against backends of known speed; leave the machine alone meanwhile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,24 +46,35 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
     elif not any(step.modified for step in lineage.steps):
         yield f"{name}: nothing to simplify"
     elif _can_be_named(lineage):
-        sizes = f" --batch {lineage.sizes[BATCH]}" if lineage.sizes.get(BATCH, 1) != 1 else ""
-        yield f"measure it: irbench run {typed}{sizes} --optimize none,{asked.name}"
+        yield " ".join(
+            (f"measure it: irbench run {typed}", *_sizes_given(bundle, lineage), f"--optimize none,{asked.name}")
+        )
     elif output is not None:
         yield " ".join((f"measure it: irbench run {output}", *_shapes_to_give(bundle, made)))
     else:
         yield "measure it as a file: add -o FILE"
 
 
+def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+    """Yield options for the sizes that were bound and that a run does not take by itself."""
+    usual = {BATCH: 1, **bundle.defaults}
+    if lineage.sizes.get(BATCH, usual[BATCH]) != usual[BATCH]:
+        yield f"--batch {lineage.sizes[BATCH]}"
+    for spec in (one.tensor for one in bundle.inputs):
+        names = set(spec.free_dimensions) - {BATCH}
+        if any(lineage.sizes.get(name, usual.get(name)) != usual.get(name) for name in names):
+            yield f"--shape {_shape(spec, {**usual, **lineage.sizes})}"
+
+
 def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
     """Yield options for the inputs whose shapes a file leaves free, for which it holds no sizes itself."""
     for spec in made.artifact.inputs:
         if set(spec.free_dimensions) - {BATCH}:
-            yield f"--shape {_shape(spec, bundle)}"
+            yield f"--shape {_shape(spec, {**bundle.defaults, BATCH: 1})}"
 
 
-def _shape(spec: TensorSpec, bundle: Bundle) -> str:
-    """Return an input with the shape that it has by default: ``tokens=1x128``."""
-    sizes = {**bundle.defaults, BATCH: 1}
+def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
+    """Return an input with its shape, a free dimension without a size as 1: ``tokens=1x128``."""
     return f"{spec.name}={'x'.join(str(sizes.get(one, 1) if isinstance(one, str) else one) for one in spec.shape)}"
 
 
@@ -77,7 +88,7 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     first = next(one for one in tensors if set(one.free_dimensions) - {BATCH})
     yield (
         f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
-        f"--batch 1 --shape {_shape(first, bundle)}"
+        f"--batch 1 --shape {_shape(first, {**bundle.defaults, BATCH: 1})}"
     )
 
 

@@ -26,6 +26,8 @@ def test_what_can_be_named_is_measured_by_its_name() -> None:
     assert list(told(LINEAGE)) == ["measure it: irbench run bert --optimize none,extended"]
     bound = replace(LINEAGE, sizes={"batch": 8, "sequence": 128})
     assert list(told(bound)) == ["measure it: irbench run bert --batch 8 --optimize none,extended"]
+    short = replace(LINEAGE, sizes={"batch": 1, "sequence": 32})
+    assert list(told(short)) == ["measure it: irbench run bert --shape tokens=1x32 --optimize none,extended"]
 
 
 def test_passes_that_were_named_one_by_one_are_measured_as_a_file() -> None:
