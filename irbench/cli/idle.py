@@ -35,7 +35,7 @@ def refuse_idle_levels(backends: Sequence[tuple[str, str]], variants: Sequence[s
 
 def idle_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[str]:
     """Yield a line for each backend that measures a graph which ``--optimize`` does not change."""
-    cells = [cell for one in groups for cell in one.group.cells if cell.id not in one.absent]
+    cells = [cell for one in groups for cell in one.measured]
     kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
     for name, kind in kinds.items():
         if _optimizes(request.variants) and not _reads_onnx(name):
@@ -47,7 +47,7 @@ def idle_layouts(groups: Sequence[PlannedGroup]) -> Iterator[str]:
     for one in groups:
         exported = one.group.bundle.artifact(("onnx",))
         before = tuple(spec.bind(one.group.sizes) for spec in exported.inputs) if exported is not None else ()
-        made = [cell.artifact for cell in one.group.cells if cell.id not in one.absent and cell.artifact is not None]
+        made = [cell.artifact for cell in one.measured if cell.artifact is not None]
         names = dict.fromkeys(graph.variant for graph in made if graph.variant and graph.inputs == before)
         for name in names:
             if variant(name).layout == "nchw":

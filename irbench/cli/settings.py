@@ -16,7 +16,7 @@ _IO = {"copy": "copies included", "bound": "copies left out"}
 
 def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     """Return the threads, the precisions of the rows, and the copies of a run in one line."""
-    cells = [cell for one in groups for cell in one.group.cells if cell.id not in one.absent]
+    cells = [cell for one in groups for cell in one.measured]
     precisions = dict.fromkeys(cell.load.precision for cell in cells)
     processors = host.allowance(request.cpus).cpus
     threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")

@@ -26,7 +26,7 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
     launches = f"{timing.min_launches} to {timing.max_launches}"
     if timing.min_launches == timing.max_launches:
         launches = str(timing.min_launches)
-    least_s = sum(expected_seconds(_measured(one), timing, _GUESSED_START_S)[0] for one in groups)
+    least_s = sum(expected_seconds(len(one.measured), timing, _GUESSED_START_S)[0] for one in groups)
     budget = f"no launch begins that would end after {timing.budget * len(groups):.0f} s"
     lines.append(
         f"{launches} launches x {timing.blocks} blocks each, at least about {least_s:.0f} s;"
@@ -35,14 +35,10 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
     return "\n".join(lines)
 
 
-def _measured(planned: PlannedGroup) -> int:
-    return len(planned.group.cells) - len(planned.absent)
-
-
 def _line(planned: PlannedGroup) -> str:
     group = planned.group
     sizes = ", ".join(f"{name} {size}" for name, size in group.sizes.items())
-    cells = [cell for cell in group.cells if cell.id not in planned.absent]
+    cells = planned.measured
     several = len({cell.load.precision for cell in cells}) > 1
     rows = ", ".join(f"{cell.label} {cell.load.precision}" if several else cell.label for cell in cells)
     return f"{group.bundle.name} ({sizes}): {rows or 'no row that can run'}"

@@ -35,9 +35,14 @@ class PlannedGroup:
     absent: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
 
     @property
+    def measured(self) -> tuple[Cell, ...]:
+        """The cells that can run the model, in the group's order."""
+        return tuple(cell for cell in self.group.cells if cell.id not in self.absent)
+
+    @property
     def can_run(self) -> bool:
         """Whether there is a cell to measure."""
-        return len(self.absent) < len(self.group.cells)
+        return bool(self.measured)
 
 
 def _silent(_text: str) -> None: ...
@@ -61,7 +66,7 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
         whole = _group(request, bundle, sizes, Forms(bundle, sizes, scratch, say))
         parts = split(whole, MOST_CELLS)
         if len(parts) > 1:
-            rows = len(whole.group.cells) - len(whole.absent)
+            rows = len(whole.measured)
             say(f"{rows} rows make {len(parts)} tables ({MOST_CELLS} rows at most in one), each with the baseline")
         groups += parts
     if not any(one.can_run for one in groups):
@@ -73,8 +78,7 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
 
 def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
     """Return the group in parts of at most ``most`` cells, each with the baseline or what replaces it."""
-    group = planned.group
-    measured = [cell for cell in group.cells if cell.id not in planned.absent]
+    group, measured = planned.group, planned.measured
     if len(measured) <= most:
         return (planned,)
     baseline = next((cell for cell in measured if cell.id == group.baseline), measured[0])
