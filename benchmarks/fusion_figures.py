@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from irbench.optimize import UNOPTIMIZED
 from irbench.result import CellResult, GroupResult, Speedup
 from irbench.stats.compare import launch_ratios
-from irbench.stats.intervals import median_interval
+from irbench.stats.intervals import Interval, Looks, interval_at
 from irbench.stats.observed import Observed
 
 __all__ = ["HAND", "LEVELS", "Comparison", "Graph", "Share", "compare", "share_of_gain"]
@@ -18,6 +18,8 @@ LEVELS = ("basic", "extended", "all")
 HAND = ("hand", "hand-vendor")
 
 _ROUNDING = 1e-12
+_LOOKS = Looks(4, 12)
+"""Those of the usual protocol, under which these runs are measured."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def share_of_gain(gains: Sequence[float], ceilings: Sequence[float], confidence:
         ceilings: The same of the graph by hand, in the same launches.
         confidence: Of the interval.
     """
-    if not ceilings or median_interval(ceilings, confidence).low <= 0:
+    if not ceilings or _interval(ceilings, confidence).low <= 0:
         return None
     pairs = [(math.expm1(one), math.expm1(other)) for one, other in zip(gains, ceilings, strict=True)]
     ends = [gain / ceiling for gain, ceiling in pairs if ceiling]
@@ -159,10 +161,14 @@ def share_of_gain(gains: Sequence[float], ceilings: Sequence[float], confidence:
     return Share(value, min(held), max(held))
 
 
+def _interval(values: Sequence[float], confidence: float) -> Interval:
+    return interval_at(values, _LOOKS, confidence)
+
+
 def _may_be(share: float, pairs: Sequence[tuple[float, float]], confidence: float) -> bool:
-    interval = median_interval([gain - share * ceiling for gain, ceiling in pairs], confidence)
+    interval = _interval([gain - share * ceiling for gain, ceiling in pairs], confidence)
     return interval.low <= _ROUNDING and interval.high >= -_ROUNDING
 
 
 def _median_gain(gains: Sequence[float], confidence: float) -> float:
-    return math.expm1(median_interval(gains, confidence).value)
+    return math.expm1(_interval(gains, confidence).value)

@@ -24,7 +24,7 @@ __all__ = ["benchmark_app_fps", "measure_openvino", "measure_ort", "sustained_fp
 _GOAL = Goal("ratio", ">=", 0.99)
 _REPEATS = 7
 _ONE_LAUNCH = ("--budget", "1s")
-"""Too little for a second one."""
+"""Too little for a second launch."""
 _THROUGHPUT = re.compile(r"Throughput:\s*([0-9.]+) FPS")
 
 
@@ -78,8 +78,9 @@ def _against_benchmark_app(bench: Workbench, streams: int) -> Finding:
 
 def _irbench(bench: Workbench, backend: str, io: str, streams: int) -> float:
     cell = ("--backends", backend, "--io", io, "--streams", streams, "--threads", bench.threads)
+    alone = ("--sustain", f"{_seconds(bench)}s")
     kept = ("--results", bench.scratch / "sustained", "--format", "json")
-    return sustained_fps(json.loads(bench.irbench("run", bench.bundle, *cell, *_ONE_LAUNCH, *kept).out))
+    return sustained_fps(json.loads(bench.irbench("run", bench.bundle, *cell, *alone, *_ONE_LAUNCH, *kept).out))
 
 
 def _benchmark_app(bench: Workbench, streams: int) -> float:

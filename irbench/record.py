@@ -105,7 +105,6 @@ class CellLaunch:
         streams: Inferences in flight.
         calls_per_sample: Calls that one latency sample lasts; 1 unless calls are very short.
         rounds: One for each block, in order of blocks.
-        steady: Whether the warm-up ended because its chunks agreed.
         phases_ns: Duration of ``import``, ``load``, ``compile``, ``first_inference`` and ``warm_up``, and
             ``ready``: process start to first answer, less the time it waited for its turn.
         peak_memory_bytes: Resident peak of each phase, by the phase's name; ``run`` is the peak since the warm-up and
@@ -121,7 +120,6 @@ class CellLaunch:
     streams: int
     calls_per_sample: int
     rounds: tuple[Round, ...]
-    steady: bool
     phases_ns: Mapping[str, int]
     peak_memory_bytes: Mapping[str, int]
     effective: Mapping[str, Scalar]
@@ -178,7 +176,7 @@ class LaunchRecord:
         cells: The cells that measured.
         failures: Why the others did not, by cell id.
         blocks: What happened on the machine, one for each block.
-        sustained: Filled in the last launch only.
+        sustained: What each cell completed alone and uninterrupted; empty where that was not asked for.
         load_average: Of one minute, at the launch's end.
         frozen: Whether idle workers were really frozen.
         pressure: Share of the last 10 s in which some task of the machine waited for a processor, at the launch's end

@@ -23,9 +23,12 @@ __all__ = [
     "CellResult",
     "GroupResult",
     "LatencyMs",
+    "Lead",
+    "NoWinner",
     "PhasesMs",
     "Requested",
     "RunDocument",
+    "Spans",
     "Speedup",
     "State",
     "StoppedBy",
@@ -40,6 +43,11 @@ SCHEMA_VERSION = 1
 
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted"]
 Verdict = Literal["faster", "slower", "same", "undecided", "preview"]
+NoWinner = Literal[
+    "preview", "same", "undecided", "busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees"
+]
+"""Why no cell is called the fastest: too few launches; no difference that matters; none that is sure; most blocks were
+disturbed; the rival is faster over all blocks, in throughput, or where each runs alone."""
 StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished"]
 """``failures``: no healthy cell was left; ``unfinished``: the group was still being measured when this was written."""
 
@@ -63,11 +71,26 @@ class Requested:
 
 
 @dataclass(frozen=True)
+class Spans:
+    """The interval of a figure over launches, for this row alone.
+
+    Attributes:
+        low: Lower end, in the figure's unit; the smallest launch where there are too few for an interval.
+        high: Upper end.
+        all_blocks_value: The figure over every block, those set aside included.
+    """
+
+    low: float
+    high: float
+    all_blocks_value: float | None = None
+
+
+@dataclass(frozen=True)
 class LatencyMs:
     """Milliseconds from issue to completion of one batch, over the calls of the blocks that count.
 
-    Percentiles use linear interpolation. ``p90`` and ``min`` are null where a sample is several
-    calls; ``p99`` and ``p99_9`` come from ``--tail`` only.
+    Percentiles use linear interpolation, and are null where there are too few calls to bound them. ``p90`` and ``min``
+    are null where a sample is several calls; ``p99`` and ``p99_9`` come from ``--tail`` only.
     """
 
     p50: float
@@ -78,6 +101,8 @@ class LatencyMs:
     mean: float
     count: int
     calls_per_sample: int
+    p50_over_launches: Spans | None = None
+    p90_over_launches: Spans | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +111,7 @@ class Speedup:
 
     Attributes:
         value: exp of minus the median over launches of the paired log ratio.
-        low: Lower end of the interval over launches, at the plan's confidence;
+        low: Lower end of the interval over launches, adjusted for the number of rows;
             the smallest and largest launch in a preview.
         high: Upper end.
         verdict: What the interval says.
@@ -95,6 +120,10 @@ class Speedup:
         reason: Why the value is marked, for example that precisions differ.
         all_blocks_verdict: What the interval over every block says; null where it was not derived.
         verified: Whether the answers of both rows were held against a reference; null in older documents.
+        launches: How many measured both; null in older documents.
+        confidence: That the verdicts and intervals of the whole table hold, whenever the run stopped; null without.
+        direction_confidence: At which this row alone is faster or slower, whichever it looks; null below 80 %.
+        assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
     """
 
     value: float
@@ -106,6 +135,10 @@ class Speedup:
     reason: str | None = None
     all_blocks_verdict: Verdict | None = None
     verified: bool | None = None
+    launches: int | None = None
+    confidence: float | None = None
+    direction_confidence: float | None = None
+    assumes_one_mode: bool = False
 
 
 class PhasesMs(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +173,11 @@ class CellResult:
     failure: Failure | None = None
     latency_ms: LatencyMs | None = None
     fps: float | None = None
+    fps_over_launches: Spans | None = None
     sustained_fps: float | None = None
+    sustained_over_launches: Spans | None = None
+    launches: int | None = None
+    """In how many launches it ran; null in older documents."""
     launch_spread: float | None = None
     speedup: Speedup | None = None
     output_error: OutputError | None = None
@@ -178,6 +215,29 @@ class Winner:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The cell that looks fastest against its nearest rival, whether or not it may be called the winner.
+
+    Attributes:
+        cell: Its id.
+        rival: The id of the cell that comes next.
+        value: How many times as fast as its rival it is.
+        low: Lower end of the interval, adjusted for having chosen the best; the smallest launch in a preview.
+        high: Upper end.
+        launches: How many measured both.
+        reason: Why it is no winner; null where it is.
+    """
+
+    cell: str
+    rival: str
+    value: float
+    low: float
+    high: float
+    launches: int
+    reason: NoWinner | None = None
 
 
 @dataclass(frozen=True)
@@ -225,6 +285,9 @@ class GroupResult:
     notes: tuple[str, ...] = ()
     verified_against: str | None = None
     basis: Basis | None = None
+    lead: Lead | None = None
+    blocks_disturbed: int | None = None
+    """How many blocks something outside disturbed, set aside or not; null in older documents."""
 
     @property
     def unverified(self) -> bool:

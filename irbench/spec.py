@@ -162,8 +162,6 @@ class Load:
         precision: The precision the runtime must compute in.
         cpus: The processors the worker may use; ``None`` for all that are allowed.
         options: Backend properties by name, as the user gave them (``--set``).
-        cache_dir: A folder that lives as long as the run, for compiled code that a later
-            launch may reuse; ``None`` in a run's first launch and where nothing may be reused.
     """
 
     batch: int = 1
@@ -172,7 +170,6 @@ class Load:
     precision: Precision = "fp32"
     cpus: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict[str, str])
-    cache_dir: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -225,22 +222,21 @@ class Timing:
     """The protocol's numbers. Durations are in seconds unless the name says otherwise.
 
     Attributes:
-        min_launches: Launches before an interval is given and the target may stop the run.
+        min_launches: Launches that every cell has, before there is an interval; afterwards the run may stop.
         max_launches: Launches after which the run stops whatever the interval.
-        blocks: Clean blocks wanted in each launch.
-        max_blocks: Blocks after which a launch ends however many are clean.
-        min_blocks: Clean blocks below which a launch counts all of its blocks; also the fewest that a slow model has.
-        target: Half-width at which a cell's interval is narrow enough, as a fraction of 1.
+        blocks: Clean blocks wanted in each launch, until two launches have shown what scatters.
+        max_blocks: Blocks after which a launch of ``blocks`` ends however many are clean; others in proportion.
+        min_blocks: Clean blocks below which a launch counts all of its blocks; also the fewest that a launch has.
+        most_blocks: Clean blocks that a launch has at most.
+        burn_in_blocks: The first blocks of a launch, which are recorded and not counted.
+        target: Half-width at which the interval of the winner's lead is narrow enough, as a fraction of 1.
         within: Half-width of the band around 1 that is called the same.
-        confidence: Least coverage of every interval.
+        confidence: Of all intervals of a table together, whenever the run stops.
         budget: Wall time one group may take.
-        sustain: How long each cell runs alone after the last launch; 0 leaves it out.
+        sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
         tail: Whether each cell also runs alone in each launch for its tail percentiles.
         tail_calls: Calls of each cell in such a run; with fewer no tail percentile is given.
-        warmup_min: How long a cell at least runs before its first round.
-        warmup_max: How long it at most does, settled or not.
-        warmup_chunk: How long one piece of the warm-up lasts, whose median time is compared with those before.
-        warmup_agreement: Difference between the medians of the last pieces, as a fraction, that counts as settled.
+        warm_up: How long a cell runs before its first block, and for ``min_calls`` calls at least.
         min_calls: Timed samples that a round has at least.
         round_seconds: How long a round at least lasts, in groups without streams.
         stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
@@ -251,22 +247,21 @@ class Timing:
         deadline: How long a worker may take for one command, beyond what the command itself asks for.
     """
 
-    min_launches: int = 6
+    min_launches: int = 4
     max_launches: int = 12
     blocks: int = 8
     max_blocks: int = 12
     min_blocks: int = 4
+    most_blocks: int = 24
+    burn_in_blocks: int = 1
     target: float = 0.01
     within: float = 0.02
     confidence: float = 0.95
-    budget: float = 150.0
-    sustain: float = 3.0
+    budget: float = 90.0
+    sustain: float = 0.0
     tail: bool = False
     tail_calls: int = 1000
-    warmup_min: float = 0.5
-    warmup_max: float = 3.0
-    warmup_chunk: float = 0.1
-    warmup_agreement: float = 0.05
+    warm_up: float = 0.3
     min_calls: int = 3
     round_seconds: float = 0.025
     stream_round_seconds: float = 0.05

@@ -56,7 +56,7 @@ class TensorFlowBackend:
         precision.refuse_impossible(load, device, jit=self._jit)
         if not lean.installed():
             raise Refusal("TensorFlow is not installed.", hint=_INSTALL)
-        environment.apply_environment(environment.environment_for(load, options, device, jit=self._jit))
+        environment.apply_environment(environment.environment_for(load, options, device))
         if device == "cpu":
             lean.import_lean()
         else:

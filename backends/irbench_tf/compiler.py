@@ -91,7 +91,6 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     plan = plan_threads(job.load, job.options)
     if job.device == "gpu" and job.load.precision != "native":
         pin_tensor_float_32()
-    cached = _cache_entries(job)
     session = tf_session.Session(graph=loaded.graph, config=session_config(job, plan))
     try:
         if job.device == "gpu":
@@ -105,10 +104,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     except Refusal:
         session.close()
         raise
-    effective = {**_settings(job, plan), **found}
-    if job.jit:
-        effective["xla_cache"] = _cache_use(cached, _cache_entries(job))
-    return GraphSession(session, call, effective)
+    return GraphSession(session, call, {**_settings(job, plan), **found})
 
 
 def session_config(job: Job, plan: ThreadPlan) -> Any:
@@ -174,20 +170,6 @@ def _settings(job: Job, plan: ThreadPlan) -> dict[str, Scalar]:
         "onednn": bool(_pywrap_util_port.IsMklEnabled()),
         "grappler": "off" if job.jit else job.options.grappler,
     }
-
-
-def _cache_entries(job: Job) -> frozenset[str] | None:
-    """Return the names of the compiled computations that are kept; ``None`` where none are."""
-    if not job.jit or job.load.cache_dir is None:
-        return None
-    job.load.cache_dir.mkdir(parents=True, exist_ok=True)
-    return frozenset(entry.name for entry in job.load.cache_dir.iterdir())
-
-
-def _cache_use(before: frozenset[str] | None, after: frozenset[str] | None) -> str:
-    if before is None or after is None:
-        return "off"
-    return "written" if after - before else "read" if before else "unused"
 
 
 def _explain(job: Job, error: Exception) -> Refusal:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from irbench.spec import Load
 from irbench_tf.options import Options
@@ -13,7 +12,7 @@ from irbench_tf.precision import NARROW_ENVIRONMENT
 __all__ = ["apply_environment", "environment_for"]
 
 
-def environment_for(load: Load, options: Options, device: str, *, jit: bool) -> Mapping[str, str]:
+def environment_for(load: Load, options: Options, device: str) -> Mapping[str, str]:
     """Return the variables for one load.
 
     CUDA is hidden from a CPU session, and no library may trade precision for speed behind ``fp32``.
@@ -31,15 +30,9 @@ def environment_for(load: Load, options: Options, device: str, *, jit: bool) -> 
         variables["TF_ENABLE_ONEDNN_OPTS"] = str(int(options.onednn))
     if options.gpu_thread_mode is not None:
         variables["TF_GPU_THREAD_MODE"] = options.gpu_thread_mode
-    if jit and load.cache_dir is not None:
-        variables["TF_XLA_FLAGS"] = _with_cache(os.environ.get("TF_XLA_FLAGS", ""), load.cache_dir)
     return variables
 
 
 def apply_environment(variables: Mapping[str, str]) -> None:
     """Set the variables in this process."""
     os.environ.update(variables)
-
-
-def _with_cache(flags: str, directory: Path) -> str:
-    return f"{flags} --tf_xla_persistent_cache_directory={directory}".strip()

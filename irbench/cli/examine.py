@@ -34,6 +34,7 @@ _EXITS: Mapping[Outcome, ExitCode] = {
     "passed": ExitCode.OK,
     "failed": ExitCode.DIFFERENT,
     "undecided": ExitCode.UNDECIDED,
+    "busy": ExitCode.UNDECIDED,
     "mismatch": ExitCode.DIFFERENT,
     "broken": ExitCode.FAILED_CELL,
     "interrupted": ExitCode.INTERRUPTED,

@@ -18,4 +18,5 @@ def exit_code(document: RunDocument, *, strict: bool) -> ExitCode:
     if any(cell.state == "failed" for cell in cells):
         return ExitCode.FAILED_CELL
     undecided = any(cell.speedup is not None and cell.speedup.verdict in ("undecided", "preview") for cell in cells)
+    undecided |= any(group.lead is not None and group.lead.reason not in (None, "same") for group in document.groups)
     return ExitCode.UNDECIDED if strict and undecided else ExitCode.OK

@@ -120,7 +120,7 @@ _SECTIONS = {
 )
 @click.option("--within", type=PERCENT, cls=ToldInWords, show_default="2%", help="Closer than this counts as the same.")
 @click.option(
-    "--budget", type=DURATION, cls=ToldInWords, show_default="150s for each table", help="Time for the whole run."
+    "--budget", type=DURATION, cls=ToldInWords, show_default="90s for each table", help="Time for the whole run."
 )
 @click.option(
     "--deadline",
@@ -129,9 +129,12 @@ _SECTIONS = {
     show_default="300s",
     help="When a backend that gives no answer is ended, for each step.",
 )
-@click.option("--quick", is_flag=True, help="A preview: 3 launches, ranges instead of intervals.")
+@click.option("--quick", is_flag=True, help="3 launches: large differences at once, wide intervals.")
 @click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, 15 minutes for each table.")
 @click.option("--tail", is_flag=True, help="Also p99 and p99.9, from at least 1,000 uninterrupted calls per launch.")
+@click.option(
+    "--sustain", type=DURATION, cls=ToldInWords, show_default="off", help="Also FPS alone for so long in each launch."
+)
 @click.option("--strict", is_flag=True, help="Exit with 4 where a verdict is undecided.")
 @click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
 @click.option(

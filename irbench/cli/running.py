@@ -36,7 +36,7 @@ from irbench.worker.scratch import scratch_folder
 
 __all__ = ["allowed_cpus", "execute", "measure", "total_threads"]
 
-_QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sustain=0.0)
+_QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9)
 _THOROUGH = Timing(min_launches=10, max_launches=20, blocks=12, max_blocks=18, target=0.005, budget=900.0)
 
 
@@ -154,7 +154,8 @@ def _timing(arguments: Mapping[str, Any]) -> Timing:
     timing = _QUICK if arguments["quick"] else _THOROUGH if arguments["thorough"] else Timing()
     within = timing.within if arguments["within"] is None else arguments["within"]
     deadline = timing.deadline if arguments["deadline"] is None else arguments["deadline"]
-    return replace(timing, tail=bool(arguments["tail"]), within=within, deadline=deadline)
+    sustain = timing.sustain if arguments["sustain"] is None else arguments["sustain"]
+    return replace(timing, tail=bool(arguments["tail"]), within=within, deadline=deadline, sustain=sustain)
 
 
 def total_threads(asked: int | str | None, cpus: tuple[int, ...] | None) -> int | None:

@@ -12,8 +12,9 @@ from irbench.spec import Timing
 
 __all__ = ["Outcome", "Twins", "judge_twins"]
 
-Outcome = Literal["passed", "failed", "undecided", "mismatch", "broken", "interrupted"]
-"""Not different passes and different fails; ``mismatch`` is a wrong answer, ``broken`` a row without figures."""
+Outcome = Literal["passed", "failed", "undecided", "busy", "mismatch", "broken", "interrupted"]
+"""Not different passes and different fails; ``busy`` says nothing, because most blocks were disturbed; ``mismatch`` is
+a wrong answer, ``broken`` a row without figures."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Twins:
             return "interrupted"
         if found is None:
             return "mismatch" if any(cell.state == "mismatch" for cell in self.table.cells) else "broken"
+        if self.table.lead is not None and self.table.lead.reason == "busy":
+            return "busy"
         if found.verdict == "same":
             return "passed"
         return "failed" if found.verdict in ("faster", "slower") else "undecided"

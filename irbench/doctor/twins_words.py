@@ -25,6 +25,12 @@ def _outcome(twins: Twins) -> str:
     if found.verdict == "preview":
         needed = plural(twins.timing.min_launches, "launch")
         return f"Undecided: {launches} of at least {needed} fitted in. Give it more time with --budget."
+    if twins.outcome == "busy":
+        share = f"{twins.table.blocks_disturbed} of {plural(twins.table.blocks_measured, 'block')}"
+        return (
+            f"Undecided: other programs disturbed {share}, so this run says nothing of {backend} or of this machine."
+            " Close what else runs (top shows it) and repeat it."
+        )
     value, low, high = ratio(found.value, found.low, found.high)
     itself, band = f"{backend} against itself is {value}x [{low}, {high}]", f"±{100 * twins.timing.within:g} %"
     if twins.outcome == "failed":

@@ -7,9 +7,9 @@ from typing import Any
 
 from irbench.phrases import plural
 from irbench.render.figures import ratio
-from irbench.result import CellResult, GroupResult, RunDocument, row_names
+from irbench.result import CellResult, GroupResult, Lead, RunDocument, Winner, row_names
 
-__all__ = ["footer", "headline", "incomplete", "reason", "remarks", "row_marks", "title"]
+__all__ = ["footer", "headline", "incomplete", "lead_sentence", "reason", "remarks", "row_marks", "title"]
 
 _STOPPED = {
     "target": "stopped by target",
@@ -19,6 +19,12 @@ _STOPPED = {
     "failures": "no healthy cell was left",
     "unfinished": "unfinished: the run was ended from outside",
 }
+_DISAGREE = {
+    "all-blocks-disagree": ("all blocks, disturbed ones included,", "Repeat the run on a quiet machine."),
+    "throughput-disagrees": ("throughput (FPS)", "Slow calls decide: compare p90 too, and choose what you deploy for."),
+    "sustained-disagrees": ("the FPS of each alone", "Choose by how you deploy it: a server runs one alone."),
+}
+"""What contradicts the leader, and what to do about it."""
 _SEPARATOR = " · "
 _IO = {"copy": "copies included", "bound": "copies left out"}
 
@@ -48,17 +54,58 @@ def headline(result: GroupResult) -> str:
 def _leader(result: GroupResult) -> str:
     names = row_names(result.cells)
     ranked = [cell for cell in result.cells if cell.state == "ok" and cell.latency_ms is not None]
-    if result.winner is not None:
-        value, low, high = ratio(result.winner.value, result.winner.low, result.winner.high)
+    if result.lead is not None:
+        return lead_sentence(result, result.lead)
+    if result.winner is not None:  # a document from before leads were stored
         return (
-            f"{names[result.winner.cell]} is fastest: {value}x its nearest rival {names[result.winner.rival]} "
-            f"[{low}, {high}] (adjusted for choosing the best)"
+            f"{names[result.winner.cell]} is fastest: {_ahead(result, result.winner)} (adjusted for choosing the best)"
         )
     if not ranked:
         return "no cell has a valid result"
     if len(ranked) == 1:
         return f"only {names[ranked[0].id]} has a valid result" if len(result.cells) > 1 else ""
     return result.notes[0] if result.notes else ""
+
+
+def lead_sentence(result: GroupResult, lead: Lead) -> str:
+    """Return who is fastest and by how much, or why nobody can be called so and what to do about it."""
+    names = row_names(result.cells)
+    leader, rival, ahead = names[lead.cell], names[lead.rival], _ahead(result, lead)
+    if lead.reason is None:
+        return f"{leader} is fastest: {ahead}{_adjusted(result)}"
+    if lead.reason == "busy":
+        share = f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')}"
+        return (
+            "no winner: this machine was too busy to tell. Close what else runs (top shows it), or keep to processors"
+            f" that it leaves alone with --cpus, and repeat the run: {share} were disturbed"
+        )
+    if lead.reason == "preview":
+        return f"preview: {_preview(leader, rival, ahead, lead)}"
+    if lead.reason in _DISAGREE:
+        what, remedy = _DISAGREE[lead.reason]
+        return f"no winner: by {what} {rival} is ahead of {leader}, in turns {leader} of {rival}. {remedy}"
+    found = "are the same" if lead.reason == "same" else "cannot be told apart"
+    return f"no winner: {leader} and {rival} {found}: {ahead}{_adjusted(result)}"
+
+
+def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
+    """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
+    value, low, high = ratio(lead.value, lead.low, lead.high)
+    span = "" if lead.low == lead.high else f" [{low}, {high}]"
+    unit = " in FPS" if any(cell.mode == "streams" for cell in result.cells) else ""
+    return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}"
+
+
+def _preview(leader: str, rival: str, ahead: str, lead: Lead) -> str:
+    if lead.launches == 1:
+        return f"{leader} leads, {ahead}, in the only launch, which gives no range"
+    if lead.low <= 1:
+        return f"{leader} and {rival} cannot be told apart, {ahead}, the range over {plural(lead.launches, 'launch')}"
+    return f"{leader} leads, {ahead}, the range over {plural(lead.launches, 'launch')}"
+
+
+def _adjusted(result: GroupResult) -> str:
+    return " (adjusted for choosing the best)" if sum(cell.speedup is not None for cell in result.cells) > 1 else ""
 
 
 def footer(result: GroupResult) -> Iterator[str]:
@@ -106,7 +153,7 @@ def row_marks(cell: CellResult) -> tuple[str, ...]:
 
 def _protocol(result: GroupResult) -> Iterator[str]:
     if result.blocks_measured:
-        size = f"{plural(result.launches, 'launch')} x {plural(result.blocks_per_launch, 'block')}"
+        size = f"{plural(result.launches, 'launch')} x {plural(result.blocks_per_launch, 'block')}{_raced(result)}"
         yield f"{'preview: ' if result.preview else ''}{size}, {_set_aside(result)}"
     else:
         yield "no launch was finished"
@@ -114,9 +161,16 @@ def _protocol(result: GroupResult) -> Iterator[str]:
     yield _STOPPED[result.stopped_by]
 
 
+def _raced(result: GroupResult) -> str:
+    """Return that some rows ran in fewer launches, being decided before."""
+    counts = [cell.launches for cell in result.cells if cell.launches is not None]
+    return f" (decided rows left after {min(counts)})" if counts and min(counts) < max(counts) else ""
+
+
 def _set_aside(result: GroupResult) -> str:
     if result.blocks_set_aside == 0:
-        return "none set aside"
+        disturbed = result.blocks_disturbed
+        return f"{disturbed} of {result.blocks_measured} disturbed, all counted" if disturbed else "none disturbed"
     share = f"{result.blocks_set_aside} of {result.blocks_measured} set aside"
     speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
     if not speedups:
@@ -167,7 +221,7 @@ def _mode(result: GroupResult) -> str:
     io = _same({_IO[cell.io] for cell in result.cells}, "copies in some cells")
     if all(cell.mode == "sync" for cell in result.cells):
         return f"sync, back to back, {io}"
-    return f"streams, by time per completion, {io}"
+    return f"streams, compared by FPS, {io}"
 
 
 def _shape(name: str, shape: Sequence[int], inputs: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,13 +13,13 @@ from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy, Warn
 from irbench.runner.answers import mismatch
 from irbench.runner.holding import signals_held_back
-from irbench.runner.launch import Launch, LaunchPlan, Tempo
+from irbench.runner.launch import Launch, LaunchPlan, Turn
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.spec import Cell
-from irbench.stats import Admission, Pace, outlook, should_stop, summarise
+from irbench.stats import Admission, Next, Pace, Room, next_launch, outlook, scatters, summarise
 from irbench.store import RunWriter
 
 __all__ = ["Comparison", "Surroundings"]
@@ -59,8 +59,8 @@ class Comparison:
         self._watch = Stopwatch()
         self._before = around.writer.document
         self._records: list[LaunchRecord] = []
-        self._tempo: Tempo | None = None
-        self._longest_launch_s = 0.0
+        self._samples: Mapping[str, int] = {}
+        self._launches_s: list[float] = []
         self._remarks: tuple[Warn, ...] = ()
         self._verified_against: str | None = None
         self._outlook = ""
@@ -77,10 +77,10 @@ class Comparison:
             return self._commit("failures")
         try:
             plan = self._launch_plan()
-            while True:
-                stopped_by = self._launch(plan)
-                if stopped_by is not None:
-                    return self._commit(stopped_by)
+            following = Next(tuple(cell.id for cell in self._healthy()))
+            while following.stopped_by is None:
+                following = self._launch(plan, following)
+            return self._commit(following.stopped_by)
         except KeyboardInterrupt:
             with signals_held_back():  # who interrupts once more must not lose what the first one kept
                 return self._commit("interrupt")
@@ -91,8 +91,6 @@ class Comparison:
         around.scratch.mkdir(parents=True, exist_ok=True)
         expected = expected_outputs(self._group, around.scratch, around.request.seed, self._timing.deadline)
         self._remarks, self._verified_against = expected.warnings, expected.source
-        cache = around.scratch / "cache"
-        cache.mkdir(parents=True, exist_ok=True)
         return LaunchPlan(
             group=self._group,
             number=around.number,
@@ -100,31 +98,37 @@ class Comparison:
             seed=around.request.seed,
             logs=around.writer.logs,
             reference=expected.outputs,
-            cache=cache,
             cpus=host.allowance(around.request.cpus).cpus,
         )
 
-    def _launch(self, plan: LaunchPlan) -> StoppedBy | None:
-        """Run one launch, keep its record, and return why the group ends with it, if it does."""
+    def _launch(self, plan: LaunchPlan, planned: Next) -> Next:
+        """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
-        with Launch(plan, len(self._records), self._healthy(), self._around.link, self._say) as launch:
-            record, self._tempo = launch.measure(self._tempo)
-            self._longest_launch_s = max(self._longest_launch_s, watch.elapsed_s)
-            with signals_held_back():  # a launch is told where and only where it is stored
-                self._records.append(record)
-                self._around.writer.add_launch(record)
-                interim = self._commit("unfinished")
-            self._say("launch finished", interim)
-            stopped_by = should_stop(self._group, self._records, self._timing, self._admission(), self._pace())
-            if stopped_by is not None and self._timing.sustain:
-                sustained = launch.sustain()
-                with signals_held_back():
-                    self._records[-1] = replace(record, sustained=sustained, failures=launch.failures)
-                    self._around.writer.add_launch(self._records[-1])
-        return stopped_by
+        with Launch(plan, self._turn(planned), self._around.link, self._say) as launch:
+            record, tempo = launch.measure()
+        self._samples = self._samples or tempo.samples
+        with signals_held_back():  # a launch is told where and only where it is stored
+            self._records.append(record)
+            self._launches_s.append(watch.elapsed_s)
+            self._around.writer.add_launch(record)
+            interim = self._commit("unfinished")
+        self._say("launch finished", interim)
+        pace = Pace(self._watch.elapsed_s, self._launches_s)
+        return next_launch(self._group, self._records, self._timing, self._admission(), pace)
 
-    def _pace(self) -> Pace:
-        return Pace(elapsed_s=self._watch.elapsed_s, next_launch_s=self._longest_launch_s)
+    def _turn(self, planned: Next) -> Turn:
+        number = len(self._records)
+        peaks = {
+            one.cell: one.peak_memory_bytes.get("process", 0) for record in self._records[:1] for one in record.cells
+        }
+        return Turn(
+            number=number,
+            cells=tuple(cell for cell in self._healthy() if cell.id in planned.cells),
+            room=Room(self._timing.budget - self._watch.elapsed_s, max(1, self._timing.min_launches - number)),
+            samples=self._samples,
+            scatters=scatters(self._group, self._records, self._timing, planned.cells),
+            peak_bytes=sum(peaks.get(cell, 0) for cell in planned.cells),
+        )
 
     def _healthy(self) -> tuple[Cell, ...]:
         """Return the cells that can run the model and have not failed."""

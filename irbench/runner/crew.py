@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +40,30 @@ class Crew:
         """The cells that are still healthy, in the order of the plan."""
         return tuple(task.cell for task in self._tasks.values() if task.cell.id in self._workers)
 
-    def start(self, *, side_by_side: bool) -> None:
-        """Start a worker for each cell and import its runtime, then leave it frozen.
-
-        Args:
-            side_by_side: Import all at once, which is quicker; one at a time, each import's
-                duration is its own.
-        """
-        waiting: list[str] = []
+    def start(self) -> None:
+        """Start a worker for each cell, one after the other, and leave it frozen once its runtime is imported."""
         for cell, task in self._tasks.items():
             self._start_one(cell, task)
-            if side_by_side:
-                waiting.append(cell)
-            else:
-                self._finish_import(cell)
-        for cell in waiting:
-            self._finish_import(cell)
+            self._finish(cell, "import")
+
+    def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
+        """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.
+
+        Returns:
+            What ``prepare`` returned, by the ids of the cells that prepared.
+        """
+        for cell, task in self._tasks.items():
+            self._start_one(cell, task)
+            if cell in together and cell in self._workers:
+                # waits in the worker until the import is done
+                self._try(cell, "compile", partial(self._send, cell, "prepare", False))
+        prepared: dict[str, Any] = {}
+        for cell in self._tasks:
+            if cell not in together:
+                self._finish(cell, "import")
+            elif self._receive(cell, "import"):
+                prepared[cell] = self._finish(cell, "compile")
+        return {cell: answer for cell, answer in prepared.items() if cell in self._workers}
 
     def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         """Wake one worker, ask it, and freeze it again.
@@ -100,15 +109,26 @@ class Crew:
         )
         self.started_ns[cell] = now_ns() - start_ns
         if cell in self._workers:
-            self._try(cell, "import", lambda: worker.send("import_runtime", deadline_s=self._deadline_s))
+            self._try(cell, "import", lambda: self._send(cell, "import_runtime"))
 
-    def _finish_import(self, cell: str) -> None:
-        if cell not in self._workers:
-            return
-        worker = self._workers[cell]
-        self._try(cell, "import", lambda: worker.receive(deadline_s=self._deadline_s))
+    def _send(self, cell: str, method: str, *args: Any) -> None:
+        self._workers[cell].send(method, *args, deadline_s=self._deadline_s)
+
+    def _receive(self, cell: str, stage: str) -> bool:
+        """Take one answer, whatever it is; whether the cell is still healthy."""
         if cell in self._workers:
-            self._try(cell, "import", worker.freeze)
+            self._try(cell, stage, lambda: self._workers[cell].receive(deadline_s=self._deadline_s))
+        return cell in self._workers
+
+    def _finish(self, cell: str, stage: str) -> Any:
+        """Return the answer to what was sent to a worker, and freeze it; ``None`` where it failed."""
+        if cell not in self._workers:
+            return None
+        worker = self._workers[cell]
+        answer = self._try(cell, stage, lambda: worker.receive(deadline_s=self._deadline_s))
+        if cell in self._workers:
+            self._try(cell, stage, worker.freeze)
+        return answer
 
     def _try(self, cell: str, stage: str, action: Callable[[], Any]) -> Any:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -21,10 +21,19 @@ from irbench.runner.crew import Crew
 from irbench.runner.notes import CellNotes
 from irbench.spec import Cell, Group, Timing
 from irbench.spi import Outputs
-from irbench.stats import LaunchCost, block_order, dirty_blocks, fit_to_budget, samples_per_round, settle_calls
+from irbench.stats import (
+    LaunchCost,
+    Room,
+    Scatter,
+    block_order,
+    clean_blocks,
+    launch_size,
+    samples_per_round,
+    settle_calls,
+)
 from irbench.worker.cell import CellTask
 
-__all__ = ["Launch", "LaunchPlan", "Tempo"]
+__all__ = ["Launch", "LaunchPlan", "Tempo", "Turn"]
 
 Say = Callable[[str], None]
 
@@ -43,7 +52,6 @@ class LaunchPlan:
         seed: Of inputs and of every random order.
         logs: Where the workers write what they print.
         reference: Expected outputs; ``None`` where there is no reference.
-        cache: A folder for compiled code; used from the second launch on.
         cpus: The processors that the workers may use.
     """
 
@@ -53,17 +61,37 @@ class LaunchPlan:
     seed: int
     logs: Path
     reference: Outputs | None
-    cache: Path
     cpus: tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class Turn:
+    """What is known before one launch.
+
+    Attributes:
+        number: Of the launch, counted from 0.
+        cells: Those that take part.
+        room: The time that is left for it.
+        samples: Samples per round, by cell id, as the first launch decided; empty in the first.
+        scatters: Of the pairs that are compared, as far as launches have shown them.
+        peak_bytes: What the cells together may need in memory while they compile; 0 in the first launch.
+    """
+
+    number: int
+    cells: tuple[Cell, ...]
+    room: Room
+    samples: Mapping[str, int] = field(default_factory=dict[str, int])
+    scatters: Sequence[Scatter] = ()
+    peak_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Tempo:
-    """What a group's first launch decides for all of them.
+    """How a launch is measured.
 
     Attributes:
         samples: Samples per round, by cell id.
-        timing: The protocol's numbers, with as many blocks as the budget has room for.
+        timing: The protocol's numbers, with the blocks of this launch.
     """
 
     samples: Mapping[str, int]
@@ -73,32 +101,30 @@ class Tempo:
 class Launch:
     """Fresh workers for the cells that have not failed. Use it as a context manager: it ends them."""
 
-    def __init__(self, plan: LaunchPlan, number: int, cells: tuple[Cell, ...], link: CoreLink, say: Say) -> None:
+    def __init__(self, plan: LaunchPlan, turn: Turn, link: CoreLink, say: Say) -> None:
         self._plan = plan
-        self._number = number
+        self._turn = turn
+        self._number = turn.number
         self._link = link
         self._say = say
-        self._random = random.Random(f"{plan.seed}/{plan.number}/{number}")  # noqa: S311 - order, not secrecy
-        self._notes = {cell.id: CellNotes() for cell in cells}
-        self._crew = Crew((self._task(cell) for cell in cells), plan.logs, plan.timing.deadline)
+        self._random = random.Random(f"{plan.seed}/{plan.number}/{turn.number}")  # noqa: S311 - order, not secrecy
+        self._notes = {cell.id: CellNotes() for cell in turn.cells}
+        self._crew = Crew((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
 
-    def measure(self, tempo: Tempo | None) -> tuple[LaunchRecord, Tempo]:
+    def measure(self) -> tuple[LaunchRecord, Tempo]:
         """Run the launch and return its record, with the tempo it kept.
-
-        Args:
-            tempo: That of the group's first launch; ``None`` in the first, which decides it.
 
         Raises:
             GroupTooLarge: Not all of the group's cells fit into memory together.
         """
         watch = Stopwatch()
         self._say("starting workers")
-        self._crew.start(side_by_side=self._number > 0)
-        self._prepare_all()
-        tempo = tempo or self._tempo(watch.elapsed_s)
+        self._start_all()
+        tempo = self._tempo(watch.elapsed_s)
         blocks = self._measure_blocks(tempo)
         if tempo.timing.tail:
             self._take_tails()
+        sustained = self._run_alone() if tempo.timing.sustain else ()
         for cell in self._crew.cells:
             self._notes[cell.id].run_peak_bytes = self._crew.ask(cell.id, "measure", "peak_memory_bytes")
             self._verify_again(cell)
@@ -108,8 +134,9 @@ class Launch:
             cells=tuple(
                 self._notes[cell.id].as_launch(cell, self._crew.started_ns[cell.id]) for cell in self._crew.cells
             ),
-            failures=self.failures,
+            failures=dict(self._crew.failures),
             blocks=blocks,
+            sustained=sustained,
             load_average=os.getloadavg()[0],
             pressure=cpu_pressure(),
             frozen=freeze.SUPPORTED,
@@ -121,23 +148,20 @@ class Launch:
         timing = self._plan.timing
         streams = {cell.id: cell.load.streams for cell in self._crew.cells}
         completion_ns = {cell: self._notes[cell].speed.completion_ns for cell in streams}
-        samples = samples_per_round(completion_ns, streams, timing)
-        block_s = sum(self._round_s(cell, count) + timing.settle for cell, count in samples.items())
-        tail_s = sum(self._calls_s(cell, timing.tail_calls) for cell in samples) if timing.tail else 0.0
+        samples = self._turn.samples or samples_per_round(completion_ns, streams, timing)
+        block_s = sum(self._round_s(cell, samples[cell]) + timing.settle for cell in streams)
+        tail_s = sum(self._calls_s(cell, timing.tail_calls) for cell in streams) if timing.tail else 0.0
         # a tail costs each launch the same however many blocks it has, as its start does
-        cost = LaunchCost(start_s + tail_s, block_s, closing_s=len(samples) * timing.sustain)
-        return Tempo(samples, fit_to_budget(timing, cost))
+        cost = LaunchCost(start_s + tail_s + len(streams) * timing.sustain, block_s)
+        return Tempo(samples, launch_size(timing, cost, self._turn.room, self._turn.scatters))
 
-    @property
-    def failures(self) -> Mapping[str, Failure]:
-        """Why cells have left so far, by cell id; grows with :meth:`sustain` too."""
-        return dict(self._crew.failures)
-
-    def sustain(self) -> tuple[Sustained, ...]:
-        """Let each healthy cell run alone and uninterrupted; one that fails is told by :attr:`failures`."""
+    def _run_alone(self) -> tuple[Sustained, ...]:
+        """Let each healthy cell run alone and uninterrupted, in random order."""
         seconds = self._plan.timing.sustain
         found: list[Sustained] = []
-        for cell in self._crew.cells:
+        cells = list(self._crew.cells)
+        self._random.shuffle(cells)
+        for cell in cells:
             self._say(f"{cell.label} alone")
             one = self._crew.ask(cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds))
             if one is not None:
@@ -155,28 +179,44 @@ class Launch:
         self.close()
 
     def _task(self, cell: Cell) -> CellTask:
-        if self._number > 0:
-            folder = self._plan.cache / cell.id
-            folder.mkdir(parents=True, exist_ok=True)
-            cell = replace(cell, load=replace(cell.load, cache_dir=folder))
         return CellTask(cell, self._plan.group.bundle, self._plan.group.sizes, self._plan.timing, self._plan.seed)
 
-    def _prepare_all(self) -> None:
+    def _start_all(self) -> None:
+        """Bring every cell to its first block: in the first launch one by one, later side by side where they may."""
+        if self._number == 0:
+            self._crew.start()
+        else:
+            for cell, prepared in self._crew.start_and_prepare(self._together()).items():
+                self._notes[cell].prepared = prepared
+        self._warm_up_all()
+
+    def _together(self) -> frozenset[str]:
+        """Return the cells that may compile side by side.
+
+        Those on the CPU, where all fit into memory at once: on other devices runtimes choose kernels by timing them.
+        """
+        if self._turn.peak_bytes > host.available_memory_bytes():
+            return frozenset()
+        return frozenset(cell.id for cell in self._turn.cells if cell.device == "cpu")
+
+    def _warm_up_all(self) -> None:
         cells = list(self._crew.cells)
         self._random.shuffle(cells)
         peaks: list[int] = []
         for index, cell in enumerate(cells):
             if self._number == 0 and needs_split(cell, peaks, host.available_memory_bytes()):
                 raise GroupTooLarge(tuple(one.id for one in cells[:index]))
-            self._prepare(cell)
+            self._warm_up(cell)
             warmed = self._notes[cell.id].warmed
             if warmed is not None:
                 peaks.append(max(warmed.peak_memory_bytes.values(), default=0))
 
-    def _prepare(self, cell: Cell) -> None:
-        self._say(f"{cell.label}: compile and warm up")
+    def _warm_up(self, cell: Cell) -> None:
+        """Load and compile, unless that was done side by side with others; check where it runs, and warm up alone."""
         notes = self._notes[cell.id]
-        notes.prepared = self._crew.ask(cell.id, "compile", "prepare", self._verifies)
+        if notes.prepared is None:
+            self._say(f"{cell.label}: compile and warm up")
+            notes.prepared = self._crew.ask(cell.id, "compile", "prepare", self._verifies)
         if notes.prepared is None:
             return
         failure = fallback(cell, notes.prepared.effective)
@@ -213,7 +253,7 @@ class Launch:
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
         before = snapshot(self._plan.cpus)
-        while len(blocks) < timing.max_blocks and self._crew.cells:
+        while len(blocks) < timing.burn_in_blocks + timing.max_blocks and self._crew.cells:
             number = len(blocks)
             order = block_order(number, tuple(cell.id for cell in self._crew.cells), order, self._random)
             self._say(f"block {number + 1}, until {timing.blocks} are clean")
@@ -223,7 +263,7 @@ class Launch:
             after = snapshot(self._plan.cpus)
             blocks.append(self._evidence(number, order, before, after))
             before = after
-            if len(blocks) - len(self._dirty(blocks)) >= timing.blocks:
+            if len(self._clean(blocks)) >= timing.blocks:
                 break
         return tuple(blocks)
 
@@ -262,10 +302,10 @@ class Launch:
             core_to_core_ns=self._link.core_to_core_ns(),
         )
 
-    def _dirty(self, blocks: list[BlockEvidence]) -> frozenset[int]:
+    def _clean(self, blocks: list[BlockEvidence]) -> frozenset[int]:
         healthy = {cell.id for cell in self._crew.cells}
         rounds = {cell: notes.rounds for cell, notes in self._notes.items() if cell in healthy}
-        return dirty_blocks(blocks, rounds, self._plan.timing)
+        return clean_blocks(blocks, rounds, self._plan.timing)
 
     def _take_tails(self) -> None:
         calls = self._plan.timing.tail_calls

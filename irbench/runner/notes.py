@@ -51,7 +51,6 @@ class CellNotes:
             streams=cell.load.streams,
             calls_per_sample=self.speed.calls_per_sample,
             rounds=tuple(self.rounds),
-            steady=self.speed.steady,
             phases_ns={**phases, "ready": sum(phases.get(name, 0) for name in _READY)},
             peak_memory_bytes={**peaks, "process": max(peaks.values(), default=0)},
             effective=self.prepared.effective,

@@ -1,33 +1,39 @@
 """Pure statistics: from raw rounds to every figure, interval, verdict and warning of a table."""
 
-from irbench.stats.blocks import dirty_blocks
+from irbench.stats.observed import clean_blocks
 from irbench.stats.planning import (
     LaunchCost,
+    Room,
     block_order,
     calls_per_sample,
     expected_seconds,
-    fit_to_budget,
+    launch_size,
     samples_per_round,
     settle_calls,
 )
 from irbench.stats.rederive import rederive
+from irbench.stats.scatter import Scatter
 from irbench.stats.standing import Admission
-from irbench.stats.stopping import Pace, outlook, should_stop
+from irbench.stats.stopping import Next, Pace, next_launch, outlook, scatters
 from irbench.stats.summary import summarise
 
 __all__ = [
     "Admission",
     "LaunchCost",
+    "Next",
     "Pace",
+    "Room",
+    "Scatter",
     "block_order",
     "calls_per_sample",
-    "dirty_blocks",
+    "clean_blocks",
     "expected_seconds",
-    "fit_to_budget",
+    "launch_size",
+    "next_launch",
     "outlook",
     "rederive",
     "samples_per_round",
+    "scatters",
     "settle_calls",
-    "should_stop",
     "summarise",
 ]

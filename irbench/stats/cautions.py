@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from irbench.phrases import listing, percent, plural
-from irbench.result import CellResult, Warn
+from irbench.result import Warn
+from irbench.stats.dependence import dependence_warnings
+from irbench.stats.doubts import log_ratio_by_launch
+from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.modes import mode_warnings
+from irbench.stats.race import half_width_wanted, lead_interval
+from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
-from irbench.stats.stopping import Width, launches_to_reach, widest, widths
+from irbench.stats.stopping import launches_to_reach
 from irbench.stats.surroundings import machine_warnings
 
 __all__ = ["find_warnings"]
@@ -27,6 +31,7 @@ def find_warnings(scene: Scene) -> tuple[Warn, ...]:
         *_too_few_launches(scene),
         *machine_warnings(scene),
         *mode_warnings(scene),
+        *dependence_warnings(scene),
         *_wide_interval(scene),
         *_set_aside_matters(scene),
         *_fps_differ(scene),
@@ -49,50 +54,44 @@ def _too_few_launches(scene: Scene) -> Iterator[Warn]:
     if scene.stopped_by == "budget" and 0 < done < wanted:
         yield Warn(
             "too-few-launches",
-            f"The budget had room for {done} of {plural(wanted, 'launch')};"
+            f"The budget had room for {done} of at least {plural(wanted, 'launch')};"
             " ranges over launches are shown as a preview.",
             f"This table alone needs about --budget {math.ceil(scene.seconds / done * wanted * 1.1)}s.",
         )
 
 
 def _wide_interval(scene: Scene) -> Iterator[Warn]:
-    width = widest(widths(scene.launches, scene.standing, scene.timing))
-    if width is None or width.excess <= 1 or len(scene.records) < scene.timing.min_launches:
-        return
-    if width.interval.coverage < scene.timing.confidence:
+    found = lead_interval(scene.launches, scene.standing, scene.timing)
+    if found is None or found[1].confidence is None:
         return  # the range of a preview is no interval, and has no target
-    wanted = launches_to_reach(width, scene.timing.confidence)
+    cell, interval = found
+    target = half_width_wanted(interval, scene.timing) if len(scene.standing.compared) > 1 else scene.timing.target
+    if interval.half_width <= target:
+        return
+    wanted = launches_to_reach(interval, target, scene.timing)
     remedy = (
         f"About {plural(wanted, 'launch')} would reach it: use --thorough, or a larger --budget."
         if wanted is not None
         else "No reasonable number of launches would reach it: look for what makes them differ."
     )
-    dominate = _launches_dominate(scene, width)
+    dominate = len(scene.standing.compared) > 1 and _launches_dominate(scene, cell)
+    whose = "lead of" if len(scene.standing.compared) > 1 else "time of"
     yield Warn(
         "wide-interval",
-        f"The interval of {scene.label(width.cell)} is ±{percent(width.interval.half_width)} wide,"
-        f" above the target of ±{percent(width.target)}"
+        f"The interval of the {whose} {scene.label(cell)} is ±{percent(interval.half_width)} wide,"
+        f" above the target of ±{percent(target)}"
         f"{': its launches differ far more than the blocks within them' if dominate else ''}.",
         f"{remedy}{' More blocks will not help.' if dominate else ''}",
     )
 
 
-def _launches_dominate(scene: Scene, width: Width) -> bool:
-    """Whether the variance between launches is well above what the blocks within them explain.
-
-    The variance of a Hodges-Lehmann estimate of n normal values is pi / 3 times their variance over n.
-    """
-    baseline = scene.standing.baseline
-    estimates: list[float] = []
-    explained: list[float] = []
-    for one in scene.launches:
-        own = one.log_ns.get(width.cell, {})
-        other = one.log_ns.get(baseline or "", {}) if width.cell != baseline else dict.fromkeys(own, 0.0)
-        ratios = [own[block] - other[block] for block in one.counted if block in own and block in other]
-        if len(ratios) > 1:
-            estimates.append(statistics.fmean(ratios))
-            explained.append(math.pi / 3 * statistics.variance(ratios) / len(ratios))
-    return len(estimates) > 2 and statistics.variance(estimates) > _DOMINATES * statistics.fmean(explained)
+def _launches_dominate(scene: Scene, leader: str) -> bool:
+    """Whether the variance of some ratio to the leader between launches is well above what their blocks explain."""
+    others = (cell for cell in scene.standing.compared if cell != leader)
+    return any(
+        one is not None and one.between > _DOMINATES * one.within_estimate
+        for one in (scatter_of(scene.launches, cell, leader) for cell in others)
+    )
 
 
 def _set_aside_matters(scene: Scene) -> Iterator[Warn]:
@@ -114,7 +113,9 @@ def _set_aside_matters(scene: Scene) -> Iterator[Warn]:
 
 
 def _fps_differ(scene: Scene) -> Iterator[Warn]:
-    moved = _told_otherwise(scene, lambda row: row.fps, _FPS_MOVE)
+    if scene.group.has_streams:
+        return  # there speedups are ratios of throughputs
+    moved = _told_otherwise(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell), _FPS_MOVE)
     if moved:
         yield Warn(
             "fps-differ",
@@ -124,7 +125,8 @@ def _fps_differ(scene: Scene) -> Iterator[Warn]:
 
 
 def _sustained_differs(scene: Scene) -> Iterator[Warn]:
-    moved = _told_otherwise(scene, lambda row: row.sustained_fps, _SUSTAINED_MOVES)
+    batch = scene.group.batch
+    moved = _told_otherwise(scene, lambda cell: sustained_by_launch(scene.records, cell, batch), _SUSTAINED_MOVES)
     if moved:
         yield Warn(
             "sustained-differs",
@@ -134,23 +136,22 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
         )
 
 
-def _told_otherwise(scene: Scene, figure: Callable[[CellResult], float | None], beyond: float) -> list[str]:
-    """Return the rows whose ratio of a throughput to the baseline's leaves their speedup's interval.
+def _told_otherwise(scene: Scene, figure: Callable[[str], Mapping[int, float]], beyond: float) -> list[str]:
+    """Return the rows whose ratio of a throughput to the baseline's surely leaves their speedup's interval.
 
     Args:
         scene: The group.
-        figure: Picks the throughput, which may not have been measured.
-        beyond: How far it must leave the interval, as a fraction.
+        figure: Returns a cell's throughput in each launch.
+        beyond: How far the interval of the ratio must lie from that of the speedup, as a fraction.
     """
     baseline = scene.standing.baseline
-    usual = figure(scene.rows[baseline]) if baseline is not None else None
     found: list[str] = []
-    for cell in scene.rivals if usual else ():
+    for cell in scene.rivals if baseline is not None else ():
         row = scene.rows[cell]
-        own = figure(row)
-        if row.speedup is None or own is None or not usual:
+        ratio = log_ratio_by_launch(figure(cell), figure(baseline), scene) if baseline is not None else None
+        if row.speedup is None or ratio is None:
             continue
-        ratio = own / usual
-        if not row.speedup.low / (1 + beyond) <= ratio <= row.speedup.high * (1 + beyond):
-            found.append(f"{scene.label(cell)} {ratio:.2f}x (in turns {row.speedup.value:.2f}x)")
+        above = ratio.low > math.log(row.speedup.high) + math.log1p(beyond)
+        if above or ratio.high < math.log(row.speedup.low) - math.log1p(beyond):
+            found.append(f"{scene.label(cell)} {math.exp(ratio.value):.2f}x (in turns {row.speedup.value:.2f}x)")
     return found

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from irbench.result import Speedup, Verdict
 from irbench.spec import Timing
-from irbench.stats.intervals import Interval, median_interval
+from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed, log_ratio_of_launch
 
-__all__ = ["is_preview", "launch_ratios", "log_ratio", "speedup", "verdict", "within_band"]
+__all__ = ["direction_confidence", "holm_intervals", "launch_ratios", "speedups", "verdict", "within_band"]
+
+_LEVELS = (0.999, 0.99, 0.98, 0.95, 0.9, 0.8)
 
 
 def launch_ratios(
@@ -21,58 +23,69 @@ def launch_ratios(
     return tuple(ratio for ratio in found if ratio is not None)
 
 
-def log_ratio(launches: Sequence[Observed], cell: str, other: str, confidence: float) -> Interval | None:
-    """Return the median over launches of ln(cell / other) with its interval; ``None`` where none measured both.
+def speedups(launches: Sequence[Observed], cells: Sequence[str], baseline: str, timing: Timing) -> dict[str, Speedup]:
+    """Return how much faster each cell is than ``baseline``: exp(-m) of the median log ratio m.
 
-    Swapping the two negates the result exactly, and scaling all times changes nothing.
-    """
-    ratios = launch_ratios(launches, cell, other)
-    return median_interval(ratios, confidence) if ratios else None
-
-
-def speedup(
-    launches: Sequence[Observed], cell: str, baseline: str, timing: Timing, reason: str | None = None
-) -> Speedup | None:
-    """Return how much faster ``cell`` is than ``baseline``: exp(-m) of the median log ratio m.
+    Intervals and verdicts of all cells hold together with the protocol's confidence; see :func:`holm_intervals`.
 
     Args:
         launches: Every launch, reduced.
-        cell: Whose speedup.
+        cells: Whose speedups; one that shares no launch with the baseline gets none.
         baseline: Relative to whom.
-        timing: Confidence, launches for an interval, and the band called the same.
-        reason: Why the value is marked.
+        timing: Confidence, looks, and the band called the same.
     """
-    ratio = log_ratio(launches, cell, baseline, timing.confidence)
-    if ratio is None:
-        return None
-    faster = -ratio
-    everything = -median_interval(launch_ratios(launches, cell, baseline, all_blocks=True), timing.confidence)
-    return Speedup(
-        value=math.exp(faster.value),
-        low=math.exp(faster.low),
-        high=math.exp(faster.high),
-        verdict=verdict(faster, timing),
-        excludes_one=faster.low > 0 or faster.high < 0,
-        all_blocks_value=math.exp(everything.value),
-        reason=reason,
-        all_blocks_verdict=verdict(everything, timing),
-    )
+    ratios = {cell: [-one for one in launch_ratios(launches, cell, baseline)] for cell in cells}
+    ratios = {cell: values for cell, values in ratios.items() if values}
+    return {
+        cell: _speedup(faster, ratios[cell], _over_all_blocks(launches, cell, baseline, faster, timing), timing)
+        for cell, faster in holm_intervals(ratios, timing).items()
+    }
+
+
+def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dict[str, Interval]:
+    """Return an interval for each of several ratios, so that all that is claimed of them holds together.
+
+    The one that is clearest has to be clear at ``1 - miss / m`` for m ratios, the next at ``1 - miss / (m - 1)``, and
+    so on; from the first that is not, all that are left get the confidence it was tried at. An interval is that of the
+    confidence at which its ratio was judged. What is claimed is that a ratio leaves 0 out, and on which side.
+    Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979).
+
+    Args:
+        ratios: Each one's value in each launch, by name; at least one value each.
+        timing: Confidence and looks.
+    """
+    found: dict[str, Interval] = {}
+    left = dict(ratios)
+    while left:
+        confidence = 1 - (1 - timing.confidence) / len(left)
+        tried = {name: interval_at(values, looks_of(timing), confidence) for name, values in left.items()}
+        clear = [name for name, one in tried.items() if one.confidence is not None and (one.low > 0 or one.high < 0)]
+        if not clear:
+            return {**found, **tried}
+        clearest = max(clear, key=lambda name: abs(tried[name].value) - tried[name].half_width)
+        found[clearest] = tried[clearest]
+        del left[clearest]
+    return found
+
+
+def direction_confidence(values: Sequence[float], timing: Timing) -> float | None:
+    """Return the highest usual confidence at which the interval leaves 0 out; ``None`` below 80 %."""
+    for confidence in _LEVELS:
+        one = interval_at(values, looks_of(timing), confidence)
+        if one.confidence is not None and (one.low > 0 or one.high < 0):
+            return confidence
+    return None
 
 
 def verdict(faster: Interval, timing: Timing) -> Verdict:
     """Return what the interval of a log speedup says."""
-    if is_preview(faster, timing):
+    if faster.confidence is None:
         return "preview"
     if within_band(faster.low, faster.high, timing.within):
         return "same"
     if faster.low > 0:
         return "faster"
     return "slower" if faster.high < 0 else "undecided"
-
-
-def is_preview(interval: Interval, timing: Timing) -> bool:
-    """Whether there are too few launches for an interval of the plan's confidence."""
-    return interval.count < timing.min_launches or interval.coverage < timing.confidence
 
 
 def within_band(low: float, high: float, within: float) -> bool:
@@ -82,3 +95,28 @@ def within_band(low: float, high: float, within: float) -> bool:
     """
     edge = math.log1p(within)
     return -edge <= low and high <= edge
+
+
+def _over_all_blocks(
+    launches: Sequence[Observed], cell: str, baseline: str, counted: Interval, timing: Timing
+) -> Interval:
+    """Return the interval over every block, disturbed ones included, at the confidence of that over counted blocks."""
+    values = [-one for one in launch_ratios(launches, cell, baseline, all_blocks=True)]
+    confidence = timing.confidence if counted.confidence is None else counted.confidence
+    return interval_at(values, looks_of(timing), confidence)
+
+
+def _speedup(faster: Interval, ratios: Sequence[float], everything: Interval, timing: Timing) -> Speedup:
+    return Speedup(
+        value=math.exp(faster.value),
+        low=math.exp(faster.low),
+        high=math.exp(faster.high),
+        verdict=verdict(faster, timing),
+        excludes_one=faster.low > 0 or faster.high < 0,
+        all_blocks_value=math.exp(everything.value),
+        all_blocks_verdict=verdict(everything, timing),
+        launches=faster.count,
+        confidence=None if faster.confidence is None else timing.confidence,
+        direction_confidence=direction_confidence(ratios, timing),
+        assumes_one_mode=faster.assumes_one_mode,
+    )

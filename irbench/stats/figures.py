@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import CellLaunch, LaunchRecord, Round
-from irbench.result import LatencyMs, PhasesMs
+from irbench.result import LatencyMs, PhasesMs, Spans
 from irbench.spec import Timing
 from irbench.stats.estimators import median, percentile
+from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import Observed, log_level
 from irbench.stats.rounds import call_latency_ns
 
 __all__ = [
+    "calls_to_bound",
+    "frames_by_launch",
     "frames_per_second",
     "latency_ms",
     "launch_levels",
@@ -23,54 +26,104 @@ __all__ = [
     "peak_memory_bytes",
     "phases_ms",
     "rounds_that_count",
-    "sustained_fps",
+    "span_over_launches",
+    "sustained_by_launch",
     "tail_percentiles_ms",
 ]
 
 _Rounds = Sequence[tuple[CellLaunch, Round]]
+_BOUND_CONFIDENCE = 0.99
+
+
+def calls_to_bound(percent: float) -> int:
+    """Return how many calls a percentile needs at least, so that one of them bounds it from above at 99 %.
+
+    All n calls lie below the true percentile with probability p^n, so the largest of them lies above it with 99 % from
+    n = ln(0.01) / ln(p) on: 44 calls for p90, 459 for p99, 4603 for p99.9. MLPerf's early stopping criterion is the
+    same bound; see "MLPerf Inference Rules", appendix "Early Stopping Criterion".
+    """
+    return math.ceil(math.log(1 - _BOUND_CONFIDENCE) / math.log(percent / 100))
 
 
 def rounds_that_count(
-    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, *, all_blocks: bool = False
 ) -> tuple[tuple[CellLaunch, Round], ...]:
-    """Return a cell's rounds in the counted blocks of every launch, each with its launch."""
+    """Return a cell's rounds in the counted blocks of every launch, each with its launch.
+
+    Args:
+        records: The launches.
+        launches: The same, reduced.
+        cell: Whose rounds.
+        all_blocks: Take disturbed blocks too.
+    """
     return tuple(
         (one, round_)
         for record, observed in zip(records, launches, strict=True)
         for one in record.cells
         if one.cell == cell
         for round_ in one.rounds
-        if round_.block in observed.counted
+        if round_.block in (observed.blocks if all_blocks else observed.counted)
     )
 
 
-def latency_ms(rounds: _Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:
+def span_over_launches(
+    counted: _Rounds, everything: _Rounds, figure: Callable[[_Rounds], float], timing: Timing
+) -> Spans:
+    """Return the interval of a row's figure over its launches, and the figure over all blocks.
+
+    Args:
+        counted: The row's rounds that count, at least one.
+        everything: All of its rounds.
+        figure: Makes it from rounds: of one launch for the interval, of all for the companion.
+        timing: Confidence and looks.
+    """
+    of_launch: dict[int, list[tuple[CellLaunch, Round]]] = {}
+    for one in counted:
+        of_launch.setdefault(id(one[0]), []).append(one)
+    interval = interval_at([figure(rounds) for rounds in of_launch.values()], looks_of(timing), timing.confidence)
+    return Spans(interval.low, interval.high, figure(everything))
+
+
+def latency_ms(rounds: _Rounds, everything: _Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:
     """Return what is known of the latency of one batch, in milliseconds.
 
     Args:
         rounds: At least one, from :func:`rounds_that_count`.
+        everything: The same over all blocks.
         tails: Each launch's uninterrupted latencies in nanoseconds; empty arrays without ``--tail``.
         timing: Says how many uninterrupted calls are enough for a tail.
     """
-    values_ms = np.concatenate([call_latency_ns(one, launch.calls_per_sample) for launch, one in rounds]) / 1e6
+    values_ms = _latencies_ms(rounds)
     calls = max(launch.calls_per_sample for launch, _ in rounds)
     p99 = tail_percentiles_ms(tails, 99, timing)
-    p99_9 = tail_percentiles_ms(tails, 99.9, timing)
+    pooled_ms = np.concatenate([np.empty(0), *tails]) / 1e6
+    knows_p90 = calls == 1 and values_ms.size >= calls_to_bound(90)
     return LatencyMs(
         p50=percentile(values_ms, 50),
-        p90=percentile(values_ms, 90) if calls == 1 else None,
+        p90=percentile(values_ms, 90) if knows_p90 else None,
         p99=median(p99) if p99 else None,
-        p99_9=median(p99_9) if p99_9 else None,
+        p99_9=percentile(pooled_ms, 99.9) if p99 and pooled_ms.size >= calls_to_bound(99.9) else None,
         min=float(values_ms.min()) if calls == 1 else None,
         mean=float(values_ms.mean()),
         count=int(values_ms.size),
         calls_per_sample=calls,
+        p50_over_launches=span_over_launches(rounds, everything, _percentile_of(50), timing),
+        p90_over_launches=span_over_launches(rounds, everything, _percentile_of(90), timing) if knows_p90 else None,
     )
+
+
+def _percentile_of(percent: float) -> Callable[[_Rounds], float]:
+    return lambda rounds: percentile(_latencies_ms(rounds), percent)
+
+
+def _latencies_ms(rounds: _Rounds) -> NDArray[np.float64]:
+    return np.concatenate([call_latency_ns(one, launch.calls_per_sample) for launch, one in rounds]) / 1e6
 
 
 def tail_percentiles_ms(tails: Sequence[NDArray[np.int64]], percent: float, timing: Timing) -> tuple[float, ...]:
     """Return each launch's percentile of uninterrupted calls in milliseconds; empty unless all took enough calls."""
-    if not tails or any(tail.size < timing.tail_calls for tail in tails):
+    enough = max(timing.tail_calls, calls_to_bound(percent))
+    if not tails or any(tail.size < enough for tail in tails):
         return ()
     return tuple(percentile(tail, percent) / 1e6 for tail in tails)
 
@@ -82,10 +135,23 @@ def frames_per_second(rounds: _Rounds, batch: int) -> float:
     return batch * calls / (max(1, wall_ns) / 1e9)
 
 
-def sustained_fps(records: Sequence[LaunchRecord], cell: str, batch: int) -> float | None:
-    """Return the throughput of the cell's uninterrupted run, or ``None`` where there was none."""
-    found = [one for record in records for one in record.sustained if one.cell == cell]
-    return batch * found[-1].completions / (max(1, found[-1].wall_ns) / 1e9) if found else None
+def frames_by_launch(records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str) -> dict[int, float]:
+    """Return a cell's completed calls per second in each launch that measured it, by the launch's number."""
+    found = {
+        record.launch: rounds_that_count([record], [observed], cell)
+        for record, observed in zip(records, launches, strict=True)
+    }
+    return {launch: frames_per_second(rounds, 1) for launch, rounds in found.items() if rounds}
+
+
+def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:
+    """Return the throughput of the cell's uninterrupted run in each launch that had one, by the launch's number."""
+    return {
+        record.launch: batch * one.completions / (max(1, one.wall_ns) / 1e9)
+        for record in records
+        for one in record.sustained
+        if one.cell == cell
+    }
 
 
 def launch_levels(launches: Sequence[Observed], cell: str) -> tuple[float, ...]:

@@ -1,96 +1,179 @@
-"""The median over launches and its interval, exact for every continuous distribution.
+r"""Intervals for the median over launches that hold whenever a run ends.
 
-A Student interval assumes launches to scatter normally. They do not: runtimes have fast and slow
-launches, and then it covers the truth in two runs of three where it promises nineteen of twenty.
-Counting launches below and above the median assumes nothing but that they are independent.
+A run ends when its interval is narrow enough, when its budget is spent, or at Ctrl-C, so the number of launches depends
+on what they showed. An interval that covers the truth with 95 % at *each* count covers it less often at the count at
+which a run happens to stop. These keep the promise at all counts together: the probability that the interval of *any*
+look misses is at most ``1 - confidence``.
+
+**From six launches on, without any assumption about how launches scatter** (at 95 %): the interval lies between the
+r-th smallest and the r-th largest value. The true median is missed below when fewer than r of n values lie below it,
+and each does with probability 1/2, so misses are the crossings of a random walk, and their union over all looks is
+summed exactly. Six to twelve launches get the ranks 1, 1, 1, 1, 2, 2, 2, which together miss in 4.3 % of runs.
+Source for one look: David and Nagaraja, "Order Statistics", 3rd edition (2003), section 7.1.
+
+**Before that, assuming that launches scatter around one most frequent value:** the range, stretched by k times itself
+at both ends. Let n values have a density that falls with the distance from the median on either side. All of them lie
+above it with probability 2^-n. Given that, their distances x from the median have a falling density, so their
+distribution function F is concave and F(x) - F(c x) <= (1 - c) F(x); hence the smallest exceeds c times the largest
+with probability n * integral of f(x) (F(x) - F(c x))^(n-1) <= (1 - c)^(n-1). The stretched range misses below when
+min > k (max - min), that is for c = k / (1 + k), with probability at most 2^-n (1 + k)^-(n-1); above likewise.
+Related: Blachman and Machol, "Confidence Intervals Based on One or More Observations", IEEE Trans. Information Theory
+33 (1987). Where the assumption fails, the range alone still misses in at most 2^(1-n) of looks.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-__all__ = ["Interval", "deepest_rank", "launches_for", "median_interval", "one_sided_miss", "ranked_interval"]
+from irbench.spec import Timing
+
+__all__ = ["Bound", "Interval", "Looks", "bounds", "interval_at", "looks_of"]
+
+_FOR_RANKS = 0.9
+"""The share of the allowed misses that order statistics may use where earlier looks need some too."""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """At how many launches an interval may be looked at: from ``first`` to ``last``."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How an interval is made of n sorted values.
+
+    Attributes:
+        rank: Its ends are the ``rank``-th smallest and largest value.
+        stretch: By how many times the range the ends are moved outwards; above 0 only with rank 1.
+    """
+
+    rank: int
+    stretch: float = 0.0
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A median with two order statistics around it, in the unit of the values.
+    """A median with an interval around it, in the unit of the values.
 
     Attributes:
         value: The sample's median.
-        low: The ``rank``-th smallest value.
-        high: The ``rank``-th largest value.
-        rank: 1 for the range.
+        low: Lower end.
+        high: Upper end.
         count: How many values there were.
+        confidence: Probability that the intervals of all looks hold the true median; ``None`` where there are too few
+            values for one, and the ends are those of the range.
+        bound: How the ends were chosen.
     """
 
     value: float
     low: float
     high: float
-    rank: int
     count: int
-
-    @property
-    def coverage(self) -> float:
-        """Probability that the interval holds the median that the values were drawn around."""
-        return 1 - 2 * one_sided_miss(self.count, self.rank)
+    confidence: float | None
+    bound: Bound
 
     @property
     def half_width(self) -> float:
         """Half the distance between the ends."""
         return (self.high - self.low) / 2
 
+    @property
+    def assumes_one_mode(self) -> bool:
+        """Whether it rests on the assumption that launches scatter around one most frequent value."""
+        return self.confidence is not None and self.bound.stretch > 0
+
     def __neg__(self) -> Interval:
         """Return the interval of the negated values."""
-        return Interval(-self.value, -self.high, -self.low, self.rank, self.count)
+        return Interval(-self.value, -self.high, -self.low, self.count, self.confidence, self.bound)
 
 
-def one_sided_miss(count: int, rank: int) -> float:
-    """Return the probability that the true median lies below the ``rank``-th smallest of ``count`` values.
-
-    That happens when fewer than ``rank`` values fall below it, and each does with probability 1/2:
-    the sum over i < rank of C(count, i) / 2**count. The same holds above the ``rank``-th largest.
-    Source: David and Nagaraja, "Order Statistics", 3rd edition (2003), section 7.1.
-    """
-    return sum(math.comb(count, below) for below in range(rank)) / float(2**count)
+def looks_of(timing: Timing) -> Looks:
+    """Return at how many launches a run of these numbers may end by its own rule."""
+    return Looks(timing.min_launches, timing.max_launches)
 
 
-def deepest_rank(count: int, miss: float) -> int:
-    """Return the largest rank whose one-sided miss is at most ``miss``; 0 when the range misses more often."""
-    rank = 0
-    while 2 * (rank + 1) <= count and one_sided_miss(count, rank + 1) <= miss:
-        rank += 1
-    return rank
+def interval_at(values: Sequence[float], looks: Looks, confidence: float) -> Interval:
+    """Return the median with the interval of this look.
 
-
-def launches_for(miss: float) -> int:
-    """Return how many values a range needs so that each of its ends misses with probability ``miss`` at most."""
-    count = 1
-    while one_sided_miss(count, 1) > miss:
-        count += 1
-    return count
-
-
-def median_interval(values: Sequence[float], confidence: float) -> Interval:
-    """Return the median with the narrowest symmetric interval that covers at least ``confidence``.
-
-    Six values give their range (96.9 %), nine leave one out at each end (96.1 %), twelve two (96.1 %).
-    With too few values for ``confidence`` it is the range, whose ``coverage`` says what it is worth.
-
-    Raises:
-        statistics.StatisticsError: There are no values.
-    """
-    return ranked_interval(values, max(1, deepest_rank(len(values), (1 - confidence) / 2)))
-
-
-def ranked_interval(values: Sequence[float], rank: int) -> Interval:
-    """Return the median between the ``rank``-th smallest and the ``rank``-th largest value.
+    Args:
+        values: One for each launch; at least one.
+        looks: All looks that share the promise.
+        confidence: Of all of them together.
 
     Raises:
         statistics.StatisticsError: There are no values.
     """
     ordered = sorted(values)
-    return Interval(statistics.median(ordered), ordered[rank - 1], ordered[-rank], rank, len(ordered))
+    count = len(ordered)
+    bound = bounds(looks, round(1 - confidence, 12)).get(min(count, looks.last)) if count >= looks.first else None
+    known = bound or Bound(1)
+    reach = known.stretch * (ordered[-1] - ordered[0]) if ordered else 0.0
+    return Interval(
+        value=statistics.median(ordered),
+        low=ordered[known.rank - 1] - reach,
+        high=ordered[-known.rank] + reach,
+        count=count,
+        confidence=None if bound is None else confidence,
+        bound=known,
+    )
+
+
+@cache
+def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
+    """Return how the interval of each look is made, so that all together miss with probability ``miss`` at most.
+
+    Ranks are raised one look after the other as soon as the union of all misses so far allows it. Looks for which even
+    the range misses too often get the range, stretched; what the order statistics leave over is shared between them.
+    A run that missed at such a look of n launches would in 2^(n-m) of cases also miss at the first exact look of m,
+    where it is counted already.
+
+    Args:
+        looks: At how many launches.
+        miss: Two-sided, above 0 and below 1.
+    """
+    plain = _ranks(looks, miss)
+    ranks = plain if looks.first in plain else _ranks(looks, miss * _FOR_RANKS)
+    exact = min(ranks, default=looks.last + 1)
+    early = [count for count in range(max(2, looks.first), looks.last + 1) if count < exact]
+    left = miss - _union_of_misses(ranks, looks.last)
+    new = sum(1.0 if exact > looks.last else 1 - 2.0 ** (count - exact) for count in early)
+    found = {count: Bound(rank) for count, rank in ranks.items()}
+    found.update({count: Bound(1, _stretch(count, left / new)) for count in early})
+    return found
+
+
+def _ranks(looks: Looks, miss: float) -> dict[int, int]:
+    """Return the largest rank at each look that the union of misses allows; looks without one are left out."""
+    ranks: dict[int, int] = {}
+    rank = 0
+    for count in range(looks.first, looks.last + 1):
+        while 2 * (rank + 1) <= count and _union_of_misses({**ranks, count: rank + 1}, count) <= miss:
+            rank += 1
+        if rank:
+            ranks[count] = rank
+    return ranks
+
+
+def _union_of_misses(ranks: Mapping[int, int], last: int) -> float:
+    """Return the probability that fewer than the look's rank of values lie on one side of the median at some look."""
+    alive, missed = {0: 1.0}, 0.0  # by how many of the values so far lie below the median
+    for count in range(1, last + 1):
+        grown: dict[int, float] = {}
+        for below, chance in alive.items():
+            for now in (below, below + 1):
+                grown[now] = grown.get(now, 0.0) + chance / 2
+        rank = ranks.get(count, 0)
+        missed += sum(chance for below, chance in grown.items() if min(below, count - below) < rank)
+        alive = {below: chance for below, chance in grown.items() if min(below, count - below) >= rank}
+    return missed
+
+
+def _stretch(count: int, miss: float) -> float:
+    return max(0.0, math.pow(2.0 ** (1 - count) / miss, 1 / (count - 1)) - 1)

@@ -103,7 +103,8 @@ def _regimes(scene: Scene) -> Iterator[Warn]:
     )
     yield Warn(
         "regime-change",
-        f"The processors moved between near and far while this was measured: {found}.",
+        f"The processors moved between near and far while this was measured, so its interval is about the mix it met;"
+        f" while they shared a cache (near) and while they did not (far): {found}.",
         "Quote the figures of the regime that you deploy in, or use one thread; another run may meet one regime only.",
     )
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irbench.record import CellLaunch, LaunchRecord
+from irbench.record import BlockEvidence, CellLaunch, LaunchRecord, Round
 from irbench.spec import Group, Timing
 from irbench.stats.blocks import dirty_blocks
 from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.rounds import round_statistic_ns
 
-__all__ = ["Blocks", "Observed", "log_level", "log_ratio_of_launch", "observe", "sort_blocks"]
+__all__ = ["Blocks", "Observed", "clean_blocks", "log_level", "log_ratio_of_launch", "observe", "sort_blocks"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Blocks:
     """The blocks of one launch, sorted.
 
     Attributes:
-        blocks: Numbers of all blocks that were measured.
+        blocks: Numbers of all blocks after the burn-in.
         dirty: Those that were disturbed.
         counted: Those that figures are derived from: the clean ones, or all where too few are clean.
     """
@@ -73,10 +73,25 @@ def log_level(one: Observed, cell: str) -> float | None:
 
 def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
     """Return which blocks of a launch were disturbed, and which figures are derived from."""
-    blocks = frozenset(one.block for one in record.blocks)
-    dirty = dirty_blocks(record.blocks, {cell.cell: cell.rounds for cell in record.cells}, timing)
-    clean = blocks - dirty
-    return Blocks(blocks, dirty, clean if len(clean) >= timing.min_blocks else blocks)
+    blocks = frozenset(one.block for one in record.blocks if one.block >= timing.burn_in_blocks)
+    clean = clean_blocks(record.blocks, {cell.cell: cell.rounds for cell in record.cells}, timing)
+    return Blocks(blocks, blocks - clean, clean if len(clean) >= timing.min_blocks else blocks)
+
+
+def clean_blocks(
+    blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing
+) -> frozenset[int]:
+    """Return the numbers of the blocks after the burn-in that nothing disturbed.
+
+    Args:
+        blocks: The launch's blocks so far.
+        rounds: Each cell's rounds, by cell id.
+        timing: The protocol's numbers.
+    """
+    first = timing.burn_in_blocks
+    counted = [one for one in blocks if one.block >= first]
+    own = {cell: [one for one in found if one.block >= first] for cell, found in rounds.items()}
+    return frozenset(one.block for one in counted) - dirty_blocks(counted, own, timing)
 
 
 def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:
@@ -85,12 +100,13 @@ def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -
         blocks=found.blocks,
         dirty=found.dirty,
         counted=found.counted,
-        log_ns={cell.cell: _log_ns(cell, by_completion=by_completion) for cell in record.cells},
+        log_ns={cell.cell: _log_ns(cell, found.blocks, by_completion=by_completion) for cell in record.cells},
     )
 
 
-def _log_ns(cell: CellLaunch, *, by_completion: bool) -> dict[int, float]:
+def _log_ns(cell: CellLaunch, blocks: frozenset[int], *, by_completion: bool) -> dict[int, float]:
     return {
-        one.block: math.log(round_statistic_ns(one, cell.streams, cell.calls_per_sample, by_completion=by_completion))
+        one.block: math.log(round_statistic_ns(one, cell.calls_per_sample, by_completion=by_completion))
         for one in cell.rounds
+        if one.block in blocks
     }

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irbench.spec import Timing
+from irbench.stats.scatter import Scatter, blocks_worth_taking
 
 __all__ = [
     "LaunchCost",
+    "Room",
     "block_order",
     "calls_per_sample",
     "expected_seconds",
-    "fit_to_budget",
+    "launch_size",
     "samples_per_round",
     "settle_calls",
 ]
@@ -31,14 +33,25 @@ class LaunchCost:
     """What one launch costs, in seconds.
 
     Attributes:
-        start_s: Everything in a launch but its blocks: starts, warm-ups, and tails where they are wanted.
+        start_s: Everything in a launch but its blocks: starts, warm-ups, and uninterrupted runs where they are wanted.
         block_s: One round of every cell.
-        closing_s: What follows the group's last launch, once.
     """
 
     start_s: float
     block_s: float
-    closing_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is left for a launch and those that must follow it.
+
+    Attributes:
+        left_s: Of the group's budget, in seconds.
+        launches: How many must fit into it, this one included.
+    """
+
+    left_s: float
+    launches: int
 
 
 def calls_per_sample(call_ns: float) -> int:
@@ -117,26 +130,26 @@ def block_order(
     return tuple(order)
 
 
-def fit_to_budget(timing: Timing, cost: LaunchCost) -> Timing:
-    """Return the protocol with as many blocks as let ``timing.min_launches`` fit into the budget, however busy.
+def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence[Scatter]) -> Timing:
+    """Return the protocol with the number of blocks of one launch.
 
-    Launches are worth more than blocks, because an interval is taken over launches: blocks go first, down to
-    ``timing.min_blocks``. Where that is still too much, the budget ends the group after fewer launches.
+    As many as buy the most certainty for their time (:func:`irbench.stats.scatter.blocks_worth_taking`), and as let
+    all launches that must fit still fit, however busy the machine is. Launches are worth more than blocks, because an
+    interval is taken over launches: blocks go first, down to ``timing.min_blocks``.
 
     Args:
         timing: The protocol's numbers.
-        cost: Of one launch, as the first one's warm-up foretells it.
+        cost: Of this launch, its start as it was and its blocks as its warm-up foretells them.
+        room: What is left, measured from the launch's start.
+        scatters: Of the pairs that are compared, as far as launches have shown them.
     """
-    per_launch_s = (timing.budget - cost.closing_s) / timing.min_launches - cost.start_s
+    wanted = blocks_worth_taking(scatters, cost.start_s, cost.block_s, timing)
+    per_launch_s = room.left_s / max(1, room.launches) - cost.start_s
     # a launch on a busy machine repeats blocks that were disturbed, up to its most
     clean_block_s = cost.block_s * timing.max_blocks / timing.blocks
-    affordable = math.floor(per_launch_s / clean_block_s) if clean_block_s > 0 else timing.blocks
-    fewest = min(timing.min_blocks, timing.blocks)
-    blocks = max(fewest, min(timing.blocks, affordable))
-    if blocks == timing.blocks:
-        return timing
-    most = max(blocks, min(timing.max_blocks, math.ceil(blocks * timing.max_blocks / timing.blocks)))
-    return replace(timing, blocks=blocks, max_blocks=most)
+    affordable = math.floor(per_launch_s / clean_block_s) - timing.burn_in_blocks if clean_block_s > 0 else wanted
+    blocks = max(min(timing.min_blocks, timing.blocks), min(wanted, affordable))
+    return replace(timing, blocks=blocks, max_blocks=math.ceil(blocks * timing.max_blocks / timing.blocks))
 
 
 def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float, float]:
@@ -147,12 +160,9 @@ def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float,
         timing: The protocol's numbers.
         start_s: What importing and compiling one cell costs in each launch.
     """
-    warm_up = max(timing.warmup_min, 3 * timing.warmup_chunk)
-    blocks = timing.blocks * (timing.round_seconds + timing.settle)
-    launch = cells * (start_s + warm_up + blocks)
-    alone = cells * timing.sustain
-    least = timing.min_launches * launch + alone
-    most = timing.max_launches * (cells * (start_s + timing.warmup_max) + cells * blocks) + alone
+    blocks = (timing.blocks + timing.burn_in_blocks) * (timing.round_seconds + timing.settle)
+    launch = cells * (start_s + timing.warm_up + blocks + timing.sustain)
+    least, most = timing.min_launches * launch, timing.max_launches * launch
     return min(least, max(timing.budget, launch)), min(most, max(timing.budget, launch))
 
 

@@ -49,7 +49,8 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
             f"The table of {table.model} does not say what it was derived from.",
             hint="It was stored before irbench recorded that: measure it again.",
         )
-    timing = msgspec.convert(document.plan["timing"], Timing)
+    # runs from before there was a burn-in counted every block
+    timing = msgspec.convert({"burn_in_blocks": 0, **document.plan["timing"]}, Timing)
     again = summarise(
         _group(table, basis),
         records,

@@ -1,180 +1,174 @@
-"""When a group has been launched often enough, and what more launches would bring.
-
-Looking at the width before deciding to go on costs coverage: a run ends early where its launches happen to agree.
-In simulated regimes (quiet, drift, steps, bursts, heavy tails, slow launches, two modes; launch scatter 0.1 to 3 %)
-the interval at which a run ends covers the truth in 93 to 98 % of all runs, and a backend differs from itself in 4 to
-6 %; Student's interval under the same rule falls to 72 % with two modes. Of the runs that end at the first chance,
-fewer are right where launches scatter more than the target allows: 85 % of the 14 % that do so in the quiet regime
-(scatter 0.8 %).
-"""
+"""When a group has been launched often enough, which cells the next launch is for, and what it would bring."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from irbench.phrases import percent
+from irbench.phrases import percent, plural
 from irbench.record import LaunchRecord
 from irbench.result import StoppedBy, tell_apart
 from irbench.spec import Group, Timing
-from irbench.stats.compare import launch_ratios
-from irbench.stats.intervals import Interval, deepest_rank, median_interval
-from irbench.stats.observed import Observed, log_level, observe
-from irbench.stats.standing import Admission, Standing, stand
+from irbench.stats.intervals import Interval, bounds, looks_of
+from irbench.stats.observed import observe
+from irbench.stats.race import contenders, half_width_wanted, lead_interval
+from irbench.stats.scatter import Scatter, scatter_of
+from irbench.stats.standing import Admission, stand
 
-__all__ = [
-    "Pace",
-    "Width",
-    "half_width_of_unit_scatter",
-    "launches_to_reach",
-    "outlook",
-    "ratio_width",
-    "should_stop",
-    "widest",
-    "widths",
-]
+__all__ = ["Next", "Pace", "forecast_s", "launches_to_reach", "next_launch", "outlook", "scatters", "unit_half_width"]
 
 _FARTHEST_LAUNCHES = 60
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Where a group stands in time, in seconds.
+    """Where a group stands in time.
 
     Attributes:
         elapsed_s: Since the group began.
-        next_launch_s: What another launch is expected to take.
+        launches_s: Wall time of each launch so far.
     """
 
     elapsed_s: float
-    next_launch_s: float
+    launches_s: Sequence[float]
 
 
 @dataclass(frozen=True)
-class Width:
-    """How narrow a cell's interval is and should be, as fractions.
+class Next:
+    """What is to be done after some launches.
 
     Attributes:
-        cell: Whose.
-        interval: Of its log ratio to the baseline; without anything to compare, of its own log time.
-        target: The half-width at which it is narrow enough.
+        cells: Which to launch, in the group's order; none at the end.
+        stopped_by: Why the group ends; ``None`` where it goes on.
     """
 
-    cell: str
-    interval: Interval
-    target: float
-
-    @property
-    def excess(self) -> float:
-        """The half-width as a multiple of its target."""
-        return self.interval.half_width / self.target
+    cells: tuple[str, ...] = ()
+    stopped_by: StoppedBy | None = None
 
 
-def should_stop(
+def next_launch(
     group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace
-) -> StoppedBy | None:
-    """Return why the group ends after these launches, or ``None`` where another one is wanted.
+) -> Next:
+    """Return the cells of the next launch, or why there is none.
 
-    It ends at ``target`` from ``timing.min_launches`` on, when every half-width is at most ``timing.target`` or a
-    tenth of its log ratio; at ``failures`` when no cell with right answers is left; at ``launches`` after
-    ``timing.max_launches``; at ``budget`` when one more launch and the sustained runs would end after
-    ``timing.budget``.
+    The group ends at ``target`` when no cell is left to launch again (:func:`irbench.stats.race.contenders`); at
+    ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches``; at ``budget``
+    when the next launch would end after ``timing.budget``.
 
     Args:
         group: What is compared.
-        records: Its launches so far.
+        records: Its launches so far, at least one.
         timing: The protocol's numbers.
         admission: Who may be compared.
         pace: Where the group stands in time.
     """
     standing = stand(group, records, admission)
-    found = widths(observe(group, records, timing), standing, timing)
-    if len(records) >= timing.min_launches and found and all(one.excess <= 1 for one in found):
-        return "target"
-    measured = records[-1].cells if records else ()
-    if records and not (measured and standing.healthy):
-        return "failures"
+    if not (records[-1].cells and standing.healthy):
+        return Next(stopped_by="failures")
+    wanted = contenders(observe(group, records, timing), standing, timing)
+    cells = tuple(cell.id for cell in group.cells if cell.id in wanted)
+    if not cells:
+        return Next(stopped_by="target")
     if len(records) >= timing.max_launches:
-        return "launches"
-    closing_s = timing.sustain * len(measured)
-    return "budget" if pace.elapsed_s + pace.next_launch_s + closing_s > timing.budget else None
+        return Next(stopped_by="launches")
+    over = pace.elapsed_s + forecast_s(records, pace.launches_s, cells) > timing.budget
+    return Next(stopped_by="budget") if over else Next(cells)
 
 
-def widths(launches: Sequence[Observed], standing: Standing, timing: Timing) -> tuple[Width, ...]:
-    """Return the intervals that the stopping rule looks at.
+def scatters(
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, cells: Sequence[str]
+) -> tuple[Scatter, ...]:
+    """Return how the log ratios of these cells to the first of them scatter, as far as the launches have shown it."""
+    launches = observe(group, records, timing)
+    found = (scatter_of(launches, cell, cells[0]) for cell in cells[1:])
+    return tuple(one for one in found if one is not None)
 
-    Of every compared cell's log ratio to the baseline; where fewer than two cells are compared, of each
-    measured cell's own log time.
+
+def forecast_s(records: Sequence[LaunchRecord], launches_s: Sequence[float], cells: Sequence[str]) -> float:
+    """Return how long a launch of these cells should take, in seconds.
+
+    As long as the longer of the last two launches, less the share of the work that their other cells were. The first
+    launch verifies, and starts and compiles one cell after the other, so it counts only while it is the only one.
+
+    Args:
+        records: The launches so far.
+        launches_s: Wall time of each.
+        cells: Ids of those to launch.
     """
-    if standing.baseline is None:
-        return ()
-    baseline = standing.baseline
-    if len(standing.compared) > 1:
-        others = (cell for cell in standing.compared if cell != baseline)
-        ratios = {cell: launch_ratios(launches, cell, baseline) for cell in others}
-        return tuple(ratio_width(cell, values, timing) for cell, values in ratios.items() if values)
-    levels = {cell: [log_level(one, cell) for one in launches] for cell in standing.healthy}
-    known = {cell: [one for one in values if one is not None] for cell, values in levels.items()}
-    return tuple(
-        Width(cell, median_interval(values, timing.confidence), timing.target)
-        for cell, values in known.items()
-        if values
-    )
+    timed = list(zip(records, launches_s, strict=True))
+    usual = timed[1:][-2:] or timed[:1]
+    return max((_share(record, cells) * seconds for record, seconds in usual), default=0.0)
 
 
-def ratio_width(cell: str, ratios: Sequence[float], timing: Timing) -> Width:
-    """Return the width of a cell's interval, given its log ratio in each launch.
-
-    A tenth of the ratio itself is always narrow enough: nobody needs 3.00x to be told from 3.03x.
-    """
-    interval = median_interval(ratios, timing.confidence)
-    return Width(cell, interval, max(timing.target, abs(interval.value) / 10))
-
-
-def widest(found: Sequence[Width]) -> Width | None:
-    """Return the interval that is farthest from its target."""
-    return max(found, key=lambda one: one.excess, default=None)
+def _share(record: LaunchRecord, cells: Sequence[str]) -> float:
+    """Return the work of these cells as a share of a launch's; the largest of a cell is taken for one not in it."""
+    work = {
+        one.cell: one.phases_ns.get("ready", 0)
+        + one.phases_ns.get("warm_up", 0)
+        + sum(own.evidence.wall_ns for own in one.rounds)
+        for one in record.cells
+    }
+    unknown = max(work.values(), default=1)
+    return sum(work.get(cell, unknown) for cell in cells) / max(1, sum(work.values()))
 
 
-def launches_to_reach(width: Width, confidence: float) -> int | None:
+def launches_to_reach(interval: Interval, target: float, timing: Timing) -> int | None:
     """Return after how many launches the interval is expected to be narrow enough; ``None`` beyond sight.
 
-    Launches are taken to scatter as they have so far: a half-width of order statistics is the scatter times a number
-    that depends on their ranks, by Blom's approximation of normal order statistics.
-    Source: Blom, "Statistical Estimates and Transformed Beta-Variables" (1958).
+    Launches are taken to scatter as they have so far.
+
+    Args:
+        interval: As it is now.
+        target: The half-width that is wanted.
+        timing: Its looks; later ones are taken to be looks of a longer run.
     """
-    now = width.interval
-    if now.count < 2:
+    now = unit_half_width(interval.count, timing, interval.confidence)
+    if interval.count < 2 or now is None:
         return None
-    scatter = now.half_width / half_width_of_unit_scatter(now.count, now.rank)
-    for count in range(now.count, _FARTHEST_LAUNCHES + 1):
-        rank = deepest_rank(count, (1 - confidence) / 2)
-        if rank and scatter * half_width_of_unit_scatter(count, rank) <= width.target:
+    scatter = interval.half_width / now
+    for count in range(interval.count, _FARTHEST_LAUNCHES + 1):
+        unit = unit_half_width(count, timing, interval.confidence)
+        if unit is not None and scatter * unit <= target:
             return count
     return None
 
 
-def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> str:
-    """Return one line on how the widest interval narrows, or an empty one where nothing can be said."""
-    standing = stand(group, records, admission)
-    width = widest(widths(observe(group, records, timing), standing, timing))
-    if width is None or width.interval.count < 2:
-        return ""
-    labels = tell_apart({cell.id: (cell.label, cell.load.precision) for cell in group.cells})
-    state = f"{labels[width.cell]} ±{percent(width.interval.half_width)}, target ±{percent(width.target)}"
-    if width.excess <= 1 and len(records) >= timing.min_launches:
-        return f"{state}: within it"
-    wanted = timing.min_launches if width.excess <= 1 else launches_to_reach(width, timing.confidence)
-    if wanted is None or wanted > timing.max_launches:
-        return f"{state}: out of reach of {timing.max_launches} launches"
-    more = max(wanted, timing.min_launches) - len(records)
-    return f"{state}: about {max(1, more)} more launch{'es' if more > 1 else ''}"
+def unit_half_width(count: int, timing: Timing, confidence: float | None) -> float | None:
+    """Return the expected half-width of the interval of some standard normal launches; ``None`` without an interval.
 
-
-def half_width_of_unit_scatter(count: int, rank: int) -> float:
-    """Return the expected half-width between the ``rank``-th smallest and largest of ``count`` standard normal values.
-
-    Source: Blom, "Statistical Estimates and Transformed Beta-Variables" (1958).
+    By Blom's approximation of normal order statistics: Blom, "Statistical Estimates and Transformed Beta-Variables"
+    (1958).
     """
-    return -NormalDist().inv_cdf((rank - 0.375) / (count + 0.25))
+    looks = looks_of(timing)
+    if confidence is None or count < looks.first:
+        return None
+    bound = bounds(looks, round(1 - confidence, 12)).get(min(count, looks.last))
+    if bound is None:
+        return None
+    # beyond the last look, ranks are as deep a share of the launches as there
+    rank = bound.rank * max(1.0, count / looks.last)
+    return -NormalDist().inv_cdf((rank - 0.375) / (count + 0.25)) * (1 + 2 * bound.stretch)
+
+
+def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> str:
+    """Return one line on how the interval that decides narrows, or an empty one where nothing can be said."""
+    standing = stand(group, records, admission)
+    launches = observe(group, records, timing)
+    found = lead_interval(launches, standing, timing)
+    if found is None or found[1].count < 2:
+        return ""
+    cell, interval = found
+    labels = tell_apart({one.id: (one.label, one.load.precision) for one in group.cells})
+    compared = len(standing.compared) > 1
+    target = half_width_wanted(interval, timing) if compared else timing.target
+    leads = f"{labels[cell]} leads by {percent(math.expm1(interval.value))}" if compared else labels[cell]
+    state = f"{leads} ±{percent(interval.half_width)}"
+    if interval.confidence is None:
+        return f"{state}, intervals from launch {timing.min_launches} on"
+    left = contenders(launches, standing, timing)
+    if not left:
+        return f"{state}: decided"
+    running = "" if len(left) == len(standing.healthy) else f", {plural(len(left), 'row')} left"
+    return f"{state}, target ±{percent(target)}{running}"

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import LaunchRecord
-from irbench.result import Basis, CellResult, GroupResult, Requested, Speedup, StoppedBy, Warn
+from irbench.result import Basis, CellResult, GroupResult, Lead, Requested, Spans, Speedup, StoppedBy, Warn, Winner
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.cautions import find_warnings
-from irbench.stats.compare import speedup
+from irbench.stats.compare import speedups
+from irbench.stats.doubts import doubt
 from irbench.stats.estimators import median
 from irbench.stats.figures import (
     frames_per_second,
@@ -24,15 +25,16 @@ from irbench.stats.figures import (
     peak_memory_bytes,
     phases_ms,
     rounds_that_count,
-    sustained_fps,
+    span_over_launches,
+    sustained_by_launch,
 )
-from irbench.stats.intervals import deepest_rank
+from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, observe
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, first_launch, stand
-from irbench.stats.winner import find_winner
+from irbench.stats.winner import Finding, find_winner
 
 __all__ = ["summarise"]
 
@@ -63,19 +65,20 @@ def summarise(
     launches = observe(group, records, timing)
     standing = stand(group, records, admission)
     rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
-    rows = {cell: _filled(row, records, launches, standing, timing) for cell, row in rows.items()}
-    ranking = _ranking(rows, launches, standing)
+    rows = {cell: _filled(row, records, launches, timing) for cell, row in rows.items()}
+    rows = _compared(rows, records, launches, standing, timing)
+    finding = find_winner(launches, standing.candidates, timing)
+    ranking = _ranking(rows, launches, standing, finding)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
-    scene = Scene(group, records, launches, standing, rows, timing, stopped_by, seconds)
-    table = _table(scene, [cell for cell in ranking if cell in standing.candidates])
+    table = _table(Scene(group, records, launches, standing, rows, timing, stopped_by, seconds), finding)
     return replace(table, warnings=(*remarks, *table.warnings), verified_against=verified_against)
 
 
-def _table(scene: Scene, ranked: Sequence[str]) -> GroupResult:
+def _table(scene: Scene, finding: Finding) -> GroupResult:
     """Return all that follows from the samples."""
     group, launches, timing = scene.group, scene.launches, scene.timing
-    finding = find_winner(launches, ranked, timing)
-    warnings, notes = find_warnings(scene), find_notes(scene, finding)
+    warnings, notes = find_warnings(scene), find_notes(scene)
+    lead = finding.as_lead(doubt(scene, finding))
     count = len(scene.records)
     return GroupResult(
         model=group.bundle.name,
@@ -86,10 +89,11 @@ def _table(scene: Scene, ranked: Sequence[str]) -> GroupResult:
         blocks_per_launch=statistics.median_low([len(one.counted) for one in launches]) if launches else 0,
         blocks_set_aside=sum(len(one.blocks - one.counted) for one in launches),
         blocks_measured=sum(len(one.blocks) for one in launches),
+        blocks_disturbed=sum(len(one.dirty) for one in launches),
         stopped_by=scene.stopped_by,
-        preview=count < timing.min_launches or not deepest_rank(count, (1 - timing.confidence) / 2),
+        preview=count < timing.min_launches,
         seconds=scene.seconds,
-        winner=finding.winner,
+        winner=_winner(lead),
         cells=tuple(scene.rows.values()),
         warnings=warnings,
         notes=notes,
@@ -100,7 +104,14 @@ def _table(scene: Scene, ranked: Sequence[str]) -> GroupResult:
             derived_warnings=len(warnings),
             derived_notes=len(notes),
         ),
+        lead=lead,
     )
+
+
+def _winner(lead: Lead | None) -> Winner | None:
+    if lead is None or lead.reason is not None:
+        return None
+    return Winner(lead.cell, lead.rival, lead.value, lead.low, lead.high)
 
 
 def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: Standing) -> CellResult:
@@ -127,37 +138,57 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
 
 
 def _filled(
-    row: CellResult,
-    records: Sequence[LaunchRecord],
-    launches: Sequence[Observed],
-    standing: Standing,
-    timing: Timing,
+    row: CellResult, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
 ) -> CellResult:
-    """Return the row with its figures, where it measured and did not fail."""
+    """Return the row with its own figures, where it measured and did not fail."""
     first = first_launch(records, row.id)
     rounds = rounds_that_count(records, launches, row.id)
     if first is None or not rounds or row.state not in ("ok", "mismatch"):
         return row
+    everything = rounds_that_count(records, launches, row.id, all_blocks=True)
+    sustained = sustained_by_launch(records, row.id, row.batch)
     return replace(
         row,
-        latency_ms=latency_ms(rounds, _tails(records, row.id), timing),
+        latency_ms=latency_ms(rounds, everything, _tails(records, row.id), timing),
         fps=frames_per_second(rounds, row.batch),
-        sustained_fps=sustained_fps(records, row.id, row.batch),
+        fps_over_launches=span_over_launches(rounds, everything, lambda own: frames_per_second(own, row.batch), timing),
+        sustained_fps=median(list(sustained.values())) if sustained else None,
+        sustained_over_launches=_span(list(sustained.values()), timing) if sustained else None,
+        launches=sum(one.cell == row.id for record in records for one in record.cells),
         launch_spread=launch_spread(launch_levels(launches, row.id)),
-        speedup=_speedup(row.id, records, launches, standing, timing),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
     )
 
 
-def _speedup(
-    cell: str, records: Sequence[LaunchRecord], launches: Sequence[Observed], standing: Standing, timing: Timing
-) -> Speedup | None:
+def _span(values: Sequence[float], timing: Timing) -> Spans:
+    interval = interval_at(values, looks_of(timing), timing.confidence)
+    return Spans(interval.low, interval.high)
+
+
+def _compared(
+    rows: Mapping[str, CellResult],
+    records: Sequence[LaunchRecord],
+    launches: Sequence[Observed],
+    standing: Standing,
+    timing: Timing,
+) -> dict[str, CellResult]:
+    """Return the rows with their speedups, which are adjusted for their number and so derived together."""
     baseline = standing.baseline
-    if baseline is None or cell == baseline or cell not in standing.compared:
-        return None
-    found = speedup(launches, cell, baseline, timing, standing.mixed(cell))
-    return found and replace(found, verified=all(_is_verified(records, one) for one in (cell, baseline)))
+    if baseline is None:
+        return dict(rows)
+    others = [cell for cell in standing.compared if cell != baseline]
+    found = speedups(launches, others, baseline, timing)
+    return {
+        cell: replace(row, speedup=_told(found[cell], row.id, baseline, records, standing)) if cell in found else row
+        for cell, row in rows.items()
+    }
+
+
+def _told(one: Speedup, cell: str, baseline: str, records: Sequence[LaunchRecord], standing: Standing) -> Speedup:
+    """Return a speedup with why it is marked, and whether the answers behind it were checked."""
+    verified = all(_is_verified(records, either) for either in (cell, baseline))
+    return replace(one, reason=standing.mixed(cell), verified=verified)
 
 
 def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:
@@ -165,10 +196,13 @@ def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:
     return first is not None and first.worst_error is not None
 
 
-def _ranking(rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing) -> list[str]:
+def _ranking(
+    rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing, finding: Finding
+) -> list[str]:
     """Return the cells with right answers, fastest first.
 
-    Those that are compared stand where their speedup puts them relative to the baseline; others by their own time.
+    Those that are compared stand where their speedup puts them relative to the baseline; others by their own time. The
+    leader and its rival come first: they were compared directly, maybe in launches that the baseline had no part in.
     """
     times = {cell: levels for cell in standing.healthy if (levels := launch_levels(launches, cell))}
     usual = {cell: median(levels) for cell, levels in times.items()}
@@ -176,7 +210,11 @@ def _ranking(rows: Mapping[str, CellResult], launches: Sequence[Observed], stand
         ratio = rows[cell].speedup
         if ratio is not None and standing.baseline in usual:
             usual[cell] = usual[standing.baseline] - math.log(ratio.value)
-    return sorted(usual, key=usual.__getitem__)
+    ranked = sorted(usual, key=usual.__getitem__)
+    first = [one for one in (finding.leader, finding.rival) if one is not None]
+    place = min((ranked.index(one) for one in first), default=0)
+    rest = [cell for cell in ranked if cell not in first]
+    return [*rest[:place], *first, *rest[place:]]
 
 
 def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]]:

@@ -26,7 +26,6 @@ def machine_warnings(scene: Scene) -> Iterator[Warn]:
     yield from _not_frozen(scene)
     yield from _waits_on_itself(scene)
     yield from _threads_differ(scene)
-    yield from _not_steady(scene)
 
 
 def _disturbed(scene: Scene) -> Iterator[Warn]:
@@ -139,17 +138,4 @@ def _threads_differ(scene: Scene) -> Iterator[Warn]:
             "Some runtimes need a thread for each stream: ask for no more --streams than --threads."
             if scene.group.has_streams
             else "Pin them with --threads N.",
-        )
-
-
-def _not_steady(scene: Scene) -> Iterator[Warn]:
-    counts = {cell: sum(not one.steady for one in scene.launches_of(cell)) for cell in scene.standing.healthy}
-    unsteady = {cell: count for cell, count in counts.items() if count}
-    if unsteady:
-        yield Warn(
-            "not-steady",
-            f"Not settled after {scene.timing.warmup_max:g} s of warm-up:"
-            f" {listing(f'{scene.label(cell)} in {count}' for cell, count in unsteady.items())}"
-            f" of {plural(len(scene.records), 'launch')}.",
-            "The figures hold part of the warm-up: look for a runtime that still compiles, or clocks that change.",
         )

@@ -1,38 +1,41 @@
 r"""The fastest cell against its nearest rival, adjusted for having been chosen by the same data.
 
 Let k cells have true log speeds, b be the one that looks best, t the one that is, and r the true nearest rival of t.
-For every pair (i, j) the launches give an interval [L_ij, U_ij] for how much faster i is than j, by order statistics
-whose ends each miss with probability e; note L_ij = -U_ji. The statement about b against its nearest rival is
+For every pair (i, j) the launches that measured both give an interval [L_ij, U_ij] for how much faster i is than j,
+whose ends each miss with probability e at any look together; note L_ij = -U_ji. The statement about b against its
+nearest rival is
 
     min over j of L_bj  <=  (log speed of b) - max over j != b of (log speed of j)  <=  min over j of U_bj
 
 If b = t, the lower end can only be wrong where L_tr misses (one event). If b is not t, it is wrong only where L_bt
 misses, and the upper end is right because the truth is not above 0 and a chosen b has U_bj >= 0 for all j. If b = t,
 the upper end is wrong only where some U_tj misses, which is the event that L_jt misses. In all these are k events:
-the interval covers with probability 1 - k e at least. That b is the fastest at all (lower end above 0) is wrong
-only in the k - 1 events L_bt with b not t: 1 - (k - 1) e. For two cells this is the two-sided interval of the rows.
+the interval covers with probability 1 - k e at least. For two cells this is the two-sided interval of the rows.
 
-The true medians of pairs are taken to add up, which they do unless launches scatter very unevenly. The argument is
-Hsu's for comparisons with the best, without its constraint to intervals that contain 0, and with Bonferroni's bound in
-place of the multivariate t, because nothing is known of the distribution: Hsu, "Multiple Comparisons" (1996),
-chapter 4; Edwards and Hsu, "Multiple Comparisons with the Best Treatment", JASA 78 (1983).
-
-At 95 % six launches (e = 1/64) give the interval for up to three cells and the claim for four; seven do for six cells.
+Pairs may have been launched together a different number of times, and how often may depend on what they showed: the
+intervals hold at all looks together. The true medians of pairs are taken to add up, which they do unless launches
+scatter very unevenly. The argument is Hsu's for comparisons with the best, without its constraint to intervals that
+contain 0, and with Bonferroni's bound in place of the multivariate t, because nothing is known of the distribution:
+Hsu, "Multiple Comparisons" (1996), chapter 4; Edwards and Hsu, "Multiple Comparisons with the Best Treatment", JASA 78
+(1983).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from irbench.result import Winner
+from irbench.result import Lead, NoWinner
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios, within_band
-from irbench.stats.intervals import Interval, deepest_rank, launches_for, one_sided_miss, ranked_interval
+from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed
 
-__all__ = ["Finding", "find_winner", "launches_for_interval"]
+__all__ = ["Finding", "find_winner"]
+
+_Pairs = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -40,67 +43,71 @@ class Finding:
     """What can be said of the fastest cell.
 
     Attributes:
-        winner: The claim: speedups over the nearest rival. ``None`` where it cannot be made.
-        leader: The cell that looks fastest; ``None`` with fewer than two cells.
+        leader: The cell that looks fastest; ``None`` where no two were launched together.
         rival: The cell that comes next.
         ratio: ln(time of rival / time of leader): the estimate and its adjusted interval.
-        coverage: What the interval is worth after the adjustment.
-        reason: ``preview`` with too few launches, ``undecided`` where the interval holds 1, ``same`` where the
-            difference lies within the band that counts as none; ``None`` with a winner.
+        rivals: The adjusted interval of each cell's log time relative to the leader's.
+        reason: Why no cell can be called the fastest; ``None`` with a winner.
     """
 
-    winner: Winner | None = None
     leader: str | None = None
     rival: str | None = None
     ratio: Interval | None = None
-    coverage: float = 0.0
-    reason: str | None = None
+    rivals: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
+    reason: NoWinner | None = None
+
+    def as_lead(self, reason: NoWinner | None = None) -> Lead | None:
+        """Return it for the document, with a reason from outside the comparison where there is one."""
+        if self.leader is None or self.rival is None or self.ratio is None:
+            return None
+        return Lead(
+            cell=self.leader,
+            rival=self.rival,
+            value=math.exp(self.ratio.value),
+            low=math.exp(self.ratio.low),
+            high=math.exp(self.ratio.high),
+            launches=self.ratio.count,
+            reason=reason or self.reason,
+        )
 
 
-def find_winner(launches: Sequence[Observed], ranked: Sequence[str], timing: Timing) -> Finding:
+def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timing) -> Finding:
     """Compare the best cell with each rival directly, block by block.
 
     Args:
-        launches: Every launch, reduced.
-        ranked: Ids of the cells that may be compared, fastest first.
-        timing: Confidence, launches for an interval, and the band called the same.
+        launches: Every launch, reduced; each may have measured some of the cells only.
+        cells: Ids of those that may be called the fastest.
+        timing: Confidence, looks, and the band called the same.
     """
-    if len(ranked) < 2:
+    known = {cell: _pairs_of(launches, cell, cells) for cell in cells}
+    complete = [cell for cell, pairs in known.items() if len(pairs) == len(cells) - 1]
+    if len(cells) < 2 or not complete:
         return Finding()
-    leader, *rivals = ranked
-    ratios = {rival: launch_ratios(launches, rival, leader) for rival in rivals}
-    count = min(len(one) for one in ratios.values())
-    if not count:
-        return Finding()
-    miss = 1 - timing.confidence
-    rank = max(1, deepest_rank(count, miss / len(ranked)))
-    intervals = {rival: ranked_interval(one, rank) for rival, one in ratios.items()}
-    rival = min(intervals, key=lambda one: intervals[one].value)
+    leader = max(complete, key=lambda cell: min(map(statistics.median, known[cell].values())))
+    miss = 2 * (1 - timing.confidence) / len(cells)
+    rivals = {cell: interval_at(values, looks_of(timing), 1 - miss) for cell, values in known[leader].items()}
+    rival = min(rivals, key=lambda cell: rivals[cell].value)
+    nearest = rivals[rival]
     ratio = Interval(
-        value=intervals[rival].value,
-        low=min(one.low for one in intervals.values()),
-        high=min(one.high for one in intervals.values()),
-        rank=rank,
-        count=count,
+        value=nearest.value,
+        low=min(one.low for one in rivals.values()),
+        high=min(one.high for one in rivals.values()),
+        count=nearest.count,
+        confidence=None if any(one.confidence is None for one in rivals.values()) else timing.confidence,
+        bound=nearest.bound,
     )
-    coverage = max(0.0, 1 - len(ranked) * one_sided_miss(count, rank))
-    enough = count >= timing.min_launches and len(rivals) * one_sided_miss(count, rank) <= miss
-    reason = _why_not(ratio, timing, claimable=enough)
-    return Finding(None if reason else _winner(leader, rival, ratio), leader, rival, ratio, coverage, reason)
+    return Finding(leader, rival, ratio, rivals, _why_not(ratio, timing))
 
 
-def launches_for_interval(cells: int, confidence: float) -> int:
-    """Return how many launches the adjusted interval needs to cover ``confidence``."""
-    return launches_for((1 - confidence) / cells)
+def _pairs_of(launches: Sequence[Observed], cell: str, cells: Sequence[str]) -> _Pairs:
+    """Return ln(time of other / time of cell) of each other cell that some launch measured together with this one."""
+    found = {other: launch_ratios(launches, other, cell) for other in cells if other != cell}
+    return {other: values for other, values in found.items() if values}
 
 
-def _why_not(ratio: Interval, timing: Timing, *, claimable: bool) -> str | None:
-    if not claimable:
+def _why_not(ratio: Interval, timing: Timing) -> NoWinner | None:
+    if ratio.confidence is None:
         return "preview"
     if within_band(ratio.low, ratio.high, timing.within):
         return "same"
     return "undecided" if ratio.low <= 0 else None
-
-
-def _winner(leader: str, rival: str, ratio: Interval) -> Winner:
-    return Winner(leader, rival, math.exp(ratio.value), math.exp(ratio.low), math.exp(ratio.high))

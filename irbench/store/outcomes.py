@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from irbench.result import GroupResult, RunDocument, State, row_names
+from collections.abc import Mapping
+
+from irbench.result import GroupResult, NoWinner, RunDocument, State, row_names
 from irbench.store.entries import RunEntry
 
 __all__ = ["entry_of"]
 
 _GRAVEST: tuple[State, ...] = ("mismatch", "failed", "interrupted")
 _NOT_MEASURED = "not measured"
-_NO_WINNER = ("preview: ", "no winner: ")
-"""How the note begins that stands above a table without a winner; its brackets are left to the table."""
+_WHY_NOT: Mapping[NoWinner, str] = {
+    "preview": "preview: {leader} {ratio:.2f}x {rival}",
+    "same": "{leader} and {rival} the same",
+    "undecided": "{leader} and {rival} undecided",
+    "busy": "machine too busy",
+    "all-blocks-disagree": "{leader} and {rival} contradictory",
+    "throughput-disagrees": "{leader} and {rival} contradictory",
+    "sustained-disagrees": "{leader} and {rival} contradictory",
+}
+"""What a listing says of a table without a winner."""
 
 
 def entry_of(document: RunDocument, folder: str) -> RunEntry:
@@ -38,9 +48,9 @@ def _outcome(group: GroupResult) -> str:
     doubt = ", unverified" if group.unverified else ""
     if group.winner is not None:
         return f"{names[group.winner.cell]} {group.winner.value:.2f}x {names[group.winner.rival]}{doubt}"
-    for note in group.notes:
-        if note.startswith(_NO_WINNER):
-            return note.partition(" [")[0].partition(", which")[0] + doubt
+    if group.lead is not None and group.lead.reason is not None:
+        leader, rival = names[group.lead.cell], names[group.lead.rival]
+        return f"{_WHY_NOT[group.lead.reason].format(leader=leader, rival=rival, ratio=group.lead.value)}{doubt}"
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None:
             return f"only {names[cell.id]}: {cell.latency_ms.p50:.3g} ms"

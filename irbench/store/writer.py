@@ -36,7 +36,6 @@ class RunWriter:
         self.folder = folder
         self.document = document
         self._launches: dict[str, str] = {}
-        self._replaced: list[Path] = []
         self._let_go: Callable[[], object] = lambda: None
         with contextlib.suppress(OSError):  # some network file systems know no locks
             self._let_go = weakref.finalize(self, os.close, hold(folder))
@@ -51,17 +50,10 @@ class RunWriter:
     def add_launch(self, record: LaunchRecord) -> None:
         """Write a launch's samples; :meth:`commit` makes them part of the run.
 
-        A launch that is written again, because sustained runs followed it, gets a file of its own; the former one
-        is what a crash leaves behind until the next commit.
-
         Raises:
             IrbenchError: The disk is full, or the folder may not be written.
         """
         name = f"launch-{record.group:02d}-{record.launch:02d}.bin"
-        if name in self._launches:
-            del self._launches[name]
-            self._replaced.append(self.folder / name)
-            name = name.replace(".bin", "-sustained.bin")
         data = encode_launch(record)
         with explained(self.folder / name):
             write_synced(self.folder / name, data)
@@ -77,8 +69,6 @@ class RunWriter:
         with explained(self.folder / RUN_FILE):
             write_atomically(self.folder / RUN_FILE, encode_document(document))
         self.document = document
-        while self._replaced:
-            self._replaced.pop().unlink(missing_ok=True)
         if document.complete:
             self._let_go()
         return document

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,10 +56,9 @@ class Warmed:
     """How the warm-up ended.
 
     Attributes:
-        call_ns: Median latency of one call in its last chunk, in nanoseconds.
+        call_ns: Median latency of one call after the first few, in nanoseconds.
         completion_ns: Median time per completion there; differs from ``call_ns`` with streams.
         calls_per_sample: Calls that each sample of a round will last.
-        steady: Whether three chunks agreed before time was up.
         phases_ns: Duration of every phase so far.
         peak_memory_bytes: Resident peak of every phase so far.
     """
@@ -68,7 +66,6 @@ class Warmed:
     call_ns: float
     completion_ns: float
     calls_per_sample: int
-    steady: bool
     phases_ns: Mapping[str, int]
     peak_memory_bytes: Mapping[str, int]
 
@@ -110,11 +107,9 @@ class CellHost:
         return Prepared(effective, answers)
 
     def warm_up(self) -> Warmed:
-        """Call until three chunks agree, within the protocol's bounds, and choose the length of a sample."""
-        timing, watch = self._task.timing, Stopwatch()
+        """Call for the protocol's time, and choose the length of a sample."""
         with self._phases("warm_up"):
-            medians, window = self._warm_up_chunks(timing, watch)
-        steady = _agree(medians, timing.warmup_agreement)
+            window = self._call_for(self._task.timing.warm_up)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
         if len(self._slots) == 1:
             self._calls_per_sample = calls_per_sample(call_ns)
@@ -125,9 +120,8 @@ class CellHost:
         self._memory.reset()
         return Warmed(
             call_ns=call_ns,
-            completion_ns=medians[-1],
+            completion_ns=median_completion_ns(window, len(self._slots)),
             calls_per_sample=self._calls_per_sample,
-            steady=steady,
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
         )
@@ -181,17 +175,16 @@ class CellHost:
     def _backend(self) -> Backend:
         return registry.backend(self._task.cell.backend)
 
-    def _warm_up_chunks(self, timing: Timing, watch: Stopwatch) -> tuple[list[float], Window]:
+    def _call_for(self, seconds: float) -> Window:
+        """Call for about so long, as often as :attr:`_fewest` at least, and return the last calls."""
         assert self._driver is not None
-        medians: list[float] = []
-        samples = self._fewest
-        while True:
-            window = self._driver.drive(samples)
-            medians.append(median_completion_ns(window, len(self._slots)))
-            enough = watch.elapsed_s >= timing.warmup_min and _agree(medians, timing.warmup_agreement)
-            if enough or watch.elapsed_s >= timing.warmup_max:
-                return medians, window
-            samples = max(self._fewest, math.ceil(timing.warmup_chunk * 1e9 / medians[-1]))
+        watch = Stopwatch()
+        window = self._driver.drive(self._fewest)
+        left_s = seconds - watch.elapsed_s
+        if left_s <= 0:
+            return window
+        samples = math.ceil(left_s * 1e9 / median_completion_ns(window, len(self._slots)))
+        return self._driver.drive(max(self._fewest, samples))
 
 
 def _answer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
@@ -219,11 +212,3 @@ def median_completion_ns(window: Window, streams: int) -> float:
     """
     stamps = np.concatenate(([0], window.completion_ns))
     return max(1.0, float(np.median(stamps[streams:] - stamps[:-streams])) / streams)
-
-
-def _agree(medians: Sequence[float], tolerance: float) -> bool:
-    """Whether the last three chunks lie within ``tolerance`` of their median."""
-    if len(medians) < 3:
-        return False
-    centre = statistics.median(medians[-3:])
-    return all(abs(one - centre) <= tolerance * centre for one in medians[-3:])

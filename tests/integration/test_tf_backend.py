@@ -199,19 +199,3 @@ def test_options_reach_tensorflow(graphs: dict[str, Artifact]):
     load = Load(options={"onednn": "0", "grappler": "all", "inter_op_threads": "1"})
     _, effective = worker("answer", "tf", graphs["convolution"], load, (feed_for("convolution", 1),))
     assert (effective["onednn"], effective["grappler"], effective["inter_op_threads"]) == (False, "all", 1)
-
-
-@pytest.mark.slow
-def test_compiled_code_is_written_once_and_read_again_only_where_a_folder_is_given(
-    graphs: dict[str, Artifact], tmp_path: Path
-):
-    feed = (feed_for("convolution", 1),)
-    cache = tmp_path / "compiled"
-    outcomes = [
-        worker("answer", "tf-xla", graphs["convolution"], Load(cache_dir=folder), feed)
-        for folder in (None, cache, cache)
-    ]
-    assert [effective["xla_cache"] for _, effective in outcomes] == ["off", "written", "read"]
-    assert len(list(cache.iterdir())) == 1
-    for outputs, _ in outcomes[1:]:
-        np.testing.assert_allclose(outputs[0], outcomes[0][0][0], rtol=1e-6, atol=1e-7)

@@ -96,26 +96,17 @@ def test_options_mean_what_they_say():
 
 
 def test_the_cpu_hides_cuda_and_never_trades_precision():
-    variables = environment.environment_for(Load(), Options(), "cpu", jit=False)
+    variables = environment.environment_for(Load(), Options(), "cpu")
     assert variables["CUDA_VISIBLE_DEVICES"] == "-1"
     assert variables["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT"
 
 
 def test_a_gpu_sees_cuda_and_loses_tf32_only_where_fp32_is_pinned():
-    pinned = environment.environment_for(Load(precision="fp32"), Options(), "gpu", jit=False)
-    native = environment.environment_for(Load(precision="native"), Options(), "gpu", jit=False)
+    pinned = environment.environment_for(Load(precision="fp32"), Options(), "gpu")
+    native = environment.environment_for(Load(precision="native"), Options(), "gpu")
     assert "CUDA_VISIBLE_DEVICES" not in pinned
     assert pinned["NVIDIA_TF32_OVERRIDE"] == "0"
     assert "NVIDIA_TF32_OVERRIDE" not in native
-
-
-def test_compiled_code_is_kept_only_where_a_folder_is_given_and_only_by_xla(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_clustering_debug=false")
-    kept = Load(cache_dir=Path("/somewhere"))
-    assert "TF_XLA_FLAGS" not in environment.environment_for(Load(), Options(), "cpu", jit=True)
-    assert "TF_XLA_FLAGS" not in environment.environment_for(kept, Options(), "cpu", jit=False)
-    flags = environment.environment_for(kept, Options(), "cpu", jit=True)["TF_XLA_FLAGS"]
-    assert flags == "--tf_xla_clustering_debug=false --tf_xla_persistent_cache_directory=/somewhere"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""Why a run has no winner though its interval names one: a busy machine, or figures that contradict each other."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+
+from irbench.result import NoWinner
+from irbench.stats.compare import launch_ratios
+from irbench.stats.figures import frames_by_launch, sustained_by_launch
+from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.scene import Scene
+from irbench.stats.winner import Finding
+
+__all__ = ["doubt", "log_ratio_by_launch", "mostly_disturbed"]
+
+_MOSTLY = 0.5
+
+
+def doubt(scene: Scene, finding: Finding) -> NoWinner | None:
+    """Return what forbids to call the leader the fastest; ``None`` where nothing does.
+
+    A machine that disturbed most blocks says nothing of the cells. A leader by the median that its rival beats in
+    throughput, over all blocks, or running alone, by more than counts as the same, is not the fastest for everybody.
+    """
+    if mostly_disturbed(scene):
+        return "busy"
+    leader, rival = finding.leader, finding.rival
+    if finding.reason is not None or leader is None or rival is None:
+        return None
+    edge = -math.log1p(scene.timing.within)
+    everything = launch_ratios(scene.launches, rival, leader, all_blocks=True)
+    if everything and statistics.median(everything) < edge:
+        return "all-blocks-disagree"
+    throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, rival), scene)
+    if throughput is not None and throughput.value < edge:
+        return "throughput-disagrees"
+    alone = log_ratio_by_launch(_alone(scene, leader), _alone(scene, rival), scene)
+    return "sustained-disagrees" if alone is not None and alone.high < edge else None
+
+
+def mostly_disturbed(scene: Scene) -> bool:
+    """Whether something outside disturbed more than half of all blocks, counted or not."""
+    blocks = sum(len(one.blocks) for one in scene.launches)
+    return sum(len(one.dirty) for one in scene.launches) > _MOSTLY * blocks
+
+
+def log_ratio_by_launch(own: Mapping[int, float], other: Mapping[int, float], scene: Scene) -> Interval | None:
+    """Return the interval of ln(own / other) over the launches that have both figures; ``None`` where none has.
+
+    Args:
+        own: A throughput, by launch.
+        other: That of another cell.
+        scene: The group, for its looks and confidence.
+    """
+    ratios = [math.log(own[launch] / other[launch]) for launch in own.keys() & other.keys()]
+    return interval_at(ratios, looks_of(scene.timing), scene.timing.confidence) if ratios else None
+
+
+def _frames(scene: Scene, cell: str) -> Mapping[int, float]:
+    return frames_by_launch(scene.records, scene.launches, cell)
+
+
+def _alone(scene: Scene, cell: str) -> Mapping[int, float]:
+    return sustained_by_launch(scene.records, cell, scene.group.batch)

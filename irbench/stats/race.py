@@ -1,0 +1,99 @@
+"""Which cells another launch would teach something about: the others are decided and need not be launched again.
+
+A launch costs every cell a start, a compilation and a warm-up. After the first few launches most pairs are decided, so
+only those run on whose order is still open, together with the leader and its nearest rival, whose difference the
+headline states. The intervals that decide hold at all looks together (:mod:`irbench.stats.intervals`), so that leaving
+early, and because of what was seen, costs none of their confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irbench.spec import Timing
+from irbench.stats.compare import holm_intervals, launch_ratios, verdict, within_band
+from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.observed import Observed, log_level
+from irbench.stats.standing import Standing
+from irbench.stats.winner import find_winner
+
+__all__ = ["contenders", "half_width_wanted", "lead_interval", "level_intervals"]
+
+
+def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing) -> frozenset[str]:
+    """Return the cells to launch again; none where everything is decided.
+
+    Every cell runs in the first ``timing.min_launches`` launches. Afterwards
+
+    1. the leader and its nearest rival, until the interval of their ratio excludes 1 or lies within the band called the
+       same, and is at most :func:`half_width_wanted` wide;
+    2. every other cell that may still be faster than the leader, with the leader;
+    3. the baseline and every cell of which it is not known whether it is faster, slower or the same;
+    4. the leader and its rival for as long as anybody else runs.
+
+    Where nothing can be compared, the cells whose own time is not known well enough.
+
+    Args:
+        launches: Those so far, reduced.
+        standing: Who is compared with whom.
+        timing: Looks, confidence, target and the band called the same.
+    """
+    if len(launches) < timing.min_launches:
+        return frozenset(standing.healthy)
+    if len(standing.compared) < 2:
+        levels = level_intervals(launches, standing, timing)
+        return frozenset(cell for cell, one in levels.items() if one.half_width > timing.target)
+    finding = find_winner(launches, standing.candidates, timing)
+    open_ones = {cell for pair in _open_rows(launches, standing, timing) for cell in pair}
+    if finding.leader is None or finding.rival is None or finding.ratio is None:
+        return frozenset(open_ones)
+    first = {finding.leader, finding.rival}
+    wide = finding.ratio.half_width > half_width_wanted(finding.ratio, timing)
+    if finding.reason in ("preview", "undecided") or (finding.reason is None and wide):
+        open_ones |= first | {cell for cell, one in finding.rivals.items() if _is_open(one, timing)}
+    return frozenset(open_ones | first if open_ones else ())
+
+
+def half_width_wanted(ratio: Interval, timing: Timing) -> float:
+    """Return the half-width at which a log ratio is known well enough.
+
+    A tenth of the ratio itself always is: nobody needs 3.00x to be told from 3.03x.
+    """
+    return max(timing.target, abs(ratio.value) / 10)
+
+
+def lead_interval(launches: Sequence[Observed], standing: Standing, timing: Timing) -> tuple[str, Interval] | None:
+    """Return what the run is to find out and how well it is known: the leader's log lead over its rival.
+
+    Without two cells to compare, the least well known log time of a cell. ``None`` before anything was measured.
+    """
+    finding = find_winner(launches, standing.candidates, timing) if len(standing.compared) > 1 else None
+    if finding is not None and finding.leader is not None and finding.ratio is not None:
+        return finding.leader, finding.ratio
+    levels = level_intervals(launches, standing, timing)
+    return max(levels.items(), key=lambda one: one[1].half_width, default=None)
+
+
+def level_intervals(launches: Sequence[Observed], standing: Standing, timing: Timing) -> dict[str, Interval]:
+    """Return the interval of each healthy cell's own log time, ln(ns)."""
+    levels = {cell: [log_level(one, cell) for one in launches] for cell in standing.healthy}
+    known = {cell: [one for one in values if one is not None] for cell, values in levels.items()}
+    return {cell: interval_at(values, looks_of(timing), timing.confidence) for cell, values in known.items() if values}
+
+
+def _open_rows(launches: Sequence[Observed], standing: Standing, timing: Timing) -> Iterator[tuple[str, str]]:
+    """Yield each row whose verdict is open, with the baseline."""
+    baseline = standing.baseline
+    if baseline is None:
+        return
+    others = [cell for cell in standing.compared if cell != baseline]
+    ratios = {cell: [-one for one in launch_ratios(launches, cell, baseline)] for cell in others}
+    known = {cell: values for cell, values in ratios.items() if values}
+    for cell, interval in holm_intervals(known, timing).items():
+        if verdict(interval, timing) in ("preview", "undecided"):
+            yield cell, baseline
+
+
+def _is_open(behind: Interval, timing: Timing) -> bool:
+    """Whether a cell may still be faster than the leader: neither surely slower nor surely the same."""
+    return behind.low <= 0 and not within_band(behind.low, behind.high, timing.within)
