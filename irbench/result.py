@@ -176,8 +176,8 @@ class CellResult:
     fps_over_launches: Spans | None = None
     sustained_fps: float | None = None
     sustained_over_launches: Spans | None = None
-    launches: int | None = None
-    """In how many launches it ran; null in older documents."""
+    launches_measured: int | None = None
+    """In how many launches it ran: a row that is decided leaves before the others; null in older documents."""
     launch_spread: float | None = None
     speedup: Speedup | None = None
     output_error: OutputError | None = None

@@ -13,6 +13,7 @@ from irbench.result import (
     CellResult,
     GroupResult,
     LatencyMs,
+    Lead,
     PhasesMs,
     Requested,
     RunDocument,
@@ -107,6 +108,8 @@ def example() -> GroupResult:
         xla,
         baseline=tf.id,
         winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
+        lead=Lead(openvino.id, ort.id, 1.14, 1.12, 1.16, 6),
+        blocks_disturbed=3,
         notes=("not measured: openvino's own default here, bf16 (--precision native)",),
     )
 
@@ -169,7 +172,6 @@ def cell_launch(name: str, blocks: int, seed: int = 0) -> CellLaunch:
         streams=1,
         calls_per_sample=1,
         rounds=tuple(round_of(block, generator.integers(30_000_000, 34_000_000, 5)) for block in range(blocks)),
-        steady=True,
         phases_ns={"import": 10**9, "ready": 2 * 10**9},
         peak_memory_bytes={"process": 330_000_000},
         effective={"precision": "fp32", "threads": 2, "streams": 1, "device": "cpu", "spin": True, "share": 0.5},

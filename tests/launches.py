@@ -47,7 +47,6 @@ def measured(cell: str, rounds: Sequence[Round], **changes: Any) -> CellLaunch:
     facts: dict[str, Any] = {
         "streams": 1,
         "calls_per_sample": 1,
-        "steady": True,
         "phases_ns": {"import": 5 * MS, "load": 1 * MS, "compile": 2 * MS, "first_inference": 3 * MS, "ready": 11 * MS},
         "peak_memory_bytes": {"process": 1000},
         "effective": {"precision": "fp32", "threads": 2},
@@ -75,7 +74,7 @@ def launch(number: int, cells: Sequence[CellLaunch], **changes: Any) -> LaunchRe
     return LaunchRecord(group=0, launch=number, cells=tuple(cells), **{**facts, **changes})
 
 
-def even(levels_ms: Mapping[str, Sequence[float]], blocks: int = 4, **changes: Any) -> list[LaunchRecord]:
+def even(levels_ms: Mapping[str, Sequence[float]], blocks: int = 5, **changes: Any) -> list[LaunchRecord]:
     """Return launches in which each cell takes one latency all the time.
 
     Args:

@@ -29,7 +29,7 @@ _P50, _SPREAD, _P90 = Column("p50 ms"), Column("spread", drops=1), Column("p90 m
 _P99, _P99_9 = Column("p99 ms"), Column("p99.9 ms", drops=3)
 _FPS, _SUSTAINED = Column("FPS"), Column("sustained", drops=4)
 _VERDICT = Column("verdict", words=True)
-_LAUNCHES = Column("launches", drops=8)
+_LAUNCHES = Column("launches")
 _MAX_ERROR, _READY, _MEMORY = Column("max err", drops=5), Column("ready s", drops=6), Column("GB", drops=7)
 
 
@@ -56,7 +56,7 @@ def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:
         *((_SUSTAINED,) if any(_slows_down(cell) for cell in result.cells) else ()),
         *((Column(f"speedup [{span}]", words=True),) if compares else ()),
         *((_VERDICT,) if compares or any(cell.state != "ok" for cell in result.cells) else ()),
-        *((_LAUNCHES,) if len({cell.launches for cell in result.cells} - {None}) > 1 else ()),
+        *((_LAUNCHES,) if len({cell.launches_measured for cell in result.cells} - {None}) > 1 else ()),
         *(_MAX_ERROR, _READY, _MEMORY),
     )
 
@@ -101,7 +101,7 @@ def _figures(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -
         _FPS: significant(cell.fps, spread),
         _SUSTAINED: significant(cell.sustained_fps, spread),
         _VERDICT: _verdict(cell),
-        _LAUNCHES: NOT_MEASURED if cell.launches is None else str(cell.launches),
+        _LAUNCHES: NOT_MEASURED if cell.launches_measured is None else str(cell.launches_measured),
         _MAX_ERROR: error_size(cell.output_error.max_rel if cell.output_error else None),
         _READY: seconds(cell.phases_ms.ready if cell.phases_ms else None),
         _MEMORY: gigabytes((cell.peak_memory_bytes or {}).get("process")),

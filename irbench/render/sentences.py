@@ -20,9 +20,10 @@ _STOPPED = {
     "unfinished": "unfinished: the run was ended from outside",
 }
 _DISAGREE = {
-    "all-blocks-disagree": ("all blocks, disturbed ones included,", "Repeat the run on a quiet machine."),
-    "throughput-disagrees": ("throughput (FPS)", "Slow calls decide: compare p90 too, and choose what you deploy for."),
-    "sustained-disagrees": ("the FPS of each alone", "Choose by how you deploy it: a server runs one alone."),
+    "all-blocks-disagree": "{leader} is ahead in quiet blocks, {rival} over all of them. Repeat it on a quiet machine",
+    "throughput-disagrees": "{leader} has the shorter median latency, {rival} the higher throughput (FPS): slow calls"
+    " decide. Compare p90, and choose by what you deploy for",
+    "sustained-disagrees": "{leader} is ahead in turns, {rival} where each runs alone. Choose by how you deploy it",
 }
 """What contradicts the leader, and what to do about it."""
 _SEPARATOR = " · "
@@ -82,8 +83,7 @@ def lead_sentence(result: GroupResult, lead: Lead) -> str:
     if lead.reason == "preview":
         return f"preview: {_preview(leader, rival, ahead, lead)}"
     if lead.reason in _DISAGREE:
-        what, remedy = _DISAGREE[lead.reason]
-        return f"no winner: by {what} {rival} is ahead of {leader}, in turns {leader} of {rival}. {remedy}"
+        return f"no winner: {_DISAGREE[lead.reason].format(leader=leader, rival=rival)}"
     found = "are the same" if lead.reason == "same" else "cannot be told apart"
     return f"no winner: {leader} and {rival} {found}: {ahead}{_adjusted(result)}"
 
@@ -163,7 +163,7 @@ def _protocol(result: GroupResult) -> Iterator[str]:
 
 def _raced(result: GroupResult) -> str:
     """Return that some rows ran in fewer launches, being decided before."""
-    counts = [cell.launches for cell in result.cells if cell.launches is not None]
+    counts = [cell.launches_measured for cell in result.cells if cell.launches_measured is not None]
     return f" (decided rows left after {min(counts)})" if counts and min(counts) < max(counts) else ""
 
 

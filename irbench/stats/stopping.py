@@ -11,7 +11,7 @@ from irbench.phrases import percent, plural
 from irbench.record import LaunchRecord
 from irbench.result import StoppedBy, tell_apart
 from irbench.spec import Group, Timing
-from irbench.stats.intervals import Interval, bounds, looks_of
+from irbench.stats.intervals import Interval, Looks, bounds
 from irbench.stats.observed import observe
 from irbench.stats.race import contenders, half_width_wanted, lead_interval
 from irbench.stats.scatter import Scatter, scatter_of
@@ -141,15 +141,13 @@ def unit_half_width(count: int, timing: Timing, confidence: float | None) -> flo
     By Blom's approximation of normal order statistics: Blom, "Statistical Estimates and Transformed Beta-Variables"
     (1958).
     """
-    looks = looks_of(timing)
-    if confidence is None or count < looks.first:
+    if confidence is None or count < timing.min_launches:
         return None
-    bound = bounds(looks, round(1 - confidence, 12)).get(min(count, looks.last))
+    looks = Looks(timing.min_launches, max(timing.max_launches, count))
+    bound = bounds(looks, round(1 - confidence, 12)).get(count)
     if bound is None:
         return None
-    # beyond the last look, ranks are as deep a share of the launches as there
-    rank = bound.rank * max(1.0, count / looks.last)
-    return -NormalDist().inv_cdf((rank - 0.375) / (count + 0.25)) * (1 + 2 * bound.stretch)
+    return -NormalDist().inv_cdf((bound.rank - 0.375) / (count + 0.25)) * (1 + 2 * bound.stretch)
 
 
 def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> str:

@@ -154,7 +154,7 @@ def _filled(
         fps_over_launches=span_over_launches(rounds, everything, lambda own: frames_per_second(own, row.batch), timing),
         sustained_fps=median(list(sustained.values())) if sustained else None,
         sustained_over_launches=_span(list(sustained.values()), timing) if sustained else None,
-        launches=sum(one.cell == row.id for record in records for one in record.cells),
+        launches_measured=sum(one.cell == row.id for record in records for one in record.cells),
         launch_spread=launch_spread(launch_levels(launches, row.id)),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),

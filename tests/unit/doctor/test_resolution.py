@@ -11,14 +11,14 @@ from documents import speedup
 from irbench.doctor.resolution import FOUND, chance_of_faster, smallest_difference
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
-from irbench.stats.intervals import median_interval
-from irbench.stats.stopping import half_width_of_unit_scatter
+from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.stopping import unit_half_width
 
 TIMING = Timing()
 
 
 def half_width(scatter: float, launches: int) -> float:
-    return scatter * half_width_of_unit_scatter(launches, median_interval(range(launches), TIMING.confidence).rank)
+    return scatter * unit_half_width(launches, TIMING, TIMING.confidence)
 
 
 def found(scatter: float, launches: int) -> float:
@@ -28,9 +28,12 @@ def found(scatter: float, launches: int) -> float:
 
 
 def share_called_faster(difference: float, scatter: float, launches: int, runs: int = 4000) -> float:
-    generator = random.Random(launches)
+    generator = random.Random(1000 + launches)
     drawn = ([generator.gauss(difference, scatter) for _ in range(launches)] for _ in range(runs))
-    return sum(verdict(median_interval(values, TIMING.confidence), TIMING) == "faster" for values in drawn) / runs
+    return (
+        sum(verdict(interval_at(values, looks_of(TIMING), TIMING.confidence), TIMING) == "faster" for values in drawn)
+        / runs
+    )
 
 
 @pytest.mark.parametrize("launches", [6, 9, 12])

@@ -39,7 +39,7 @@ def twins(value: float, low: float, high: float, verdict: Verdict, launches: int
             1.01,
             "preview",
             "undecided",
-            "3 of at least 6 launches fitted in. Give it more time",
+            "3 of at least 4 launches fitted in. Give it more time",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from golden_files import check_golden
 
 from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
-from irbench.result import GroupResult, Warn, Winner
+from irbench.result import GroupResult, Lead, NoWinner, Warn, Winner
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
 NO_GRAPH = Failure(
@@ -47,10 +47,30 @@ def preview() -> GroupResult:
         cell("openvino", 32.51, launch_spread=0.031, speedup=speedup(1.14, 1.09, 1.21, "preview")),
         cell("ort", 37.02, launch_spread=0.052),
     )
-    note = "preview: openvino leads ort by 1.14x [1.09, 1.21], the range over 3 launches"
+    lead = Lead(rows[0].id, rows[1].id, 1.14, 1.09, 1.21, 3, "preview")
     return group(
-        *rows, preview=True, launches=3, blocks_measured=18, blocks_per_launch=6, blocks_set_aside=0, notes=(note,)
+        *rows, preview=True, launches=3, blocks_measured=18, blocks_per_launch=6, blocks_set_aside=0, lead=lead
     )
+
+
+def raced() -> GroupResult:
+    rows = (
+        cell("openvino", 32.5, launches_measured=7, speedup=speedup(1.31, 1.22, 1.41)),
+        cell("ort", 34.0, launches_measured=7, speedup=speedup(1.25, 1.17, 1.35)),
+        cell("tf", 42.7, launches_measured=4),
+    )
+    lead = Lead(rows[0].id, rows[1].id, 1.046, 1.038, 1.055, 7)
+    winner = Winner(rows[0].id, rows[1].id, 1.046, 1.038, 1.055)
+    return group(*rows, launches=7, blocks_measured=56, winner=winner, lead=lead)
+
+
+def contradicted(reason: NoWinner) -> GroupResult:
+    rows = (
+        cell("openvino", 32.5, fps=22.0, speedup=speedup(1.14, 1.12, 1.16)),
+        cell("ort", 37.0),
+    )
+    lead = Lead(rows[0].id, rows[1].id, 1.14, 1.12, 1.16, 6, reason)
+    return group(*rows, lead=lead, blocks_set_aside=0, blocks_disturbed=31)
 
 
 def mismatch() -> GroupResult:
@@ -119,6 +139,9 @@ SCENES = {
     "failure": failure_rows,
     "streams": streams,
     "preview": preview,
+    "raced": raced,
+    "busy": lambda: contradicted("busy"),
+    "throughput-disagrees": lambda: contradicted("throughput-disagrees"),
     "mismatch": mismatch,
     "mixed": mixed,
     "unverified": unverified,

@@ -13,8 +13,9 @@ import pytest
 from irbench.measure.corelink import CoreLink
 from irbench.record import Failure, Sustained
 from irbench.runner import launch
-from irbench.runner.launch import Launch, LaunchPlan
+from irbench.runner.launch import Launch, LaunchPlan, Turn
 from irbench.spec import Cell, Timing
+from irbench.stats import Room
 from irbench.worker.cell import CellTask, Prepared, Warmed
 
 CALL_NS = {"slow": 2_000_000_000.0, "short": 5_000.0}
@@ -32,7 +33,7 @@ class ScriptedCrew:
         self.allowed_s: dict[tuple[str, str], float] = {}
         self._deadline_s = deadline_s
 
-    def start(self, *, side_by_side: bool) -> None: ...
+    def start(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -42,7 +43,7 @@ class ScriptedCrew:
             case "prepare":
                 return Prepared({"precision": "fp32"}, ())
             case "warm_up":
-                return Warmed(CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], True, {}, {"load": 7, "warm_up": 5})
+                return Warmed(CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], {}, {"load": 7, "warm_up": 5})
             case "take_round":
                 return launches.synchronous(args[0], [CALL_NS[cell]] * args[1])
             case "tail":
@@ -72,45 +73,54 @@ def crews(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedCrew]:
 def one(folder: Path, *names: str, **numbers: Any) -> Launch:
     group = launches.group(*names)
     timing = Timing(deadline=DEADLINE_S, **numbers)
-    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, reference=None, cache=folder, cpus=(0,))
-    return Launch(plan, 0, group.cells, CoreLink((0,)), lambda _: None)
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, reference=None, cpus=(0,))
+    turn = Turn(0, group.cells, Room(timing.budget, timing.min_launches))
+    return Launch(plan, turn, CoreLink((0,)), lambda _: None)
 
 
 def test_a_tail_of_slow_calls_is_given_the_time_that_it_takes(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    record, _ = one(tmp_path, "slow", tail=True, tail_calls=1000).measure(None)
+    record, _ = one(tmp_path, "slow", tail=True, tail_calls=1000).measure()
     assert record.cells[0].tail_ns.size == 1000
     assert crews[0].allowed_s["slow", "tail"] >= DEADLINE_S + 2 * 1000 * CALL_NS["slow"] / 1e9
 
 
 def test_a_launch_without_a_tail_asks_for_none(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    record, _ = one(tmp_path, "slow").measure(None)
+    record, _ = one(tmp_path, "slow").measure()
     assert record.cells[0].tail_ns.size == 0
     assert ("slow", "tail") not in crews[0].allowed_s
 
 
 def test_the_time_of_tails_is_taken_from_the_blocks(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    numbers = {"budget": 600.0, "min_launches": 6, "blocks": 8, "min_blocks": 2, "sustain": 0.0, "tail_calls": 30}
-    _, without = one(tmp_path, "slow", **numbers).measure(None)
-    _, with_tail = one(tmp_path, "slow", tail=True, **numbers).measure(None)
-    assert without.timing.blocks == 8
-    assert with_tail.timing.blocks == 3
+    numbers = {"budget": 600.0, "min_launches": 6, "blocks": 8, "min_blocks": 2, "tail_calls": 30}
+    _, without = one(tmp_path, "slow", **numbers).measure()
+    _, with_tail = one(tmp_path, "slow", tail=True, **numbers).measure()
+    assert without.timing.blocks == 7
+    assert with_tail.timing.blocks == 2
 
 
 def test_a_block_of_short_calls_counts_all_calls_of_its_samples(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    numbers = {"min_launches": 1, "blocks": 8, "min_blocks": 2, "sustain": 0.0, "settle": 0.0, "round_seconds": 1.0}
-    _, tempo = one(tmp_path, "short", budget=6.5, **numbers).measure(None)
+    numbers = {"min_launches": 1, "blocks": 8, "min_blocks": 2, "settle": 0.0, "round_seconds": 1.0}
+    _, tempo = one(tmp_path, "short", budget=9.0, **numbers).measure()
     assert tempo.timing.blocks == 4
 
 
 def test_a_cell_that_fails_alone_is_told_with_its_reason(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    started = one(tmp_path, "slow", "short")
-    record, _ = started.measure(None)
-    assert record.failures == started.failures == {}
-    assert [run.cell for run in started.sustain()] == ["short"]
-    assert started.failures == {"slow": Failure("sustained run", "lost")}
-    assert record.failures == {}
+    record, _ = one(tmp_path, "slow", "short", sustain=1.0).measure()
+    assert [run.cell for run in record.sustained] == ["short"]
+    assert record.failures == {"slow": Failure("sustained run", "lost")}
+
+
+def test_nobody_runs_alone_unless_it_was_asked_for(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "short").measure()
+    assert record.sustained == ()
+    assert ("short", "alone") not in crews[0].allowed_s
+
+
+def test_the_burn_in_comes_before_the_blocks_that_count(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, tempo = one(tmp_path, "short", burn_in_blocks=2).measure()
+    assert tempo.timing.blocks + 2 <= len(record.blocks) <= tempo.timing.max_blocks + 2
 
 
 def test_the_peak_of_the_process_covers_the_rounds_too(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    record, _ = one(tmp_path, "slow").measure(None)
+    record, _ = one(tmp_path, "slow").measure()
     assert record.cells[0].peak_memory_bytes == {"load": 7, "warm_up": 5, "run": 11, "process": 11}

@@ -26,7 +26,7 @@ def groups(bundle: Bundle, scratch: Path, batches: tuple[int, ...]) -> tuple[Pla
 def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle, tmp_path: Path) -> None:
     said = outline(groups(bundle, tmp_path, (1, 8)), Timing()).splitlines()
     assert said[:2] == ["mlp (batch 1): fake-a, fake-a x2", "mlp (batch 8): fake-a, fake-a x2"]
-    assert "6 to 12 launches x 8 blocks" in said[2]
+    assert "4 to 12 launches x 8 blocks" in said[2]
 
 
 def test_the_outline_foretells_more_time_for_more_work(bundle: Bundle, tmp_path: Path) -> None:
@@ -57,4 +57,4 @@ def test_the_stored_plan_holds_everything_that_was_asked_for(bundle: Bundle) -> 
     assert stored["batches"] == [1, 8]
     assert stored["threads"] is None
     assert stored["shapes"] == {"x": [1, 2]}
-    assert stored["timing"]["min_launches"] == 6
+    assert stored["timing"]["min_launches"] == 4

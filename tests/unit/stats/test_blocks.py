@@ -4,7 +4,8 @@ from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, syn
 
 from irbench.record import Round
 from irbench.spec import Timing
-from irbench.stats import dirty_blocks
+from irbench.stats import clean_blocks
+from irbench.stats.blocks import dirty_blocks
 from irbench.stats.observed import observe
 
 
@@ -18,44 +19,49 @@ def rounds_waiting(*shares: float) -> list[Round]:
 
 def test_a_block_is_dirty_when_other_processes_used_more_than_a_twentieth_of_a_processor():
     blocks = [block(0, foreign_cpu_ns=BLOCK_NS // 20), block(1, foreign_cpu_ns=BLOCK_NS // 20 + 1), block(2)]
-    assert dirty_blocks(blocks, {}, Timing()) == {1}
+    assert dirty_blocks(blocks, {}, Timing(burn_in_blocks=0)) == {1}
 
 
 def test_a_block_is_dirty_when_the_quota_held_us_back():
-    assert dirty_blocks([block(0), block(1, throttled_ns=1)], {}, Timing()) == {1}
+    assert dirty_blocks([block(0), block(1, throttled_ns=1)], {}, Timing(burn_in_blocks=0)) == {1}
 
 
 def test_a_block_is_dirty_when_a_cell_waited_five_points_more_than_it_usually_does():
     blocks = [block(one) for one in range(5)]
     rounds = {"a": rounds_waiting(0.30, 0.31, 0.30, 0.36, 0.30), "b": rounds_waiting(0, 0, 0, 0, 0.06)}
-    assert dirty_blocks(blocks, rounds, Timing()) == {3, 4}
+    assert dirty_blocks(blocks, rounds, Timing(burn_in_blocks=0)) == {3, 4}
 
 
 def test_a_cell_that_always_waits_on_itself_makes_nothing_dirty():
-    assert dirty_blocks([block(one) for one in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing()) == set()
+    assert (
+        dirty_blocks(
+            [block(one) for one in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing(burn_in_blocks=0)
+        )
+        == set()
+    )
 
 
 def test_waits_that_scatter_widely_from_round_to_round_make_no_block_dirty_but_one_far_out_does():
     scatters = (0.25, 0.18, 0.33, 0.22, 0.31, 0.27, 0.20, 0.29)
     blocks = [block(one) for one in range(9)]
-    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters)}, Timing()) == set()
-    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters, 0.80)}, Timing()) == {8}
+    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters)}, Timing(burn_in_blocks=0)) == set()
+    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters, 0.80)}, Timing(burn_in_blocks=0)) == {8}
 
 
 def test_where_the_kernel_tells_no_waiting_the_other_signs_still_count():
     silent = Round(1, *(synchronous(1, [MS]).issue_ns,) * 2, replace(evidence(MS), run_queue_wait_ns=None))
-    assert dirty_blocks([block(0, throttled_ns=1), block(1)], {"a": [silent]}, Timing()) == {0}
+    assert dirty_blocks([block(0, throttled_ns=1), block(1)], {"a": [silent]}, Timing(burn_in_blocks=0)) == {0}
 
 
 def test_slow_calls_alone_make_no_block_dirty():
     rounds = {"a": [synchronous(0, [MS] * 3), synchronous(1, [90 * MS] * 3)]}
-    assert dirty_blocks([block(0), block(1)], rounds, Timing()) == set()
+    assert dirty_blocks([block(0), block(1)], rounds, Timing(burn_in_blocks=0)) == set()
 
 
 def counted(dirty: int, blocks: int = 8) -> frozenset[int]:
     seen = [block(one, throttled_ns=int(one < dirty)) for one in range(blocks)]
     record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(blocks)])], blocks=tuple(seen))
-    return observe(group("a"), [record], Timing())[0].counted
+    return observe(group("a"), [record], Timing(burn_in_blocks=0))[0].counted
 
 
 def test_clean_blocks_alone_count_while_there_are_four():
@@ -66,9 +72,21 @@ def test_with_three_clean_blocks_all_count_and_it_is_said():
     assert counted(dirty=5) == set(range(8))
     seen = tuple(block(one, throttled_ns=int(one < 5)) for one in range(8))
     record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(8)])], blocks=seen)
-    assert observe(group("a"), [record], Timing())[0].too_few_clean
+    assert observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
 
 
 def test_few_blocks_that_are_all_clean_are_no_cause_for_complaint():
     record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(2)])])
-    assert not observe(group("a"), [record], Timing())[0].too_few_clean
+    assert not observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
+
+
+def test_the_first_block_is_recorded_and_not_counted():
+    record = launch(0, [measured("a", [synchronous(one, [(2 - one) * MS] * 3) for one in range(2)])])
+    (seen,) = observe(group("a"), [record], Timing(burn_in_blocks=1))
+    assert (seen.blocks, seen.counted, set(seen.log_ns["a"])) == ({1}, {1}, {1})
+
+
+def test_a_burn_in_block_that_waited_long_makes_no_other_look_usual():
+    blocks = [block(one) for one in range(5)]
+    rounds = {"a": rounds_waiting(0.9, 0.0, 0.0, 0.0, 0.06)}
+    assert clean_blocks(blocks, rounds, Timing(burn_in_blocks=1)) == {1, 2, 3}

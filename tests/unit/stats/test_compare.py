@@ -4,17 +4,25 @@ import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 
 from irbench.spec import Timing
-from irbench.stats.compare import launch_ratios, log_ratio, speedup, verdict
-from irbench.stats.intervals import median_interval
+from irbench.stats.compare import holm_intervals, launch_ratios, speedups, verdict
+from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import observe
 
-SIX = Timing()
+SIX = Timing(burn_in_blocks=0)
 JITTER = [1.000, 1.004, 0.998, 1.002, 0.996, 1.001]
 
 
 def paired(cell, baseline, timing=SIX):
     records = even({"cell": cell, "base": baseline})
     return observe(group("cell", "base"), records, timing)
+
+
+def speedup(launches, cell, baseline, timing):
+    return speedups(launches, [cell], baseline, timing).get(cell)
+
+
+def interval(logs, timing=SIX):
+    return interval_at(logs, looks_of(timing), 0.95)
 
 
 def test_a_cell_that_takes_half_the_time_is_two_times_faster():
@@ -26,7 +34,7 @@ def test_a_cell_that_takes_half_the_time_is_two_times_faster():
 
 def test_comparing_a_with_b_and_b_with_a_gives_opposite_log_ratios():
     launches = paired([10 * one for one in JITTER], [11.0, 11.2, 10.9, 11.1, 11.0, 11.3])
-    there, back = (log_ratio(launches, *pair, 0.95) for pair in (("cell", "base"), ("base", "cell")))
+    there, back = (interval(launch_ratios(launches, *pair)) for pair in (("cell", "base"), ("base", "cell")))
     assert (there.value, there.low, there.high) == (-back.value, -back.high, -back.low)
 
 
@@ -60,23 +68,46 @@ def test_what_slows_a_whole_block_slows_no_cell_against_another():
         ([0.10, 0.12, 0.11, 0.09, 0.10, 0.11], "faster"),
         ([-0.10, -0.12, -0.11, -0.09, -0.10, -0.11], "slower"),
         ([-0.03, 0.12, 0.11, 0.09, 0.10, 0.11], "undecided"),
-        ([0.10, 0.12, 0.11, 0.09, 0.10], "preview"),
+        ([0.10, 0.12, 0.11, 0.09, 0.10], "faster"),
+        ([0.10, 0.12, 0.11, 0.02], "undecided"),
+        ([0.10, 0.12, 0.11], "preview"),
     ],
 )
 def test_a_verdict_is_what_the_interval_says(logs, expected):
-    assert verdict(median_interval(logs, 0.95), SIX) == expected
+    assert verdict(interval(logs), SIX) == expected
 
 
 def test_the_band_called_the_same_is_the_same_seen_from_both_cells():
     edge = math.log(1.02)
-    inside = median_interval([edge - 1e-9] * 6, 0.95)
+    inside = interval([edge - 1e-9] * 6)
     assert verdict(inside, SIX) == verdict(-inside, SIX) == "same"
-    assert verdict(median_interval([edge + 1e-9] * 6, 0.95), SIX) == "faster"
+    assert verdict(interval([edge + 1e-9] * 6), SIX) == "faster"
 
 
-def test_a_quick_plan_of_three_launches_is_a_preview_though_it_asked_for_no_more():
-    quick = Timing(min_launches=3, max_launches=3)
-    assert speedup(paired([5.0] * 3, [10.0] * 3, quick), "cell", "base", quick).verdict == "preview"
+def test_a_quick_plan_of_three_launches_decides_what_is_far_apart_and_nothing_else():
+    quick = Timing(min_launches=3, max_launches=3, burn_in_blocks=0)
+    assert speedup(paired([5.0, 5.1, 5.0], [10.0] * 3, quick), "cell", "base", quick).verdict == "faster"
+    assert speedup(paired([9.8, 9.6, 9.7], [10.0] * 3, quick), "cell", "base", quick).verdict == "undecided"
+
+
+def test_an_undecided_row_says_at_which_confidence_it_would_be_decided():
+    # five of five launches are above 1, too near to it for 95 %
+    found = speedup(paired([9.7, 9.6, 9.9, 9.8, 9.7], [10.0] * 5), "cell", "base", SIX)
+    assert (found.verdict, found.direction_confidence) == ("undecided", 0.9)
+    assert found.launches == 5
+    clear = speedup(paired([5.0] * 6, [10.0] * 6), "cell", "base", SIX)
+    assert (clear.direction_confidence, clear.confidence) == (0.999, 0.95)
+
+
+def test_the_clearest_of_several_rows_is_judged_most_strictly_and_the_last_as_if_it_were_alone():
+    apart = {"far": [1.0, 1.01, 1.0, 1.02], "near": [0.10, 0.11, 0.10, 0.12], "close": [0.03, 0.02, -0.01, 0.03]}
+    found = holm_intervals(apart, SIX)
+    assert [found[name].confidence for name in apart] == pytest.approx([1 - 0.05 / 3, 1 - 0.05 / 2, 0.95])
+
+
+def test_rows_that_are_not_clear_share_the_confidence_at_which_they_were_tried():
+    found = holm_intervals({"a": [0.01, -0.02, 0.03, 0.0], "b": [0.02, -0.01, 0.0, 0.01]}, SIX)
+    assert {one.confidence for one in found.values()} == {0.975}
 
 
 def test_one_slow_launch_in_six_widens_the_interval_and_hardly_moves_the_value():

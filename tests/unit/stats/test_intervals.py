@@ -1,53 +1,105 @@
+"""Intervals that keep their promise at all looks together."""
+
 import numpy as np
 import pytest
 
-from irbench.stats.intervals import deepest_rank, launches_for, median_interval, one_sided_miss, ranked_interval
+from irbench.spec import Timing
+from irbench.stats.intervals import Bound, Looks, bounds, interval_at, looks_of
+
+USUAL = looks_of(Timing())
 
 
+def runs_that_miss(draws, median, looks=USUAL, confidence=0.95):
+    """Return the share of runs of which the interval of some look misses the true median."""
+
+    def misses(values, count):
+        one = interval_at(values[:count], looks, confidence)
+        return not one.low <= median <= one.high
+
+    counts = range(looks.first, looks.last + 1)
+    return np.mean([any(misses(values, count) for count in counts) for values in draws.tolist()])
+
+
+def test_from_six_to_twelve_launches_the_ranks_are_those_whose_union_of_misses_stays_below_five_percent():
+    ranks = {count: bound.rank for count, bound in bounds(USUAL, 0.05).items() if not bound.stretch}
+    assert ranks == {6: 1, 7: 1, 8: 1, 9: 1, 10: 2, 11: 2, 12: 2}
+
+
+def test_four_and_five_launches_have_their_range_stretched():
+    found = bounds(USUAL, 0.05)
+    assert found[4].rank == found[5].rank == 1
+    assert found[4].stretch > found[5].stretch > 0
+
+
+def test_a_single_look_at_three_launches_spends_everything_there():
+    # both ends together miss with 2 x 2^-3 x (1 + k)^-2
+    assert bounds(Looks(3, 3), 0.05) == {3: Bound(1, pytest.approx(5**0.5 - 1))}
+
+
+def test_a_plan_that_looks_only_late_needs_no_stretching():
+    assert not any(bound.stretch for bound in bounds(Looks(10, 20), 0.05).values())
+
+
+def test_the_smaller_the_allowed_miss_the_wider_every_look():
+    strict, usual = bounds(USUAL, 0.01), bounds(USUAL, 0.05)
+    assert all(strict[n].rank <= usual[n].rank and strict[n].stretch >= usual[n].stretch for n in usual)
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.975, 0.99])
 @pytest.mark.parametrize(
-    ("count", "rank", "coverage"),
-    [(3, 1, 0.75), (5, 1, 0.9375), (6, 1, 0.96875), (7, 1, 0.984375), (8, 1, 0.9921875), (9, 2, 0.9609375),
-     (10, 2, 0.978515625), (11, 2, 0.98828125), (12, 3, 0.961425781250), (20, 6, 0.958610534667969)],
-)  # fmt: skip
-def test_an_interval_has_the_binomials_exact_coverage_and_the_deepest_rank_that_reaches_95_percent(
-    count, rank, coverage
-):
-    interval = median_interval([float(one) for one in range(count)], 0.95)
-    assert interval.rank == rank
-    assert interval.coverage == pytest.approx(coverage, abs=1e-12)
-    assert (interval.low, interval.high) == (rank - 1, count - rank)
+    ("draw", "median"),
+    [
+        (lambda random, shape: random.normal(size=shape), 0.0),
+        (lambda random, shape: random.uniform(-1, 1, shape), 0.0),
+        (lambda random, shape: random.standard_t(1.5, shape), 0.0),
+        (lambda random, shape: random.laplace(size=shape), 0.0),
+    ],
+)
+def test_all_looks_together_keep_the_promise_whatever_the_launches_scatter_like(draw, median, confidence):
+    draws = draw(np.random.default_rng(1), (4000, 12))
+    assert runs_that_miss(draws, median, confidence=confidence) <= (1 - confidence) + 0.008
 
 
-def test_five_launches_cannot_give_95_percent_so_their_range_is_shown_with_what_it_is_worth():
-    interval = median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.95)
-    assert (interval.low, interval.value, interval.high) == (1.0, 3.0, 5.0)
-    assert interval.coverage == 0.9375
+def test_looks_from_six_launches_on_keep_it_for_two_modes_and_skewed_launches_too():
+    random = np.random.default_rng(2)
+    skewed = random.exponential(size=(4000, 12))
+    modes = np.where(random.random((4000, 12)) < 0.5, -1, 1) + random.normal(0, 0.01, (4000, 12))
+    assert runs_that_miss(skewed, np.log(2), Looks(6, 12)) <= 0.055
+    assert runs_that_miss(modes, 0.0, Looks(6, 12)) <= 0.055
 
 
-def test_one_launch_is_its_own_range_and_covers_nothing():
-    interval = median_interval([2.0], 0.95)
-    assert (interval.low, interval.value, interval.high, interval.coverage) == (2.0, 2.0, 2.0, 0.0)
+def test_the_plain_range_of_four_launches_looked_at_again_and_again_would_break_it():
+    draws = np.random.default_rng(3).normal(size=(4000, 12))
+    peeking = np.mean(
+        [any(min(values[:n]) > 0 or max(values[:n]) < 0 for n in range(4, 13)) for values in draws.tolist()]
+    )
+    assert peeking > 0.1
 
 
-def test_the_promised_coverage_is_the_one_that_comes_out_for_a_skewed_distribution():
-    draws = np.random.default_rng(1).exponential(size=(20_000, 9))
-    ends = [median_interval(row.tolist(), 0.95) for row in draws]
-    covered = np.mean([one.low <= np.log(2) <= one.high for one in ends])
-    assert covered == pytest.approx(0.9609, abs=0.005)
+def test_below_the_first_look_the_range_is_shown_and_promises_nothing():
+    one = interval_at([3.0, 1.0, 2.0], USUAL, 0.95)
+    assert (one.low, one.value, one.high, one.confidence) == (1.0, 2.0, 3.0, None)
+
+
+def test_a_stretched_range_says_that_it_assumes_one_mode():
+    four, six = (interval_at([float(n) for n in range(count)], USUAL, 0.95) for count in (4, 6))
+    assert four.assumes_one_mode
+    assert four.low < 0.0 < 3.0 < four.high
+    assert not six.assumes_one_mode
+    assert (six.low, six.high) == (0.0, 5.0)
+
+
+def test_an_interval_moves_and_stretches_with_its_values():
+    values = [1.0, 2.0, 4.0, 8.0]
+    one, other = interval_at(values, USUAL, 0.95), interval_at([10 + 2 * value for value in values], USUAL, 0.95)
+    assert (other.low, other.value, other.high) == pytest.approx((10 + 2 * one.low, 16.0, 10 + 2 * one.high))
 
 
 def test_negating_an_interval_swaps_its_ends():
-    interval = -ranked_interval([1.0, 2.0, 4.0, 8.0, 9.0, 10.0, 11.0], 2)
-    assert (interval.low, interval.value, interval.high) == (-10.0, -8.0, -2.0)
+    values = [1.0, 2.0, 4.0, 8.0, 9.0, 10.0, 11.0]
+    one = interval_at(values, USUAL, 0.95)
+    assert -one == interval_at([-value for value in values], USUAL, 0.95)
 
 
-def test_an_end_misses_with_the_binomials_tail():
-    assert one_sided_miss(6, 1) == 1 / 64
-    assert one_sided_miss(9, 2) == 10 / 512
-    assert deepest_rank(6, 0.025) == 1
-    assert deepest_rank(5, 0.025) == 0
-
-
-def test_a_range_needs_six_launches_for_95_percent_and_eight_for_99():
-    assert launches_for(0.025) == 6
-    assert launches_for(0.005) == 8
+def test_more_launches_than_the_last_look_keep_its_rank():
+    assert interval_at([float(n) for n in range(20)], USUAL, 0.95).low == 1.0

@@ -6,13 +6,16 @@ import pytest
 from irbench.spec import Timing
 from irbench.stats import (
     LaunchCost,
+    Room,
+    Scatter,
     block_order,
     calls_per_sample,
     expected_seconds,
-    fit_to_budget,
+    launch_size,
     samples_per_round,
     settle_calls,
 )
+from irbench.stats.scatter import blocks_worth_taking
 
 TIMING = Timing()
 
@@ -103,32 +106,63 @@ def test_equal_seeds_give_equal_orders():
     )
 
 
+ROOM = Room(left_s=90.0, launches=4)
+
+
+def sized(start_s, block_s, room=ROOM, scatters=(), timing=TIMING):
+    found = launch_size(timing, LaunchCost(start_s, block_s), room, scatters)
+    return found.blocks, found.max_blocks
+
+
 def test_a_fast_model_keeps_all_its_blocks():
-    assert fit_to_budget(TIMING, LaunchCost(start_s=10, block_s=0.2)) == TIMING
+    assert sized(10, 0.2) == (8, 12)
 
 
 def test_a_slow_model_gives_up_blocks_before_launches():
-    fitted = fit_to_budget(TIMING, LaunchCost(start_s=13, block_s=2.0))
-    assert (fitted.blocks, fitted.max_blocks) == (4, 6)
-    assert 6 * (13 + fitted.max_blocks * 2.0) <= TIMING.budget  # also when blocks must be repeated
-    assert fitted.min_launches == TIMING.min_launches
-
-
-def test_the_sustained_runs_are_paid_for_first():
-    assert fit_to_budget(TIMING, LaunchCost(start_s=13, block_s=1.0)).blocks == 8
-    assert fit_to_budget(TIMING, LaunchCost(start_s=13, block_s=1.0, closing_s=12)).blocks == 6
+    blocks, most = sized(13, 1.0)
+    assert blocks == 5
+    assert 4 * (13 + (most + 1) * 1.0) <= 90.0 + 4 * 1.0  # also when blocks must be repeated
 
 
 def test_no_launch_has_fewer_than_four_blocks_whatever_it_costs():
-    fitted = fit_to_budget(TIMING, LaunchCost(start_s=100, block_s=30))
-    assert (fitted.blocks, fitted.max_blocks) == (4, 6)
+    assert sized(100, 30) == (4, 6)
 
 
-def test_a_plan_of_two_blocks_is_not_given_more():
-    assert fit_to_budget(Timing(blocks=2, max_blocks=2), LaunchCost(100, 30)).blocks == 2
+def test_a_plan_of_two_blocks_is_not_given_more_for_want_of_time():
+    assert sized(100, 30, timing=Timing(blocks=2, max_blocks=2)) == (2, 2)
+
+
+def test_blocks_that_scatter_more_than_launches_are_given_more_of_them():
+    noisy = Scatter(between=0.0004 + 1.047 * 0.0081 / 8, within=0.0081, blocks=8)
+    assert sized(14, 0.2, scatters=[noisy])[0] > 8
+
+
+def test_launches_that_scatter_more_than_blocks_are_given_fewer_of_them():
+    calm = Scatter(between=0.0004, within=0.000001, blocks=8)
+    assert sized(2, 0.5, scatters=[calm])[0] == TIMING.min_blocks
+
+
+def test_launches_that_do_not_differ_at_all_are_given_the_most_blocks_that_fit():
+    alike = Scatter(between=0.0, within=0.0001, blocks=8)
+    assert sized(2, 0.1, scatters=[alike])[0] == TIMING.most_blocks
+    assert sized(2, 1.0, Room(20.0, 1), [alike])[0] == 11
+
+
+@pytest.mark.parametrize("within_share", [0.1, 1.0, 10.0, 100.0])
+def test_no_other_number_of_blocks_buys_more_certainty_for_its_time(within_share):
+    launch, within = 1e-4, within_share * 1e-4
+    start_s, block_s = 5.0, 0.25
+    wide = Timing(min_blocks=1, most_blocks=1000)
+    scatter = Scatter(launch + 1.0472 * within / 8, within, 8)
+    best = blocks_worth_taking([scatter], start_s, block_s, wide)
+
+    def cost(blocks):
+        return (start_s + blocks * block_s) * (launch + 1.0472 * within / blocks)
+
+    assert all(cost(best) <= cost(other) * (1 + 1e-9) for other in (max(1, best - 2), best + 2))
 
 
 def test_an_estimate_grows_with_the_cells_and_ends_at_the_budget():
     few, many = expected_seconds(1, TIMING, 2.0), expected_seconds(4, TIMING, 2.0)
     assert few[0] < many[0] <= many[1] == TIMING.budget
-    assert few[0] == pytest.approx(6 * (2.0 + 0.5 + 8 * 0.03) + 3)
+    assert few[0] == pytest.approx(4 * (2.0 + 0.3 + 9 * 0.03))

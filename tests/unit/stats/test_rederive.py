@@ -57,8 +57,8 @@ def test_a_stored_table_follows_from_its_samples_again():
 
 def test_other_samples_give_another_table():
     records = launches()
-    fewer = rederive(stored(records), records[:5]).groups[0]
-    assert (fewer.launches, fewer.preview) == (5, True)
+    fewer = rederive(stored(records), records[:3]).groups[0]
+    assert (fewer.launches, fewer.preview) == (3, True)
     assert fewer.notes[-1] == "a note of the caller's"
 
 
@@ -74,3 +74,11 @@ def test_the_samples_of_each_table_are_its_own():
 def test_a_table_that_does_not_say_what_it_was_made_from_is_refused():
     with pytest.raises(IrbenchError, match="does not say what it was derived from"):
         rederive(document(), [])
+
+
+def test_a_run_from_before_there_was_a_burn_in_counts_its_first_blocks():
+    records = launches()
+    run = stored(records)
+    plan = {**run.plan, "timing": {key: value for key, value in run.plan["timing"].items() if key != "burn_in_blocks"}}
+    assert rederive(replace(run, plan=plan), records).groups[0].blocks_measured == 48
+    assert rederive(run, records).groups[0].blocks_measured == 42

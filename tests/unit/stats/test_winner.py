@@ -5,86 +5,90 @@ from launches import even, group
 
 from irbench.spec import Timing
 from irbench.stats.observed import observe
-from irbench.stats.winner import find_winner, launches_for_interval
+from irbench.stats.winner import find_winner
 
-TIMING = Timing()
-WOBBLE = [1.000, 1.002, 0.998, 1.001, 0.999, 1.003, 1.000]
+TIMING = Timing(burn_in_blocks=0)
+WOBBLE = [1.000, 1.002, 0.998, 1.001, 0.999, 1.003, 1.000, 1.001]
 
 
-def finding(levels_ms, launches=6, timing=TIMING):
+def finding(levels_ms, launches=7, timing=TIMING):
     times = {cell: [level * one for one in WOBBLE[:launches]] for cell, level in levels_ms.items()}
     times[next(iter(times))] = [levels_ms[next(iter(times))]] * launches
     return find_winner(observe(group(*times), even(times), timing), list(times), timing)
 
 
+def found_in(times, cells=None, timing=TIMING):
+    return find_winner(observe(group(*times), even(times), timing), cells or list(times), timing)
+
+
 def test_the_winner_is_compared_with_its_nearest_rival_and_not_with_the_baseline():
-    winner = finding({"fast": 8.0, "near": 10.0, "far": 20.0}).winner
-    assert (winner.cell, winner.rival) == ("fast", "near")
-    assert winner.value == pytest.approx(1.25, rel=0.01)
-    assert winner.low == pytest.approx(1.25 * 0.998)
-    assert winner.high == pytest.approx(1.25 * 1.003)
+    lead = finding({"fast": 8.0, "near": 10.0, "far": 20.0}).as_lead()
+    assert (lead.cell, lead.rival, lead.reason) == ("fast", "near", None)
+    assert lead.value == pytest.approx(1.25, rel=0.01)
+    assert lead.low == pytest.approx(1.25 * 0.998)
+    assert lead.high == pytest.approx(1.25 * 1.003)
 
 
-def test_of_two_cells_the_winners_interval_is_that_of_the_row():
-    assert finding({"a": 8.0, "b": 10.0}).coverage == 0.96875
+@pytest.mark.parametrize("cells", [2, 3, 4, 5, 6])
+def test_a_clear_winner_is_named_after_four_launches_however_many_cells_there_are(cells):
+    levels = {name: 10.0 * 1.5**number for number, name in enumerate("abcdef"[:cells])}
+    found = finding(levels, launches=4)
+    assert (found.leader, found.reason) == ("a", None)
+    assert found.ratio.assumes_one_mode
 
 
-def test_six_launches_are_enough_to_claim_the_best_of_four_and_the_interval_says_what_it_covers():
-    found = finding({"a": 8.0, "b": 10.0, "c": 11.0, "d": 12.0})
-    assert found.winner is not None
-    assert found.coverage == 1 - 4 / 64
-    assert finding({"a": 8.0, "b": 10.0, "c": 11.0, "d": 12.0}, launches=7).coverage == 1 - 4 / 128
+def test_the_more_cells_the_best_was_chosen_from_the_wider_its_interval():
+    widths = [
+        finding(dict(zip("abcd", (8.0, 10.0, 11.0, 12.0), strict=True)), launches=4).ratio.half_width,
+        finding({"a": 8.0, "b": 10.0}, launches=4).ratio.half_width,
+    ]
+    assert widths[0] > widths[1]
 
 
-def test_six_launches_cannot_name_the_best_of_five_but_seven_can():
-    cells = {"a": 8.0, "b": 10.0, "c": 11.0, "d": 12.0, "e": 13.0}
-    assert finding(cells).winner is None
-    assert finding(cells).reason == "preview"
-    assert finding(cells, launches=7).winner is not None
-
-
-def test_the_launches_that_each_number_of_cells_needs():
-    assert [launches_for_interval(cells, 0.95) for cells in (2, 3, 4, 5, 6)] == [6, 6, 7, 7, 7]
-
-
-def test_fewer_launches_than_planned_name_no_winner():
+def test_fewer_launches_than_the_first_look_name_no_winner_and_say_who_leads():
     found = finding({"a": 8.0, "b": 10.0}, launches=3)
-    assert (found.winner, found.reason) == (None, "preview")
-    assert found.leader == "a"
+    assert (found.leader, found.reason) == ("a", "preview")
 
 
-def test_five_launches_of_two_cells_would_do_one_sidedly_and_still_name_no_winner_before_the_sixth():
-    assert finding({"a": 8.0, "b": 10.0}, launches=5).reason == "preview"
-
-
-def test_of_nine_launches_the_adjusted_interval_of_three_cells_leaves_none_out_where_a_rows_leaves_one():
-    times = {"a": [8.0] * 9, "b": [10.0, 10.5, *[10.1] * 7], "c": [20.0] * 9}
-    three = find_winner(observe(group(*times), even(times), TIMING), ["a", "b", "c"], TIMING)
-    two = find_winner(observe(group(*times), even(times), TIMING), ["a", "b"], TIMING)
-    assert (three.ratio.rank, two.ratio.rank) == (1, 2)
-    assert math.exp(three.ratio.high) == pytest.approx(10.5 / 8)
+def test_of_ten_launches_the_adjusted_interval_of_three_cells_leaves_none_out_where_a_rows_leaves_one():
+    times = {"a": [8.0] * 10, "b": [10.0, 10.5, *[10.1] * 8], "c": [20.0] * 10}
+    three, two = found_in(times), found_in(times, ["a", "b"])
+    assert (three.ratio.bound.rank, two.ratio.bound.rank) == (2, 2)
+    four = found_in({**times, "d": [30.0] * 10})
+    assert four.ratio.bound.rank == 1
+    assert math.exp(four.ratio.high) == pytest.approx(10.5 / 8)
     assert math.exp(two.ratio.high) == pytest.approx(10.1 / 8)
 
 
 def test_cells_within_the_band_are_the_same_and_have_no_winner():
-    found = finding({"a": 9.95, "b": 10.0})
-    assert (found.winner, found.reason) == (None, "same")
+    assert finding({"a": 9.95, "b": 10.0}).reason == "same"
 
 
-def test_a_rival_that_was_faster_once_leaves_it_undecided():
-    times = {"a": [8.0] * 6, "b": [10.0, 10.0, 10.0, 7.9, 10.0, 10.0]}
-    found = find_winner(observe(group("a", "b"), even(times), Timing()), ["a", "b"], Timing())
-    assert (found.winner, found.reason) == (None, "undecided")
+def test_a_rival_that_was_faster_once_in_six_launches_leaves_it_undecided():
+    found = found_in({"a": [8.0] * 6, "b": [10.0, 10.0, 10.0, 7.9, 10.0, 10.0]})
+    assert found.reason == "undecided"
     assert math.exp(found.ratio.low) == pytest.approx(7.9 / 8)
 
 
 def test_the_claim_fails_if_any_rival_and_not_only_the_nearest_may_be_faster():
-    times = {"a": [8.0] * 6, "near": [9.0] * 6, "wild": [12.0, 12.0, 12.0, 12.0, 12.0, 7.0]}
-    found = find_winner(observe(group(*times), even(times), Timing()), list(times), Timing())
+    found = found_in({"a": [8.0] * 8, "near": [9.0] * 8, "wild": [12.0] * 7 + [7.0]})
     assert found.rival == "near"
-    assert (found.winner, found.reason) == (None, "undecided")
+    assert found.reason == "undecided"
+
+
+def test_pairs_are_judged_by_the_launches_that_measured_both():
+    records = even({"a": [8.0] * 8, "b": [10.0] * 8, "c": [20.0] * 8})
+    raced = [one if one.launch < 4 else type(one)(**{**vars(one), "cells": one.cells[:2]}) for one in records]
+    found = find_winner(observe(group("a", "b", "c"), raced, TIMING), ["a", "b", "c"], TIMING)
+    assert (found.leader, found.rival, found.ratio.count) == ("a", "b", 8)
+    assert found.rivals["c"].count == 4
+
+
+def test_the_leader_is_the_one_that_beats_every_other_directly():
+    times = {"base": [10.0] * 4, "a": [5.0, 5.0, 5.0, 5.0], "b": [5.2, 5.2, 5.2, 5.2]}
+    assert found_in(times).leader == "a"
 
 
 def test_one_cell_has_nobody_to_beat():
-    assert finding({"a": 8.0}).winner is None
     assert finding({"a": 8.0}).leader is None
+    assert finding({"a": 8.0}).as_lead() is None

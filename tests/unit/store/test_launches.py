@@ -34,7 +34,6 @@ CELLS = st.builds(
     streams=COUNTS,
     calls_per_sample=COUNTS,
     rounds=st.lists(ROUNDS, max_size=3).map(tuple),
-    steady=st.booleans(),
     phases_ns=st.dictionaries(TEXT, COUNTS, max_size=3),
     peak_memory_bytes=st.dictionaries(TEXT, COUNTS, max_size=3),
     effective=st.dictionaries(TEXT, SCALARS, max_size=4),
