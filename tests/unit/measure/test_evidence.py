@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.measure import machine
+from irbench.measure import evidence, machine
 from irbench.measure.corelink import CoreLink
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters, schedstat_ns
 from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
@@ -25,9 +25,9 @@ ENOUGH_TO_SEE_NS = 20_000_000
 def test_work_shows_as_processor_time() -> None:
     before = read_counters()
     sum(range(3_000_000))
-    evidence = evidence_between(before, read_counters())
-    assert evidence.cpu_ns > 0
-    assert evidence.wall_ns > 0
+    seen = evidence_between(before, read_counters())
+    assert seen.cpu_ns > 0
+    assert seen.wall_ns > 0
 
 
 def test_a_fault_is_counted_for_every_fresh_page() -> None:
@@ -60,6 +60,23 @@ def test_processor_time_of_all_threads_is_summed() -> None:
 
 def _own_cpu_ns() -> int:
     return int(Path("/proc/thread-self/schedstat").read_bytes().split()[0])
+
+
+@pytest.mark.parametrize("account", [None, "0 0 0", "odd"])
+def test_waiting_is_not_known_where_the_kernel_keeps_no_account(
+    account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tmp_path / "task" / "1"
+    task.mkdir(parents=True)
+    if account is not None:
+        (task / "schedstat").write_text(account)
+    known = read_counters()
+    monkeypatch.setattr(evidence, "_PROC_SELF", tmp_path)
+    unknown = read_counters()
+    assert known.run_queue_wait_ns is not None
+    assert unknown.run_queue_wait_ns is None
+    for before, after in ((unknown, unknown), (known, unknown), (unknown, known)):
+        assert evidence_between(before, after).run_queue_wait_ns is None
 
 
 def test_a_process_that_is_gone_is_an_os_error() -> None:
