@@ -21,7 +21,15 @@ from irbench.runner.crew import Crew
 from irbench.runner.notes import CellNotes
 from irbench.spec import Cell, Group, Timing
 from irbench.spi import Outputs
-from irbench.stats import LaunchCost, block_order, dirty_blocks, fit_to_budget, samples_per_round, settle_calls
+from irbench.stats import (
+    LaunchCost,
+    block_order,
+    dirty_blocks,
+    fit_to_budget,
+    processors_in_use,
+    samples_per_round,
+    settle_calls,
+)
 from irbench.worker.cell import CellTask
 
 __all__ = ["Launch", "LaunchPlan", "Tempo"]
@@ -113,6 +121,7 @@ class Launch:
             load_average=os.getloadavg()[0],
             pressure=cpu_pressure(),
             frozen=freeze.SUPPORTED,
+            processors=self._processors,
         )
         return record, tempo
 
@@ -265,7 +274,12 @@ class Launch:
     def _dirty(self, blocks: list[BlockEvidence]) -> frozenset[int]:
         healthy = {cell.id for cell in self._crew.cells}
         rounds = {cell: notes.rounds for cell, notes in self._notes.items() if cell in healthy}
-        return dirty_blocks(blocks, rounds, self._plan.timing)
+        return dirty_blocks(blocks, rounds, self._plan.timing, self._processors)
+
+    @property
+    def _processors(self) -> int:
+        """How many processors the group uses, of those that it may."""
+        return processors_in_use(self._plan.group.cells, len(self._plan.cpus))
 
     def _take_tails(self) -> None:
         calls = self._plan.timing.tail_calls

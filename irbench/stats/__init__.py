@@ -1,6 +1,6 @@
 """Pure statistics: from raw rounds to every figure, interval, verdict and warning of a table."""
 
-from irbench.stats.blocks import dirty_blocks
+from irbench.stats.blocks import dirty_blocks, processors_in_use
 from irbench.stats.planning import (
     LaunchCost,
     block_order,
@@ -25,6 +25,7 @@ __all__ = [
     "expected_seconds",
     "fit_to_budget",
     "outlook",
+    "processors_in_use",
     "rederive",
     "samples_per_round",
     "settle_calls",

@@ -74,7 +74,8 @@ def log_level(one: Observed, cell: str) -> float | None:
 def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
     """Return which blocks of a launch were disturbed, and which figures are derived from."""
     blocks = frozenset(one.block for one in record.blocks)
-    dirty = dirty_blocks(record.blocks, {cell.cell: cell.rounds for cell in record.cells}, timing)
+    rounds = {cell.cell: cell.rounds for cell in record.cells}
+    dirty = dirty_blocks(record.blocks, rounds, timing, record.processors)
     clean = blocks - dirty
     return Blocks(blocks, dirty, clean if len(clean) >= timing.min_blocks else blocks)
 

@@ -111,6 +111,11 @@ def test_a_cell_that_fails_alone_is_told_with_its_reason(tmp_path: Path, crews: 
     assert record.failures == {}
 
 
+def test_a_record_says_how_many_processors_were_in_use(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "slow").measure(None)
+    assert record.processors == 1  # of the two threads' wish only one processor was allowed
+
+
 def test_the_peak_of_the_process_covers_the_rounds_too(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     record, _ = one(tmp_path, "slow").measure(None)
     assert record.cells[0].peak_memory_bytes == {"load": 7, "warm_up": 5, "run": 11, "process": 11}
