@@ -7,14 +7,17 @@ Sample ``i`` of a batch is drawn from a generator of its own, and samples repeat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from irbench.spec import BATCH, Artifact, InputSpec
 from irbench.spi import Array, Feed
 
-__all__ = ["POOL", "generate", "lay_out", "repeat_pool"]
+__all__ = ["ALIGNMENT", "POOL", "generate", "lay_out", "repeat_pool"]
 
+ALIGNMENT = 64
+"""Bytes at whose multiples inputs begin: a cache line, and the most that a runtime asks for to read in place."""
 POOL = 8
 """Distinct samples; sample ``i`` of a batch equals sample ``i % POOL``."""
 
@@ -31,11 +34,12 @@ def generate(inputs: Sequence[InputSpec], sizes: Mapping[str, int], seed: int) -
 
 
 def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
-    """Return the logical arrays in the artifact's layout and dtype, C-contiguous."""
+    """Return copies of the logical arrays in the artifact's layout and dtype, C-contiguous, at aligned addresses.
+
+    Each begins at a multiple of :data:`ALIGNMENT` bytes, so that no runtime must copy what another reads in place.
+    """
     return tuple(
-        np.ascontiguousarray(
-            array if spec.permutation is None else array.transpose(spec.permutation), dtype=np.dtype(spec.dtype)
-        )
+        _aligned_copy(array if spec.permutation is None else array.transpose(spec.permutation), np.dtype(spec.dtype))
         for array, spec in zip(logical, artifact.inputs, strict=True)
     )
 
@@ -43,6 +47,15 @@ def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
 def repeat_pool(outputs: Sequence[Array], batch: int) -> tuple[Array, ...]:
     """Return the outputs of a batch of ``batch`` samples, given those of the first :data:`POOL`."""
     return tuple(np.take(output, np.arange(batch) % POOL, axis=0) for output in outputs)
+
+
+def _aligned_copy(array: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype.hasobject or not dtype.itemsize:
+        return np.array(array, dtype, order="C")  # text, which every runtime copies into strings of its own
+    room = np.empty(array.size * dtype.itemsize + ALIGNMENT, np.uint8)
+    copy: Array = np.ndarray(array.shape, dtype, room, offset=-room.ctypes.data % ALIGNMENT)
+    copy[...] = array
+    return copy
 
 
 def _generate_one(spec: InputSpec, sizes: Mapping[str, int], seed: int, position: int) -> Array:

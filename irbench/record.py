@@ -142,7 +142,7 @@ class BlockEvidence:
         block: Counted from 0 in its launch.
         order: Cell ids in the order in which they were run.
         wall_ns: Duration of the whole block.
-        foreign_cpu_ns: CPU time that processes outside irbench's own tree used.
+        foreign_cpu_ns: CPU time that processes outside irbench's own tree used on the measured processors.
         throttled_ns: Time the cgroup's quota held our processes back.
         steal_ns: Time the hypervisor ran something else.
         core_to_core_ns: Half a round trip between two pinned processes; ``None`` with one processor.
@@ -181,6 +181,8 @@ class LaunchRecord:
         frozen: Whether idle workers were really frozen.
         pressure: Share of the last 10 s in which some task of the machine waited for a processor, at the launch's end
             (0 to 1; ``some avg10`` of ``/proc/pressure/cpu``); ``None`` where the kernel does not tell.
+        processors: How many processors the group used, of which other programs may take a share; a record without it
+            is judged by as much as one of two.
     """
 
     group: int
@@ -192,6 +194,7 @@ class LaunchRecord:
     load_average: float = 0.0
     frozen: bool = True
     pressure: float | None = None
+    processors: int = 2
 
 
 @dataclass(frozen=True)

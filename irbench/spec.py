@@ -241,7 +241,8 @@ class Timing:
         round_seconds: How long a round at least lasts, in groups without streams.
         stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
         settle: How long a cell runs untimed at the start of each round, after it was thawed; at most twice that.
-        dirty_foreign_cpu: CPU time of other processes, as a fraction of a block's wall time, above which it is dirty.
+        dirty_foreign_share: CPU time of other processes, as a fraction of a block's wall time on all the processors in
+            use, above which it is dirty.
         dirty_run_queue: How far a round's share of time in the run queue may lie above what is usual for its cell in
             this launch, in fractions of the round's wall time, before the block is dirty; more where it scatters.
         deadline: How long a worker may take for one command, beyond what the command itself asks for.
@@ -266,6 +267,6 @@ class Timing:
     round_seconds: float = 0.025
     stream_round_seconds: float = 0.05
     settle: float = 0.005
-    dirty_foreign_cpu: float = 0.05
+    dirty_foreign_share: float = 0.025
     dirty_run_queue: float = 0.05
     deadline: float = 300.0

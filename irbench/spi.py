@@ -51,7 +51,7 @@ __all__ = [
 Array: TypeAlias = "NDArray[Any]"
 """One host array, of any dtype and shape."""
 Feed: TypeAlias = tuple[Array, ...]
-"""One host array per input, in the order and layout of ``artifact.inputs``, C-contiguous."""
+"""One host array per input, in the order and layout of ``artifact.inputs``, C-contiguous; 64-byte aligned if timed."""
 Outputs: TypeAlias = Sequence[Array]
 """One host array per output, in the order of ``artifact.outputs``."""
 Phases: TypeAlias = Callable[[Literal["load", "compile"]], AbstractContextManager[None]]

@@ -31,7 +31,9 @@ _NIBBLE = 4
 
 
 def to_tensor(array: Array) -> Any:
-    """Return a tensor that reads the array in place; a copy where OpenVINO cannot share the array's type.
+    """Return a tensor that reads the array in place; a copy of text and of what OpenVINO packs two to a byte.
+
+    The array must live as long as the tensor.
 
     Raises:
         RuntimeError: OpenVINO has no such type.
@@ -43,10 +45,13 @@ def to_tensor(array: Array) -> Any:
     element = _ELEMENTS.get(array.dtype.name)
     if element is None:
         return openvino.Tensor(array.astype(str) if array.dtype.kind == "O" else array, shared_memory=False)
-    tensor = openvino.Tensor(getattr(openvino.Type, element), array.shape)
+    kind = getattr(openvino.Type, element)
     bits = array.view(f"u{array.itemsize}")
-    bits = _packed(bits) if tensor.element_type.bitwidth == _NIBBLE else bits
-    tensor.data.view(bits.dtype)[...] = bits
+    if kind.bitwidth != _NIBBLE:
+        return openvino.Tensor(bits, openvino.Shape(array.shape), kind)  # which always shares the array's memory
+    tensor = openvino.Tensor(kind, array.shape)
+    packed = _packed(bits)
+    tensor.data.view(packed.dtype)[...] = packed
     return tensor
 
 

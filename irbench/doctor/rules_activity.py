@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irbench.doctor.facts import Activity, Facts
+from irbench.doctor.facts import Activity, Facts, Machine
 from irbench.doctor.finding import Finding
 from irbench.doctor.grants import grant_time, where
 from irbench.phrases import listing, percent, plural
@@ -12,8 +12,10 @@ from irbench.spec import Timing
 
 __all__ = ["core_to_core", "crowded", "quota", "stolen"]
 
-_BUSY = Timing().dirty_foreign_cpu
-"""Where a block of a measurement counts as disturbed, so does a moment of looking."""
+_BUSY = Timing().dirty_foreign_share
+"""Of the processors in use: where a block of a measurement counts as disturbed, so does a moment of looking."""
+_UNSEEN = 0.01
+"""Of a processor: what programs must have used that are not named, to be told of."""
 _PRESSURE = 0.10
 _LOAD = 0.5
 _STOLEN = 0.02
@@ -23,7 +25,7 @@ _FAR_NS = 250.0
 def crowded(facts: Facts) -> Iterator[Finding]:
     """Yield one finding, named after the worst of what one cause brings about, which says all of it."""
     activity = facts.activity
-    found = dict(_signs(activity, len(facts.machine.cpus)))
+    found = dict(_signs(activity, facts.machine))
     if not found:
         return
     remedy, command = "Wait until it has passed, then look again.", "sleep 60; irbench doctor"
@@ -46,16 +48,19 @@ def crowded(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _signs(activity: Activity, processors: int) -> Iterator[tuple[str, str]]:
+def _signs(activity: Activity, machine: Machine) -> Iterator[tuple[str, str]]:
     """Yield codes and sentences, the worst first."""
-    if activity.foreign_share > _BUSY:
+    if activity.foreign_share > _BUSY * min(machine.threads, len(machine.cpus)):
         names = [f"{one.name} {percent(one.share, 0)} (process {one.process_id})" for one in activity.programs]
+        unseen = activity.foreign_share - sum(one.share for one in activity.programs)
+        if names and unseen > _UNSEEN:
+            names.append(f"others {percent(unseen, 0)}")
         named = f": {listing(names)}" if names else ""
         yield "busy-machine", f"Other programs use {percent(activity.foreign_share, 0)} of a processor{named}."
     if activity.pressure is not None and activity.pressure > _PRESSURE:
         share = percent(activity.pressure, 0)
         yield "cpu-pressure", f"In {share} of the last 10 s some program waited for a processor."
-    if activity.load_average > _LOAD * processors:
+    if activity.load_average > _LOAD * len(machine.cpus):
         yield "recent-load", f"The load average of the last minute is {activity.load_average:.1f}."
 
 

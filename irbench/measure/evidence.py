@@ -1,7 +1,7 @@
 """What the kernel saw of a process: processor time, waiting, switches, faults and memory.
 
-Linux tells through ``/proc``; elsewhere ``getrusage`` gives what it can and the run-queue
-wait, which it does not know, reads 0.
+Linux tells through ``/proc``; elsewhere ``getrusage`` gives what it can, and the run-queue
+wait is not known.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _PROC_SELF = Path("/proc/self")
 
 @dataclass(frozen=True)
 class Counters:
-    """Running totals of the calling process at one moment; times in nanoseconds."""
+    """Running totals of the calling process at one moment; times in nanoseconds, ``None`` where not known."""
 
     at_ns: int
     cpu_ns: int
-    run_queue_wait_ns: int
+    run_queue_wait_ns: int | None
     voluntary_switches: int
     involuntary_switches: int
     minor_faults: int
@@ -55,14 +55,10 @@ def schedstat_ns(process: Path) -> tuple[int, int]:
 def read_counters() -> Counters:
     """Read the calling process's totals."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    try:
-        wait_ns = schedstat_ns(_PROC_SELF)[1]
-    except (OSError, IndexError, ValueError):
-        wait_ns = 0
     return Counters(
         at_ns=now_ns(),
         cpu_ns=round((usage.ru_utime + usage.ru_stime) * 1e9),
-        run_queue_wait_ns=wait_ns,
+        run_queue_wait_ns=_run_queue_wait_ns(),
         voluntary_switches=usage.ru_nvcsw,
         involuntary_switches=usage.ru_nivcsw,
         minor_faults=usage.ru_minflt,
@@ -75,12 +71,25 @@ def evidence_between(before: Counters, after: Counters) -> Evidence:
     return Evidence(
         wall_ns=after.at_ns - before.at_ns,
         cpu_ns=after.cpu_ns - before.cpu_ns,
-        run_queue_wait_ns=max(0, after.run_queue_wait_ns - before.run_queue_wait_ns),
+        run_queue_wait_ns=_growth(before.run_queue_wait_ns, after.run_queue_wait_ns),
         voluntary_switches=after.voluntary_switches - before.voluntary_switches,
         involuntary_switches=after.involuntary_switches - before.involuntary_switches,
         minor_faults=after.minor_faults - before.minor_faults,
         major_faults=after.major_faults - before.major_faults,
     )
+
+
+def _run_queue_wait_ns() -> int | None:
+    try:
+        cpu_ns, wait_ns = schedstat_ns(_PROC_SELF)
+    except (OSError, IndexError, ValueError):
+        return None
+    return wait_ns if cpu_ns else None  # whoever asks has run: a kernel that keeps no account writes zeros
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    """Return the difference, at least 0: the wait of a thread that ended is no longer in the sum."""
+    return None if before is None or after is None else max(0, after - before)
 
 
 class PeakMemory:

@@ -9,13 +9,25 @@ from pathlib import Path
 
 from irbench.host import throttled_ns, with_siblings
 from irbench.measure.clock import now_ns
-from irbench.measure.evidence import schedstat_ns
+from irbench.measure.processes import TICK_NS, by_process, by_thread, read_processes, tree, tree_cpu_ns
 
-__all__ = ["MachineSnapshot", "cpu_pressure", "foreign_cpu_ns", "snapshot"]
+__all__ = ["Idleness", "MachineSnapshot", "cpu_pressure", "foreign_cpu_ns", "snapshot"]
 
 _PROC = Path("/proc")
-_PARENT, _LAST_PROCESSOR = 1, 36  # fields 4 and 39 of proc(5), counted from the one after the name
-_STEAL = 8  # of a processor's line in /proc/stat
+_IDLE, _IOWAIT, _STEAL = 4, 5, 8  # of a processor's line in /proc/stat
+
+
+@dataclass(frozen=True)
+class Idleness:
+    """How long processors have run nothing, together and since boot.
+
+    Attributes:
+        processors: How many they are.
+        idle_ns: Time they were idle, waiting for a disk or taken by the hypervisor, in nanoseconds, counted in ticks.
+    """
+
+    processors: int
+    idle_ns: int
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,8 @@ class MachineSnapshot:
         throttled_ns: Time our cgroup was held back.
         steal_ns: Time the hypervisor ran something else, over the measured processors.
         near: Ids in ``foreign`` that last ran on a measured processor; ``None`` where all are measured.
+        own_ns: CPU time of this process and all that descend from it, ended ones included.
+        idleness: Of the measured processors; ``None`` where the kernel does not tell.
     """
 
     at_ns: int
@@ -36,37 +50,44 @@ class MachineSnapshot:
     throttled_ns: int
     steal_ns: int
     near: frozenset[int] | None = None
+    own_ns: int = 0
+    idleness: Idleness | None = None
 
 
 def snapshot(cpus: Iterable[int] | None = None) -> MachineSnapshot:
-    """Look at every process that is neither this one nor descended from it.
+    """Look at every process, and at what the measured processors did.
 
     Args:
         cpus: The processors that are measured; ``None`` for all of the machine. What others do on the rest is left
             out, but for hardware threads that share a core with a measured one: those slow it down as well.
     """
-    parents = _parents()
-    own = os.getpid()
-    others = [process for process in parents if not _descends(process, own, parents)]
     measured = None if cpus is None else with_siblings(cpus)
-    if measured is None or measured.issuperset(range(os.cpu_count() or 1)):
-        return MachineSnapshot(now_ns(), _by_process(others), throttled_ns(), _steal_ns(None))
-    foreign, near = _by_thread(others, measured)
-    return MachineSnapshot(now_ns(), foreign, throttled_ns(), _steal_ns(measured), near)
+    if measured is not None and measured.issuperset(range(os.cpu_count() or 1)):
+        measured = None
+    held_back_ns = throttled_ns()
+    processes = read_processes(_PROC)
+    own = tree(os.getpid(), processes)
+    others = processes.keys() - own
+    near = None
+    if measured is None:
+        foreign = by_process(others, _PROC)
+    else:
+        foreign, near = by_thread(others, measured, _PROC)
+    # what is subtracted from each other is read last, right after each other
+    own_ns = tree_cpu_ns(own, processes)
+    lines = _processor_lines(measured)
+    at_ns = now_ns()
+    return MachineSnapshot(at_ns, foreign, held_back_ns, _sum_ns(lines, _STEAL), near, own_ns, _idleness(lines))
 
 
 def foreign_cpu_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
-    """Return the CPU time that others used between two snapshots; what is new counts whole.
+    """Return the CPU time that others used between two snapshots, in nanoseconds.
 
-    Where only some processors are measured, a thread's time counts if either snapshot found it on one of them: a
-    thread that visited one in between and left goes unseen, and one that moved counts in full.
+    It is what the processes that both snapshots saw tell, or what is missing where the processors were busier than
+    our own tree accounts for, whichever is more. The first is exact and blind to what begins and ends in between, the
+    second sees all but counts in ticks.
     """
-    near = None if before.near is None or after.near is None else before.near | after.near
-    return sum(
-        max(0, cpu_ns - before.foreign.get(one, 0))
-        for one, cpu_ns in after.foreign.items()
-        if near is None or one in near
-    )
+    return max(_visible_ns(before, after), _unaccounted_ns(before, after))
 
 
 def cpu_pressure() -> float | None:
@@ -81,75 +102,49 @@ def cpu_pressure() -> float | None:
         return None
 
 
-def _by_process(processes: Iterable[int]) -> dict[int, int]:
-    foreign: dict[int, int] = {}
-    for process in processes:
-        try:
-            foreign[process] = schedstat_ns(_PROC / str(process))[0]
-        except (OSError, IndexError, ValueError):
-            continue  # it ended, or the kernel does not tell
-    return foreign
+def _visible_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
+    """Return what the processes of the later snapshot used since the earlier one; what is new counts whole.
+
+    Where only some processors are measured, a thread's time counts if either snapshot found it on one of them: a
+    thread that visited one in between and left goes unseen, and one that moved counts in full.
+    """
+    near = None if before.near is None or after.near is None else before.near | after.near
+    return sum(
+        max(0, cpu_ns - before.foreign.get(one, 0))
+        for one, cpu_ns in after.foreign.items()
+        if near is None or one in near
+    )
 
 
-def _by_thread(processes: Iterable[int], measured: frozenset[int]) -> tuple[dict[int, int], frozenset[int]]:
-    """Return the CPU time of each thread, and which of them last ran on a measured processor."""
-    foreign: dict[int, int] = {}
-    near: set[int] = set()
-    for process in processes:
-        for thread in _threads(process):
-            number = int(thread.name)
-            try:
-                foreign[number] = int((thread / "schedstat").read_bytes().split()[0])
-                if int(_stat_fields(thread)[_LAST_PROCESSOR]) in measured:
-                    near.add(number)
-            except (OSError, IndexError, ValueError):
-                continue  # it ended, or the kernel does not tell; the others still count
-    return foreign, frozenset(near)
+def _unaccounted_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
+    """Return how much busier the processors were than our own tree made them, less what may be rounding.
+
+    Time that is not idle is exact where time that is busy is sampled. A tick for each processor is left out: totals
+    are cut off to whole ticks, and waking up an idle processor takes it time that no process is charged with.
+    """
+    first, last = before.idleness, after.idleness
+    if first is None or last is None or first.processors != last.processors:
+        return 0
+    busy_ns = last.processors * (after.at_ns - before.at_ns) - (last.idle_ns - first.idle_ns)
+    return busy_ns - max(0, after.own_ns - before.own_ns) - last.processors * TICK_NS
 
 
-def _threads(process: int) -> list[Path]:
+def _idleness(lines: Mapping[str, list[str]]) -> Idleness | None:
+    idle_ns = sum(_sum_ns(lines, field) for field in (_IDLE, _IOWAIT, _STEAL))
+    # some sandboxes write zeros where they know nothing
+    return Idleness(len(lines), idle_ns) if idle_ns else None
+
+
+def _sum_ns(lines: Mapping[str, list[str]], field: int) -> int:
+    return TICK_NS * sum(int(fields[field]) for fields in lines.values() if len(fields) > field)
+
+
+def _processor_lines(measured: frozenset[int] | None) -> dict[str, list[str]]:
+    """Return the fields of ``/proc/stat`` of each measured processor that runs, of all for ``None``; by its name."""
     try:
-        return list((_PROC / str(process) / "task").iterdir())
-    except OSError:
-        return []  # it ended
-
-
-def _parents() -> dict[int, int]:
-    parents: dict[int, int] = {}
-    try:
-        names = [name for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 - names alone, many times a second
+        text = (_PROC / "stat").read_text()
     except OSError:
         return {}
-    for name in names:
-        try:
-            parents[int(name)] = int(_stat_fields(_PROC / name)[_PARENT])
-        except OSError:
-            continue
-    return parents
-
-
-def _stat_fields(folder: Path) -> list[str]:
-    """Return the fields of a process's or thread's ``stat`` that follow its name, the third of proc(5) first.
-
-    The name stands in parentheses and may hold anything, parentheses included.
-    """
-    return (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-
-
-def _descends(process: int, ancestor: int, parents: Mapping[int, int]) -> bool:
-    while process > 1:
-        if process == ancestor:
-            return True
-        process = parents.get(process, 0)
-    return False
-
-
-def _steal_ns(measured: frozenset[int] | None) -> int:
-    """Return the stolen time of the measured processors, or of all together for ``None``."""
-    try:
-        lines = [line.split() for line in (_PROC / "stat").read_text().splitlines() if line.startswith("cpu")]
-    except OSError:
-        return 0
-    wanted = {"cpu"} if measured is None else {f"cpu{number}" for number in measured}
-    ticks = sum(int(fields[_STEAL]) for fields in lines if fields[0] in wanted and len(fields) > _STEAL)
-    return ticks * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))
+    lines = (line.split() for line in text.splitlines() if line.startswith("cpu"))
+    found = {fields[0]: fields for fields in lines if fields[0] != "cpu"}
+    return found if measured is None else {name: found[name] for name in map("cpu{}".format, measured) if name in found}

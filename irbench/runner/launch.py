@@ -28,6 +28,7 @@ from irbench.stats import (
     block_order,
     clean_blocks,
     launch_size,
+    processors_in_use,
     samples_per_round,
     settle_calls,
 )
@@ -140,6 +141,7 @@ class Launch:
             load_average=os.getloadavg()[0],
             pressure=cpu_pressure(),
             frozen=freeze.SUPPORTED,
+            processors=self._processors,
         )
         return record, tempo
 
@@ -305,7 +307,12 @@ class Launch:
     def _clean(self, blocks: list[BlockEvidence]) -> frozenset[int]:
         healthy = {cell.id for cell in self._crew.cells}
         rounds = {cell: notes.rounds for cell, notes in self._notes.items() if cell in healthy}
-        return clean_blocks(blocks, rounds, self._plan.timing)
+        return clean_blocks(blocks, rounds, self._plan.timing, self._processors)
+
+    @property
+    def _processors(self) -> int:
+        """How many processors the group uses, of those that it may."""
+        return processors_in_use(self._plan.group.cells, len(self._plan.cpus))
 
     def _take_tails(self) -> None:
         calls = self._plan.timing.tail_calls

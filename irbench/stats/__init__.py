@@ -1,5 +1,6 @@
 """Pure statistics: from raw rounds to every figure, interval, verdict and warning of a table."""
 
+from irbench.stats.blocks import processors_in_use
 from irbench.stats.observed import clean_blocks
 from irbench.stats.planning import (
     LaunchCost,
@@ -31,6 +32,7 @@ __all__ = [
     "launch_size",
     "next_launch",
     "outlook",
+    "processors_in_use",
     "rederive",
     "samples_per_round",
     "scatters",

@@ -3,42 +3,50 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from irbench.record import BlockEvidence, Round
-from irbench.spec import Timing
+from irbench.spec import Cell, Timing
 
-__all__ = ["dirty_blocks", "run_queue_share"]
+__all__ = ["dirty_blocks", "processors_in_use", "run_queue_share"]
 
 _FAR_OUT = 4.0
 """How many median absolute deviations above its median a wait share must be to be unusual."""
 
 
 def dirty_blocks(
-    blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing
+    blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing, processors: int
 ) -> frozenset[int]:
     """Return the numbers of the blocks of one launch that something outside disturbed.
 
-    A block is dirty when processes outside irbench's tree used more than ``timing.dirty_foreign_cpu`` of a
-    processor during it, when the cgroup's quota held us back, or when a cell waited in the run queue for more than
-    is usual for it in this launch. A cell whose own threads contend for the processors always waits, and how long
-    scatters from round to round; neither comes from outside. So the limit is its median share of this launch plus
-    ``timing.dirty_run_queue``, or plus four times the median absolute deviation of its shares where that is more
+    A block is dirty when processes outside irbench's tree used more than ``timing.dirty_foreign_share`` of the
+    processors in use during it, when the cgroup's quota held us back, or when a cell waited in the run queue for
+    more than is usual for it in this launch. A cell whose own threads contend for the processors always waits, and
+    how long scatters from round to round; neither comes from outside. So the limit is its median share of this launch
+    plus ``timing.dirty_run_queue``, or plus four times the median absolute deviation of its shares where that is more
     (2.7 standard deviations of shares that scatter normally).
 
     Args:
         blocks: The launch's blocks so far.
         rounds: Each cell's rounds, by cell id.
         timing: The protocol's numbers.
+        processors: How many are in use.
     """
-    dirty = {
-        one.block
-        for one in blocks
-        if one.throttled_ns > 0 or one.foreign_cpu_ns > timing.dirty_foreign_cpu * one.wall_ns
-    }
+    most = timing.dirty_foreign_share * processors
+    dirty = {one.block for one in blocks if one.throttled_ns > 0 or one.foreign_cpu_ns > most * one.wall_ns}
     for own in rounds.values():
         dirty |= _waited_unusually(own, timing.dirty_run_queue)
     return frozenset(dirty)
+
+
+def processors_in_use(cells: Iterable[Cell], measured: int) -> int:
+    """Return how many processors cells use at most: one for each thread, all where the runtime chooses how many.
+
+    Args:
+        cells: Those of one group.
+        measured: How many processors they may use.
+    """
+    return min(measured, max((measured if one.load.threads is None else one.load.threads for one in cells), default=1))
 
 
 def run_queue_share(one: Round) -> float | None:

@@ -74,12 +74,13 @@ def log_level(one: Observed, cell: str) -> float | None:
 def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
     """Return which blocks of a launch were disturbed, and which figures are derived from."""
     blocks = frozenset(one.block for one in record.blocks if one.block >= timing.burn_in_blocks)
-    clean = clean_blocks(record.blocks, {cell.cell: cell.rounds for cell in record.cells}, timing)
+    rounds = {cell.cell: cell.rounds for cell in record.cells}
+    clean = clean_blocks(record.blocks, rounds, timing, record.processors)
     return Blocks(blocks, blocks - clean, clean if len(clean) >= timing.min_blocks else blocks)
 
 
 def clean_blocks(
-    blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing
+    blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing, processors: int
 ) -> frozenset[int]:
     """Return the numbers of the blocks after the burn-in that nothing disturbed.
 
@@ -87,11 +88,12 @@ def clean_blocks(
         blocks: The launch's blocks so far.
         rounds: Each cell's rounds, by cell id.
         timing: The protocol's numbers.
+        processors: How many are in use.
     """
     first = timing.burn_in_blocks
     counted = [one for one in blocks if one.block >= first]
     own = {cell: [one for one in found if one.block >= first] for cell, found in rounds.items()}
-    return frozenset(one.block for one in counted) - dirty_blocks(counted, own, timing)
+    return frozenset(one.block for one in counted) - dirty_blocks(counted, own, timing, processors)
 
 
 def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:

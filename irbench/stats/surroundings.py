@@ -32,7 +32,7 @@ def _disturbed(scene: Scene) -> Iterator[Warn]:
     """Yield one warning, named after the worst of what one cause brings about, which says all of it."""
     found: dict[str, str] = {}
     share = _of_a_processor(scene, lambda one: one.foreign_cpu_ns)
-    if share > scene.timing.dirty_foreign_cpu:
+    if share > scene.timing.dirty_foreign_share * max((one.processors for one in scene.records), default=1):
         found["busy-machine"] = f"Other programs used {percent(share, 0)} of a processor while this was measured."
     dirty = sum(len(one.dirty) for one in scene.launches)
     if dirty > _MANY_DIRTY * len(scene.blocks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Prepared:
 
     Attributes:
         effective: What the runtime read back.
-        outputs: The answers of each slot to the same feed; empty when they were not asked for.
+        outputs: The answers of each slot to the same inputs; empty when they were not asked for.
     """
 
     effective: Mapping[str, Scalar]
@@ -80,7 +80,7 @@ class CellHost:
         self._session: Session | None = None
         self._slots: Sequence[Slot] = ()
         self._driver: Driver | None = None
-        self._feed: Feed = ()
+        self._feeds: Sequence[Feed] = ()
         self._calls_per_sample = 1
 
     def import_runtime(self) -> None:
@@ -93,16 +93,17 @@ class CellHost:
         """Load, compile and answer once; return the answers of every slot if asked to."""
         cell = self._task.cell
         assert cell.artifact is not None
-        feed = lay_out(generate(self._task.bundle.inputs, self._task.sizes, self._task.seed), cell.artifact)
+        logical = generate(self._task.bundle.inputs, self._task.sizes, self._task.seed)
+        # as in service; streams that read the same memory would find in cache what another brought there
+        self._feeds = [lay_out(logical, cell.artifact) for _ in range(cell.load.streams)]
         # held besides its slots, which need not keep it alive
         self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
-            first = _answer(self._slots[0], feed)
-        answers = (first, *(_answer(slot, feed) for slot in self._slots[1:])) if with_outputs else ()
-        self._driver = make_driver(self._slots, [feed] * len(self._slots), cell.io)
-        self._feed = feed
+            first = _answer(self._slots[0], self._feeds[0])
+        answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
+        self._driver = make_driver(self._slots, self._feeds, cell.io)
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         return Prepared(effective, answers)
 
@@ -113,7 +114,7 @@ class CellHost:
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
         if len(self._slots) == 1:
             self._calls_per_sample = calls_per_sample(call_ns)
-            self._driver = make_driver(self._slots, [self._feed], self._task.cell.io, self._calls_per_sample)
+            self._driver = make_driver(self._slots, self._feeds, self._task.cell.io, self._calls_per_sample)
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -154,13 +155,13 @@ class CellHost:
         assert self._driver is not None
         driver = self._driver
         if self._calls_per_sample > 1:
-            driver = make_driver(self._slots, [self._feed], self._task.cell.io)
+            driver = make_driver(self._slots, self._feeds, self._task.cell.io)
         window = driver.drive(calls, settle_calls)
         return window.completion_ns - window.issue_ns
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""
-        return tuple(_answer(slot, self._feed) for slot in self._slots)
+        return tuple(_answer_all(self._slots, self._feeds))
 
     def peak_memory_bytes(self) -> int | None:
         """Return the resident peak since the warm-up, in bytes."""
@@ -191,6 +192,10 @@ def _answer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     slot.stage(feed)
     slot.run()
     return tuple(np.asarray(output) for output in slot.fetch())
+
+
+def _answer_all(slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:
+    return (_answer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
 
 
 def plain_scalar(value: Any) -> Scalar:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
+import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 and float8 by name once it is imported
 import numpy as np
+import pytest
 
-from irbench.feeds import POOL, generate, lay_out, repeat_pool
+from irbench.feeds import ALIGNMENT, POOL, generate, lay_out, repeat_pool
 from irbench.spec import Artifact, InputSpec, TensorSpec
 
 IMAGE = InputSpec(TensorSpec("image", "float32", ("batch", 4, 5, 3)), -1.0, 1.0)
@@ -58,6 +61,45 @@ def test_the_same_logical_image_reaches_every_layout() -> None:
     assert laid_out.shape == (2, 3, 4, 5)
     assert laid_out.flags.c_contiguous
     np.testing.assert_array_equal(laid_out.transpose(0, 2, 3, 1), image)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "bfloat16", "float8_e4m3fn", "float32", "int64"])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (7,), (3, 5, 7), (1, 3, 33, 17)])
+def test_inputs_begin_at_aligned_addresses_whatever_their_shape_and_dtype(shape: tuple[int, ...], dtype: str) -> None:
+    logical = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 7 + 1
+    artifact = Artifact("onnx", Path(), (TensorSpec("x", dtype, shape),) * 5, ())
+    for laid_out in lay_out([logical] * 5, artifact):
+        assert laid_out.ctypes.data % ALIGNMENT == 0
+        assert laid_out.flags.c_contiguous
+        assert laid_out.flags.aligned
+        assert laid_out.flags.writeable
+        assert laid_out.dtype == np.dtype(dtype)
+        assert laid_out.shape == shape
+        np.testing.assert_array_equal(laid_out, logical.astype(dtype))
+
+
+def test_a_transposed_input_is_aligned_too() -> None:
+    spec = TensorSpec("image", "float32", (3, 5, 2), (2, 0, 1))
+    (laid_out,) = lay_out([np.arange(30).reshape(5, 2, 3)], Artifact("onnx", Path(), (spec,), ()))
+    assert laid_out.ctypes.data % ALIGNMENT == 0
+    assert laid_out.flags.c_contiguous
+    np.testing.assert_array_equal(laid_out, np.arange(30).reshape(5, 2, 3).transpose(2, 0, 1))
+
+
+def test_text_is_laid_out_as_it_is() -> None:
+    words = np.array(["a", "longer"], object)
+    artifact = Artifact("onnx", Path(), (TensorSpec("words", "object", (2,)), TensorSpec("words", "str", (2,))), ())
+    for laid_out in lay_out([words, words], artifact):
+        assert laid_out.tolist() == ["a", "longer"]
+
+
+def test_what_is_laid_out_twice_shares_no_memory() -> None:
+    image, scale = np.zeros((2, 3), np.float32), np.zeros((), np.float32)
+    artifact = Artifact(
+        "onnx", Path(), (TensorSpec("image", "float32", (2, 3)), TensorSpec("scale", "float32", ())), ()
+    )
+    arrays = [image, scale, *lay_out([image, scale], artifact), *lay_out([image, scale], artifact)]
+    assert not any(np.shares_memory(one, other) for one, other in combinations(arrays, 2))
 
 
 def test_stored_outputs_answer_for_every_batch() -> None:

@@ -68,6 +68,14 @@ def test_plain_arrays_are_shared_and_texts_are_copied():
     assert list(to_tensor(np.array(["a", "bc"], object)).str_data) == ["a", "bc"]
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, *EIGHT_BITS])
+def test_arrays_of_extended_types_are_shared_too(dtype: Any):
+    array = np.ones((2, 3), dtype)
+    tensor = to_tensor(array)
+    array[1, 2] = 4
+    assert to_array(tensor)[1, 2] == 4
+
+
 def answer(path: Path, given: list[TensorSpec], feed: tuple[Array, ...], made: str, io: Io = "copy") -> Array:
     artifact = Artifact("onnx", path, tuple(given), tuple(specs(made)))
     backend.import_runtime(Load(), "cpu")

@@ -122,6 +122,16 @@ def test_one_busy_program_is_one_finding_however_many_counters_see_it() -> None:
     assert "9.0" in finding.found
 
 
+@pytest.mark.parametrize(("threads", "most"), [(1, 0.025), (4, 0.1)])
+def test_what_other_programs_may_use_grows_with_the_processors_in_use(threads: int, most: float) -> None:
+    assert "busy-machine" not in codes(threads=threads, foreign_share=most)
+    assert "busy-machine" in codes(threads=threads, foreign_share=most + 0.001)
+
+
+def test_what_programs_used_that_ended_too_soon_to_be_named_is_told_of() -> None:
+    assert only(foreign_share=1.95, programs=(HOG,)).found.endswith("stress 95 % (process 4711) and others 100 %.")
+
+
 def test_a_busy_machine_whose_programs_have_ended_names_none() -> None:
     assert only(foreign_share=0.5).found == "Other programs use 50 % of a processor."
 

@@ -1,4 +1,4 @@
-"""What the kernel tells: counters that grow, peaks that belong to a phase, others' processor time."""
+"""What the kernel tells of a process: counters that grow, peaks of a phase; and the way between processors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.measure import machine
+from irbench.measure import evidence
 from irbench.measure.corelink import CoreLink
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters, schedstat_ns
-from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.measure.phases import PhaseLog
 
 LARGE = 300_000_000
@@ -25,9 +24,9 @@ ENOUGH_TO_SEE_NS = 20_000_000
 def test_work_shows_as_processor_time() -> None:
     before = read_counters()
     sum(range(3_000_000))
-    evidence = evidence_between(before, read_counters())
-    assert evidence.cpu_ns > 0
-    assert evidence.wall_ns > 0
+    seen = evidence_between(before, read_counters())
+    assert seen.cpu_ns > 0
+    assert seen.wall_ns > 0
 
 
 def test_a_fault_is_counted_for_every_fresh_page() -> None:
@@ -62,6 +61,23 @@ def _own_cpu_ns() -> int:
     return int(Path("/proc/thread-self/schedstat").read_bytes().split()[0])
 
 
+@pytest.mark.parametrize("account", [None, "0 0 0", "odd"])
+def test_waiting_is_not_known_where_the_kernel_keeps_no_account(
+    account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tmp_path / "task" / "1"
+    task.mkdir(parents=True)
+    if account is not None:
+        (task / "schedstat").write_text(account)
+    known = read_counters()
+    monkeypatch.setattr(evidence, "_PROC_SELF", tmp_path)
+    unknown = read_counters()
+    assert known.run_queue_wait_ns is not None
+    assert unknown.run_queue_wait_ns is None
+    for before, after in ((unknown, unknown), (known, unknown), (unknown, known)):
+        assert evidence_between(before, after).run_queue_wait_ns is None
+
+
 def test_a_process_that_is_gone_is_an_os_error() -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
@@ -93,65 +109,6 @@ def test_phases_of_one_name_add_up_and_are_kept_when_they_fail() -> None:
     assert phases.peaks_bytes["load"] > 0
 
 
-def test_our_own_tree_is_not_foreign() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    try:
-        foreign = snapshot().foreign
-        assert os.getpid() not in foreign
-        assert child.pid not in foreign
-    finally:
-        child.communicate(b"\n")
-
-
-def test_foreign_time_counts_processes_that_grew_or_appeared() -> None:
-    before = MachineSnapshot(0, {1: 100, 2: 50, 3: 7}, 0, 0)
-    after = MachineSnapshot(1, {1: 130, 2: 50, 4: 9}, 0, 0)
-    assert foreign_cpu_ns(before, after) == 30 + 9
-
-
-def test_foreign_time_on_processors_that_are_not_measured_does_not_count() -> None:
-    before = MachineSnapshot(0, {1: 100, 2: 50, 3: 7, 4: 1}, 0, 0, frozenset({2}))
-    after = MachineSnapshot(1, {1: 130, 2: 60, 3: 12, 4: 9, 5: 2}, 0, 0, frozenset({3, 5}))
-    assert foreign_cpu_ns(before, after) == 10 + 5 + 2
-
-
-@pytest.fixture
-def machine_of_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four processors; process 70 has a thread on processor 1 and one on processor 3."""
-    for thread, name, processor, cpu_ns in ((70, "a) b (c", 1, 500), (71, "d", 3, 900)):
-        folder = tmp_path / "70" / "task" / str(thread)
-        folder.mkdir(parents=True)
-        text = f"{thread} ({name}) S 1 {' '.join(['0'] * 34)} {processor} 0 0"
-        (folder / "stat").write_text(text)
-        (folder / "schedstat").write_text(f"{cpu_ns} 0 1\n")
-        if thread == 70:
-            (tmp_path / "70" / "stat").write_text(text)
-    ticks = "\n".join(f"cpu{number} 0 0 0 0 0 0 0 {number + 1} 0 0" for number in range(4))
-    (tmp_path / "stat").write_text(f"cpu  0 0 0 0 0 0 0 10 0 0\n{ticks}\nintr 5\n")
-    monkeypatch.setattr(machine, "_PROC", tmp_path)
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(machine, "with_siblings", frozenset)
-    return tmp_path
-
-
-def test_a_snapshot_of_some_processors_knows_who_ran_there(machine_of_four: Path) -> None:
-    seen = snapshot((0, 1))
-    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    assert seen.foreign == {70: 500, 71: 900}
-    assert seen.near == {70}
-    assert seen.steal_ns == (1 + 2) * tick_ns
-
-
-@pytest.mark.parametrize("cpus", [None, (0, 1, 2, 3)])
-def test_a_snapshot_of_every_processor_counts_whole_processes(
-    machine_of_four: Path, cpus: tuple[int, ...] | None
-) -> None:
-    seen = snapshot(cpus)
-    assert seen.foreign == {70: 1400}
-    assert seen.near is None
-    assert seen.steal_ns == 10 * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))
-
-
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 def test_the_distance_between_two_processors_is_positive_and_the_affinity_is_restored() -> None:
     allowed = os.sched_getaffinity(0)
@@ -159,14 +116,6 @@ def test_the_distance_between_two_processors_is_positive_and_the_affinity_is_res
         distances = [link.core_to_core_ns() for _ in range(20)]
     assert any(distance is not None and distance > 0 for distance in distances)
     assert os.sched_getaffinity(0) == allowed
-
-
-def test_pressure_is_a_share_of_time_or_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_PROC", tmp_path)
-    assert machine.cpu_pressure() is None
-    (tmp_path / "pressure").mkdir()
-    (tmp_path / "pressure/cpu").write_text("some avg10=12.50 avg60=1.00 avg300=0.00 total=9\nfull avg10=0.00\n")
-    assert machine.cpu_pressure() == 0.125
 
 
 def test_one_processor_has_no_distance() -> None:

@@ -121,6 +121,11 @@ def test_the_burn_in_comes_before_the_blocks_that_count(tmp_path: Path, crews: l
     assert tempo.timing.blocks + 2 <= len(record.blocks) <= tempo.timing.max_blocks + 2
 
 
+def test_a_record_says_how_many_processors_were_in_use(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "slow").measure(None)
+    assert record.processors == 1  # of the two threads' wish only one processor was allowed
+
+
 def test_the_peak_of_the_process_covers_the_rounds_too(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     record, _ = one(tmp_path, "slow").measure()
     assert record.cells[0].peak_memory_bytes == {"load": 7, "warm_up": 5, "run": 11, "process": 11}

@@ -1,10 +1,11 @@
 from dataclasses import replace
 
+import pytest
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
 
 from irbench.record import Round
-from irbench.spec import Timing
-from irbench.stats import clean_blocks
+from irbench.spec import Cell, Load, Timing
+from irbench.stats import clean_blocks, processors_in_use
 from irbench.stats.blocks import dirty_blocks
 from irbench.stats.observed import observe
 
@@ -17,45 +18,63 @@ def rounds_waiting(*shares: float) -> list[Round]:
     ]
 
 
-def test_a_block_is_dirty_when_other_processes_used_more_than_a_twentieth_of_a_processor():
+def test_a_block_is_dirty_when_other_processes_used_more_than_a_fortieth_of_both_processors():
     blocks = [block(0, foreign_cpu_ns=BLOCK_NS // 20), block(1, foreign_cpu_ns=BLOCK_NS // 20 + 1), block(2)]
-    assert dirty_blocks(blocks, {}, Timing(burn_in_blocks=0)) == {1}
+    assert dirty_blocks(blocks, {}, Timing(), 2) == {1}
+
+
+@pytest.mark.parametrize("processors", [1, 2, 64])
+def test_what_other_processes_may_use_grows_with_the_processors_in_use(processors: int):
+    most = round(0.025 * processors * BLOCK_NS)
+    blocks = [block(0, foreign_cpu_ns=most), block(1, foreign_cpu_ns=most + 1)]
+    assert dirty_blocks(blocks, {}, Timing(), processors) == {1}
+    cells = [measured("a", [synchronous(one, [MS] * 3) for one in range(2)])]
+    records = [launch(0, cells, blocks=tuple(blocks), processors=processors)]
+    assert observe(group("a"), records, Timing(burn_in_blocks=0))[0].dirty == {1}
+
+
+@pytest.mark.parametrize(
+    ("threads", "measured_processors", "used"),
+    [((1,), 8, 1), ((4, 2), 8, 4), ((4,), 2, 2), ((None, 2), 8, 8), ((), 8, 1)],
+)
+def test_cells_use_a_processor_for_each_thread_or_all_where_the_runtime_chooses(
+    threads: tuple[int | None, ...], measured_processors: int, used: int
+):
+    cells = [Cell(f"c{number}", None, "c", "cpu", Load(threads=one)) for number, one in enumerate(threads)]
+    assert processors_in_use(cells, measured_processors) == used
 
 
 def test_a_block_is_dirty_when_the_quota_held_us_back():
-    assert dirty_blocks([block(0), block(1, throttled_ns=1)], {}, Timing(burn_in_blocks=0)) == {1}
+    assert dirty_blocks([block(0), block(1, throttled_ns=1)], {}, Timing(), 2) == {1}
 
 
 def test_a_block_is_dirty_when_a_cell_waited_five_points_more_than_it_usually_does():
     blocks = [block(one) for one in range(5)]
     rounds = {"a": rounds_waiting(0.30, 0.31, 0.30, 0.36, 0.30), "b": rounds_waiting(0, 0, 0, 0, 0.06)}
-    assert dirty_blocks(blocks, rounds, Timing(burn_in_blocks=0)) == {3, 4}
+    assert dirty_blocks(blocks, rounds, Timing(), 2) == {3, 4}
 
 
 def test_a_cell_that_always_waits_on_itself_makes_nothing_dirty():
     assert (
-        dirty_blocks(
-            [block(one) for one in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing(burn_in_blocks=0)
-        )
-        == set()
+        dirty_blocks([block(one) for one in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing(), 2) == set()
     )
 
 
 def test_waits_that_scatter_widely_from_round_to_round_make_no_block_dirty_but_one_far_out_does():
     scatters = (0.25, 0.18, 0.33, 0.22, 0.31, 0.27, 0.20, 0.29)
     blocks = [block(one) for one in range(9)]
-    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters)}, Timing(burn_in_blocks=0)) == set()
-    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters, 0.80)}, Timing(burn_in_blocks=0)) == {8}
+    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters)}, Timing(), 2) == set()
+    assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters, 0.80)}, Timing(), 2) == {8}
 
 
 def test_where_the_kernel_tells_no_waiting_the_other_signs_still_count():
     silent = Round(1, *(synchronous(1, [MS]).issue_ns,) * 2, replace(evidence(MS), run_queue_wait_ns=None))
-    assert dirty_blocks([block(0, throttled_ns=1), block(1)], {"a": [silent]}, Timing(burn_in_blocks=0)) == {0}
+    assert dirty_blocks([block(0, throttled_ns=1), block(1)], {"a": [silent]}, Timing(), 2) == {0}
 
 
 def test_slow_calls_alone_make_no_block_dirty():
     rounds = {"a": [synchronous(0, [MS] * 3), synchronous(1, [90 * MS] * 3)]}
-    assert dirty_blocks([block(0), block(1)], rounds, Timing(burn_in_blocks=0)) == set()
+    assert dirty_blocks([block(0), block(1)], rounds, Timing(), 2) == set()
 
 
 def counted(dirty: int, blocks: int = 8) -> frozenset[int]:
@@ -89,4 +108,4 @@ def test_the_first_block_is_recorded_and_not_counted():
 def test_a_burn_in_block_that_waited_long_makes_no_other_look_usual():
     blocks = [block(one) for one in range(5)]
     rounds = {"a": rounds_waiting(0.9, 0.0, 0.0, 0.0, 0.06)}
-    assert clean_blocks(blocks, rounds, Timing(burn_in_blocks=1)) == {1, 2, 3}
+    assert clean_blocks(blocks, rounds, Timing(burn_in_blocks=1), 2) == {1, 2, 3}

@@ -47,6 +47,15 @@ def test_what_a_busy_machine_brings_about_is_one_warning_that_says_all_of_it():
     assert "--cpus" in remedy
 
 
+def test_what_other_programs_may_use_grows_with_the_processors_in_use():
+    used = [replace(one, processors=64) for one in pair(foreign_cpu_ns=round(1.5 * BLOCK_NS))]
+    assert warnings(group("base", "cell"), used) == {}
+    more = [replace(one, processors=64) for one in pair(foreign_cpu_ns=round(1.7 * BLOCK_NS))]
+    assert (
+        "Other programs used 170 % of a processor" in warnings(group("base", "cell"), more)["few-clean-blocks"].message
+    )
+
+
 def test_a_quarter_of_the_blocks_may_be_dirty_without_a_word():
     def with_dirty(count):
         seen = tuple(block(number, throttled_ns=int(number < count)) for number in range(8))

@@ -52,6 +52,7 @@ LAUNCHES = st.builds(
     load_average=NUMBERS,
     frozen=st.booleans(),
     pressure=st.none() | NUMBERS,
+    processors=COUNTS,
 )
 
 

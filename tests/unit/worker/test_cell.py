@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
 
+import launches
 import numpy as np
 import pytest
 
+from irbench import registry
+from irbench.feeds import ALIGNMENT
 from irbench.measure.drive import Window
-from irbench.worker.cell import median_completion_ns
+from irbench.spec import Artifact, Io, Timing
+from irbench.spi import Feed, Outputs
+from irbench.worker.cell import CellHost, CellTask, median_completion_ns
 
 
 def window(completion_ns: Sequence[int]) -> Window:
@@ -33,3 +42,62 @@ def test_streams_are_as_fast_as_all_of_them_together(completion_ns: list[int]) -
 
 def test_a_time_per_completion_is_never_zero() -> None:
     assert median_completion_ns(window([0, 0, 0]), 1) == 1
+
+
+class Recorder:
+    """A slot that answers with its inputs and keeps every feed that it was given."""
+
+    def __init__(self) -> None:
+        self.feeds: list[Feed] = []
+
+    def stage(self, feed: Feed) -> None:
+        self.feeds.append(feed)
+
+    def run(self) -> None: ...
+
+    def fetch(self) -> Outputs:
+        return self.feeds[-1]
+
+
+class Session:
+    effective = {"precision": "fp32"}  # noqa: RUF012 - never changed
+
+    def __init__(self) -> None:
+        self.slots: list[Recorder] = []
+
+    def open_slots(self, count: int, _io: Io) -> list[Recorder]:
+        self.slots = [Recorder() for _ in range(count)]
+        return self.slots
+
+    def close(self) -> None: ...
+
+
+def host_with(streams: int, monkeypatch: pytest.MonkeyPatch) -> tuple[CellHost, Session]:
+    session = Session()
+    backend = SimpleNamespace(compile=lambda *_: session)
+    monkeypatch.setattr(registry, "backend", lambda _: backend)
+    # the worker's own collector is switched off for good, this process' must not be
+    monkeypatch.setattr("irbench.worker.cell.gc", SimpleNamespace(collect=int, freeze=int, disable=int))
+    asked = launches.group("a", streams={"a": streams})
+    specs = tuple(one.tensor.bind(asked.sizes) for one in asked.bundle.inputs)
+    cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, ()))
+    timing = Timing(warmup_min=0, warmup_max=0, warmup_chunk=1e-5)
+    return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing, seed=0)), session
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_each_stream_is_given_aligned_memory_of_its_own_and_always_the_same(
+    streams: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(streams, monkeypatch)
+    answers = host.prepare(with_outputs=True).outputs
+    host.warm_up()
+    host.tail(10, 1)
+    again = host.answer_again()
+    own = [slot.feeds[0] for slot in session.slots]
+    for slot, feed in zip(session.slots, own, strict=True):
+        assert all(given is feed for given in slot.feeds)
+        assert all(array.ctypes.data % ALIGNMENT == 0 for array in feed)
+    assert len(own) == len(answers) == len(again) == streams
+    assert not any(np.shares_memory(one[0], other[0]) for one, other in combinations(own, 2))
+    assert all(np.array_equal(feed[0], own[0][0]) for feed in own)
