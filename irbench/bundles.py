@@ -31,7 +31,7 @@ from irbench.card import (
     write_card,
 )
 from irbench.errors import IrbenchError
-from irbench.files import write_atomically
+from irbench.files import replace_folder, write_atomically
 from irbench.spec import Bundle
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "matching",
     "point_to",
     "reference_outputs",
+    "require_replaceable",
     "staging",
     "with_absolute_paths",
 ]
@@ -56,6 +57,7 @@ __all__ = [
 _CURRENT, _LATEST = ".current", ".latest"  # no bundle can have such a name
 _STAGING = ".irbench-making-"
 _MOST_BYTES = 1 << 20
+_ELSEWHERE = "Give another path with -o."
 
 
 def home() -> Path:
@@ -109,7 +111,7 @@ def matching(key: str) -> Path | None:
 
 def staging(target: Path | None = None) -> Path:
     """Return a new empty folder on the file system where the bundle will end up."""
-    parent = _root() if target is None else target.absolute().parent
+    parent = _root() if target is None else target.resolve().parent
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _clear_leftovers(parent)
@@ -117,7 +119,7 @@ def staging(target: Path | None = None) -> Path:
         folder.mkdir()
     except OSError as error:
         own = target is None or target.absolute().is_relative_to(home().absolute())
-        hint = "Set IRBENCH_HOME to a folder of yours." if own else "Give another path with -o."
+        hint = "Set IRBENCH_HOME to a folder of yours." if own else _ELSEWHERE
         raise IrbenchError(f"{parent} cannot be written: {error.strerror or error}.", hint=hint) from error
     return folder
 
@@ -132,10 +134,13 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
 
     Returns:
         The bundle's folder.
+
+    Raises:
+        IrbenchError: ``target`` holds other files, or cannot be replaced; it is as it was.
     """
     write_card(card, folder)
     if target is not None:
-        return _replace_folder(folder, target.absolute())
+        return _put_elsewhere(folder, target)
     home_of_name = _root() / card.bundle.name
     home_of_name.mkdir(parents=True, exist_ok=True)
     superseded = [path for path in home_of_name.glob(f"{card.key[:16]}-*") if path.is_dir()]
@@ -145,6 +150,27 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
     for old in superseded:
         shutil.rmtree(old, ignore_errors=True)
     return place
+
+
+def require_replaceable(target: Path) -> None:
+    """Refuse a folder that holds more than the bundle which an export into it would replace.
+
+    Raises:
+        IrbenchError: It names one of the files or folders that are no part of that bundle.
+    """
+    try:
+        if not target.is_dir() and (target.exists() or target.is_symlink()):
+            raise IrbenchError(f"{target} is no folder and is not overwritten.", hint="Name a new or empty folder.")
+        names = _names_of_bundle(target)
+        held = sorted(target.iterdir()) if target.is_dir() else []
+        others = [path.name for path in held if not _belongs(path, names)]
+    except OSError as error:
+        raise IrbenchError(f"{target} cannot be read: {error.strerror or error}.", hint=_ELSEWHERE) from error
+    if others:
+        raise IrbenchError(
+            f"{target} holds {others[0]}, which is no part of a bundle, and is not overwritten.",
+            hint="Name a new or empty folder, or move away what is yours.",
+        )
 
 
 def point_to(place: Path) -> None:
@@ -244,17 +270,27 @@ def _clear_leftovers(parent: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _replace_folder(folder: Path, target: Path) -> Path:
-    if target.exists():
-        if not (target / CARD).is_file() and any(target.iterdir()):
-            raise IrbenchError(
-                f"{target} holds other files and is not overwritten.",
-                hint="Name a new or empty folder.",
-            )
-        aside = target.with_name(f".old-{secrets.token_hex(6)}")
-        target.rename(aside)
-        folder.rename(target)
-        shutil.rmtree(aside, ignore_errors=True)
-    else:
-        folder.rename(target)
-    return target
+def _put_elsewhere(folder: Path, target: Path) -> Path:
+    require_replaceable(target)
+    try:
+        replace_folder(folder, target.resolve())
+    except OSError as error:
+        raise IrbenchError(f"{target} cannot be written: {error.strerror or error}.", hint=_ELSEWHERE) from error
+    return target.absolute()
+
+
+def _belongs(path: Path, names: set[str]) -> bool:
+    return path.name in names and path.is_file()
+
+
+def _names_of_bundle(directory: Path) -> set[str]:
+    """Return the names of the files that make up the bundle in ``directory``; of none where it holds no card."""
+    if not (directory / CARD).is_file():
+        return set()
+    try:
+        return {CARD, *load_card(directory).checksums}
+    except IrbenchError as error:
+        raise IrbenchError(
+            f"{directory} is not overwritten, because it is unknown which files belong to it: {error.message}",
+            hint="Name a new or empty folder, or delete that one.",
+        ) from error

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,10 +31,12 @@ class Called:
         return json.loads(self.out)
 
 
-def irbench(*arguments: object, timeout_s: float = 240) -> Called:
-    """Call irbench and wait for it."""
+def irbench(*arguments: object, timeout_s: float = 240, folder: Path | None = None) -> Called:
+    """Call irbench, in a folder if one is named, and wait for it."""
     done = subprocess.run(
-        [sys.executable, "-m", "irbench", *map(str, arguments)],
+        # the installed program does not search the folder that it is called in either
+        [sys.executable, "-P", "-m", "irbench", *map(str, arguments)],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=timeout_s,

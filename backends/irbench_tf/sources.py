@@ -6,7 +6,8 @@ import importlib
 import importlib.util
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -185,16 +186,17 @@ def _load_keras_file(path: Path) -> Any:
 def _call_user_function(module: str, name: str) -> Any:
     import keras
 
-    function = getattr(_import_user_module(module), name, None)
-    if not callable(function):
-        raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
-    try:
-        model = function()
-    except Exception as error:
-        raise IrbenchError(
-            f"{module}:{name}() failed: {type(error).__name__}: {_first_line(error)}",
-            hint="Mend the function; calling it in Python shows where it fails.",
-        ) from error
+    with _searched_first(Path(module).resolve().parent if module.endswith(".py") else Path.cwd()):
+        function = getattr(_import_user_module(module), name, None)
+        if not callable(function):
+            raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
+        try:
+            model = function()
+        except Exception as error:
+            raise IrbenchError(
+                f"{module}:{name}() failed: {type(error).__name__}: {_first_line(error)}",
+                hint="Mend the function; calling it in Python shows where it fails.",
+            ) from error
     if not isinstance(model, keras.Model):
         raise IrbenchError(
             f"{module}:{name}() returned {type(model).__name__}, which is no Keras model.", hint=_HINT_FUNCTION
@@ -202,12 +204,23 @@ def _call_user_function(module: str, name: str) -> Any:
     return model
 
 
+@contextmanager
+def _searched_first(folder: Path) -> Iterator[None]:
+    """Let modules be found in the folder of code that a user named, which workers do not search otherwise.
+
+    It ends with that code: what the exporter imports later must not come from there.
+    """
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # that code may have taken it out
+            sys.path.remove(str(folder))
+
+
 def _import_user_module(module: str) -> Any:
     try:
-        if module.endswith(".py"):
-            return _import_file(Path(module))
-        sys.path.insert(0, str(Path.cwd()))
-        return importlib.import_module(module)
+        return _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
     except IrbenchError:
         raise
     except Exception as error:
@@ -220,7 +233,6 @@ def _import_user_module(module: str) -> Any:
 def _import_file(path: Path) -> Any:
     if not path.is_file():
         raise IrbenchError(f"There is no file {path}.", hint="Name it as path/to/file.py:function.")
-    sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -45,6 +45,8 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
     if existing is not None:
         bundles.point_to(existing)
         return existing
+    if options.output is not None:
+        bundles.require_replaceable(options.output)  # before the first minute of work
     folder = bundles.staging(options.output)
     try:
         bundle = _make(exporter, source, options, folder, say)

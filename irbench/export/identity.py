@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.machinery
 import json
+import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -59,7 +60,7 @@ def _files(source: str) -> Iterator[Path]:
         yield from _package_files(_module_of(registry.MODELS, source))
     else:
         module = source.rpartition(":")[0]
-        file = Path(module) if module.endswith(".py") else _module_file(module)
+        file = Path(module) if module.endswith(".py") else _users_module_file(module)
         if file is not None and file.is_file():
             yield file
 
@@ -73,9 +74,13 @@ def _module_of(group: str, name: str) -> str:
     return next(entry.module for entry in metadata.entry_points(group=group) if entry.name == name)
 
 
-def _module_file(module: str) -> Path | None:
-    """Find a module's file without importing the packages around it."""
-    search: list[str] | None = None
+def _users_module_file(module: str) -> Path | None:
+    """Find the file that an exporter will import: the folder one is in comes before the environment."""
+    return _module_file(module, [str(Path.cwd()), *sys.path])
+
+
+def _module_file(module: str, search: list[str] | None = None) -> Path | None:
+    """Find a module's file, in the environment unless told where, without importing the packages around it."""
     origin: str | None = None
     for part in module.split("."):
         spec = importlib.machinery.PathFinder.find_spec(part, search) if part else None

@@ -37,7 +37,8 @@ class CoreLink:
         os.ftruncate(descriptor, mmap.PAGESIZE)
         self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
         self._peer = subprocess.Popen(
-            [sys.executable, "-m", "irbench.measure.corelink", str(descriptor), str(cpus[1]), str(os.getpid())],
+            # -P: what lies in the folder irbench is called in must not run
+            [sys.executable, "-P", "-m", "irbench.measure.corelink", str(descriptor), str(cpus[1]), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=(descriptor,),

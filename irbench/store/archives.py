@@ -3,7 +3,8 @@
 Members are ``runs/<yyyy-mm>/<ulid>/run.json``, the launches that it names and the logs of its workers.
 
 They are read without ``tarfile``'s own reader, which takes extended headers into memory whole and believes what they
-say: an archive from elsewhere is held to plain headers, and its files are put where we say.
+say: an archive from elsewhere is held to plain headers, and its files are put where we say. It is read twice, because
+only what the documents of its runs name is unpacked, and they may stand anywhere.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.files import sync_folder
 from irbench.result import RunDocument
+from irbench.store.allowance import excess
 from irbench.store.document import decode_document
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, place_of
@@ -31,10 +35,12 @@ __all__ = ["pack", "unpack"]
 _LARGEST_LOG_BYTES = 1 << 20
 """Of a log, so much is packed, its end: a run that fails says why last."""
 
+_UNTRUSTED = "irbench never writes such an archive: do not trust it."
 _ELSEWHERE = "name another file with -o"
 _GZIP = b"\x1f\x8b"
 _LARGEST_MEMBER_BYTES = 1 << 28
 _LARGEST_HEADER_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 20
 _FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
 _HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
 _OF_A_RUN = re.compile(
@@ -44,12 +50,18 @@ _OF_A_RUN = re.compile(
 _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, OSError, ValueError)
 
 
+class _Named(msgspec.Struct):
+    """What is read of a run's document before it is checked."""
+
+    launches: dict[str, str]
+
+
 def pack(folders: Sequence[Path], archive: Path) -> None:
     """Pack runs into ``archive``, which appears when it is whole.
 
     Raises:
-        IrbenchError: A file of a run is missing or damaged, or the archive cannot be written or would replace
-            something that is none.
+        IrbenchError: A file of a run is missing or damaged, the archive would be too large to be unpacked, or it cannot
+            be written or would replace something that is none.
     """
     with explained(archive, _ELSEWHERE):
         _require_archive(archive)
@@ -61,8 +73,10 @@ def pack(folders: Sequence[Path], archive: Path) -> None:
                 with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
                     for folder in folders:
                         _pack(folder, tar)
+                    files = len(tar.getmembers())
                 file.flush()
                 os.fsync(file.fileno())
+            _require_unpackable(files, tar.offset, beside)
             beside.replace(archive)
             sync_folder(archive.parent)
     finally:
@@ -73,21 +87,44 @@ def unpack(archive: Path, target: Path) -> None:
     """Write each run's files to a folder of its name below ``target``, and nothing else.
 
     Raises:
-        IrbenchError: It is no archive, damaged, or holds what could harm.
+        IrbenchError: It is no archive, damaged, holds what could harm, or unpacks to more than any that we write.
     """
+    if not archive.is_file():
+        raise IrbenchError(f"{archive} is no file, and an archive is read twice.", hint="Save it to a file first.")
     try:
-        with gzip.open(archive) as stream:
-            for member in _members(stream, archive):
-                if found := _OF_A_RUN.fullmatch(member.name):
-                    _write(target / found[1], _read(stream, member.size))
-                else:
-                    stream.seek(member.size, os.SEEK_CUR)
-                stream.seek(-member.size % tarfile.BLOCKSIZE, os.SEEK_CUR)
+        _unpack(archive, target, lambda path: path.name == RUN_FILE)
+        launches = {folder.name: _launches_of(folder) for folder in target.glob("*")}
+        _unpack(archive, target, lambda path: _is_named(path, launches))
     except _UNREADABLE as error:
         raise IrbenchError(
             f"{archive} is no archive of runs, or it is damaged: {error}.",
             hint="Copy it again, or pack it again: irbench results export",
         ) from error
+
+
+def _unpack(archive: Path, target: Path, wanted: Callable[[PurePosixPath], bool]) -> None:
+    """Write those files of runs that are wanted, by their paths below ``target``."""
+    with gzip.open(archive) as stream:
+        for member in _members(stream, archive):
+            end = stream.tell() + member.size
+            found = _OF_A_RUN.fullmatch(member.name)
+            if found and wanted(PurePosixPath(found[1])):
+                _write(target / found[1], stream, member.size)
+            stream.seek(end + -member.size % tarfile.BLOCKSIZE)
+
+
+def _is_named(path: PurePosixPath, launches: Mapping[str, Collection[str]]) -> bool:
+    """Whether a file is a log or a launch of a run whose document is there."""
+    run = path.parts[0]
+    return run in launches and path.name != RUN_FILE and (path.parts[1] == LOGS or path.name in launches[run])
+
+
+def _launches_of(folder: Path) -> Collection[str]:
+    """Return the launches that a document names; none where it is damaged, which those find that check it."""
+    try:
+        return msgspec.json.decode(read_bytes(folder / RUN_FILE), type=_Named).launches
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return ()
 
 
 def _require_archive(path: Path) -> None:
@@ -98,6 +135,11 @@ def _require_archive(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(len(_GZIP)) != _GZIP:
             raise IrbenchError(f"{path} is no archive and is not replaced.", hint="Name another file with -o.")
+
+
+def _require_unpackable(files: int, size_bytes: int, packed: Path) -> None:
+    if too_much := excess(files, size_bytes, packed.stat().st_size):
+        raise IrbenchError(f"No irbench would import this archive: it {too_much}.", hint="Export fewer runs at a time.")
 
 
 def _pack(folder: Path, tar: tarfile.TarFile) -> None:
@@ -124,13 +166,19 @@ def _add(tar: tarfile.TarFile, document: RunDocument, name: str, data: bytes) ->
 
 def _members(stream: gzip.GzipFile, archive: Path) -> Iterator[tarfile.TarInfo]:
     """Yield each file's header, behind which the stream stands at its content."""
+    packed_bytes, count = archive.stat().st_size, 0
     while any(header := _read(stream, tarfile.BLOCKSIZE)):
-        member = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
-        if member.type in _HEADERS:
+        member, count = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape"), count + 1
+        extended = member.type in _HEADERS
+        if extended:
             _require_size(member, archive, _LARGEST_HEADER_BYTES)
-            stream.seek(member.size + -member.size % tarfile.BLOCKSIZE, os.SEEK_CUR)
         elif not member.isdir():
             _require_harmless(member, archive)
+        if too_much := excess(count, stream.tell() + max(0, member.size), packed_bytes):
+            raise IrbenchError(f"{archive} {too_much}.", hint=_UNTRUSTED)
+        if extended:
+            stream.seek(member.size + -member.size % tarfile.BLOCKSIZE, os.SEEK_CUR)
+        elif not member.isdir():
             yield member
 
 
@@ -146,7 +194,7 @@ def _require_harmless(member: tarfile.TarInfo, archive: Path) -> None:
     if path.is_absolute() or ".." in path.parts or member.type not in _FILES:
         raise IrbenchError(
             f"{archive} holds {member.name!r}, which is a link or leads out of the folder it is unpacked in.",
-            hint="irbench never writes such an archive: do not trust it.",
+            hint=_UNTRUSTED,
         )
     _require_size(member, archive, _LARGEST_MEMBER_BYTES)
 
@@ -155,13 +203,20 @@ def _require_size(member: tarfile.TarInfo, archive: Path, most_bytes: int) -> No
     if not 0 <= member.size <= most_bytes:
         raise IrbenchError(
             f"{archive} holds {member.name!r} of {member.size / 1e9:.1f} GB, which is more than a run's file has.",
-            hint="irbench never writes such an archive: do not trust it.",
+            hint=_UNTRUSTED,
         )
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, stream: gzip.GzipFile, size: int) -> None:
+    """Write the next bytes of the stream to a new file, a piece at a time."""
     if path.exists():
         raise ValueError(f"it holds {path.parent.name}/{path.name} twice")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        file = path.open("wb")
+    with file:
+        for start in range(0, size, _PIECE_BYTES):
+            piece = _read(stream, min(_PIECE_BYTES, size - start))
+            with explained(path):
+                file.write(piece)
+                file.flush()  # a full disk shows here

@@ -65,7 +65,8 @@ class Worker:
         self._channel = Channel(ours)
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "irbench.worker", str(theirs.fileno()), ",".join(map(str, cpus or ()))],
+                # -P: what lies in the folder irbench is called in, beside a model perhaps, must not run
+                [sys.executable, "-P", "-m", "irbench.worker", str(theirs.fileno()), ",".join(map(str, cpus or ()))],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

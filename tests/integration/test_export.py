@@ -78,6 +78,16 @@ def test_a_wrong_call_is_refused_at_once_with_a_remedy(arguments, message, hint)
     assert not bundles.home().exists(), "nothing was started"
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["", "force"])
+def test_a_folder_that_holds_other_files_is_refused_before_any_work(force, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    error = refused("resnet50", "-o", tmp_path, *force)
+    assert "holds thesis.tex" in error.message
+    assert "new or empty folder" in error.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    assert not bundles.home().exists(), "nothing was started"
+
+
 @pytest.mark.parametrize("batch", ["0", "-1", "many", "1.5"])
 def test_a_batch_that_is_no_number_is_a_wrong_call(batch):
     assert call("resnet50", "--batch", batch).exit_code == ExitCode.USAGE

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import subprocess
 import tarfile
 import zlib
@@ -123,6 +124,36 @@ def test_a_member_of_impossible_size_is_refused_before_it_is_unpacked(root: Path
     header = member("runs/a/b/run.json", size=1 << 41).tobuf(tarfile.GNU_FORMAT)
     (tmp_path / "x.tar.gz").write_bytes(gzip.compress(header + bytes(10240)))
     assert refused(results(root, "import", tmp_path / "x.tar.gz"), "2199.0 GB", "do not trust")
+
+
+def padded(path: Path, *parts: bytes) -> Path:
+    """Write an archive of these parts, each compressed by itself."""
+    path.write_bytes(b"".join(parts) + gzip.compress(bytes(1024)))
+    return path
+
+
+def test_an_archive_that_unpacks_to_gigabytes_is_refused(root: Path, tmp_path: Path) -> None:
+    run = measured(tmp_path / "elsewhere", launches=8)
+    data, zeros = (run.folder / "run.json").read_bytes(), gzip.compress(bytes(1 << 24))
+    place = f"runs/2026-11/{run.folder.name}"
+    parts = [gzip.compress(member(f"{place}/run.json", size=len(data)).tobuf() + data + bytes(-len(data) % 512))]
+    for number in range(8):
+        header = member(f"{place}/launch-00-{number:02}.bin", size=1 << 28).tobuf()
+        parts += [gzip.compress(header), *[zeros] * 16]
+    archive = padded(tmp_path / "x.tar.gz", *parts)
+    assert archive.stat().st_size < 3 << 20
+    assert refused(results(root, "import", archive), "100 times its own size", "do not trust")
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_an_archive_of_very_many_files_is_refused(root: Path, tmp_path: Path) -> None:
+    headers = gzip.compress(member(f"{'0' * 26}/logs/a.log", size=0).tobuf() * 4096)
+    archive = padded(tmp_path / "x.tar.gz", *[headers] * 70)
+    with archive.open("ab") as file:
+        file.write(os.urandom(4 << 20))  # behind its end, so that it is not suspiciously small
+    assert refused(results(root, "import", archive), "262,144 files", "do not trust")
+    assert list(root.iterdir()) == []
 
 
 def test_a_launch_whose_name_leads_elsewhere_is_refused(root: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from irbench import bundles, host
-from irbench.errors import IrbenchError
+from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 IMAGE = TensorSpec("image", "float32", ("batch", 8, 8, 3))
@@ -122,12 +123,62 @@ def test_a_bundle_elsewhere_is_replaced_as_a_whole(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_folder_with_other_files_is_never_overwritten(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    with pytest.raises(IrbenchError, match="not overwritten"):
+@pytest.mark.parametrize("bundle", [True, False], ids=["a bundle", "no bundle"])
+@pytest.mark.parametrize("name", ["thesis.tex", ".git/config", "results/run.json"])
+def test_a_folder_with_other_files_is_never_overwritten(bundle, name, tmp_path):
+    mine = tmp_path / "mine"
+    if bundle:
+        put(target=mine, content=b"old")
+    (mine / name).parent.mkdir(parents=True, exist_ok=True)
+    (mine / name).write_text("years of work")
+    with pytest.raises(IrbenchError, match=f"holds {name.partition('/')[0]}, .* not overwritten") as caught:
+        put(target=mine)
+    assert caught.value.exit_code == ExitCode.USAGE
+    assert "new or empty folder" in caught.value.hint
+    assert (mine / name).read_text() == "years of work"
+    assert not bundle or (mine / "model.onnx").read_bytes() == b"old"
+
+
+def test_a_file_and_a_link_to_nowhere_are_not_replaced_by_a_bundle(tmp_path):
+    (tmp_path / "mine").write_text("years of work")
+    (tmp_path / "link").symlink_to(tmp_path / "link")
+    for name in ("mine", "link"):
+        with pytest.raises(IrbenchError, match="is no folder"):
+            bundles.require_replaceable(tmp_path / name)
+    with pytest.raises(IrbenchError, match="is no folder"):
         put(target=tmp_path / "mine")
-    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
+    assert (tmp_path / "mine").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"schema_version": 99}'], ids=["damaged", "of a later irbench"])
+def test_a_bundle_whose_card_cannot_be_read_is_not_overwritten(content, tmp_path):
+    place = put(target=tmp_path / "mine", content=b"old")
+    (place / "card.json").write_bytes(content)
+    with pytest.raises(IrbenchError, match="not overwritten") as caught:
+        put(target=place)
+    assert "new or empty folder" in caught.value.hint
+    assert (place / "model.onnx").read_bytes() == b"old"
+
+
+def test_a_bundle_is_put_where_a_link_leads(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "mine").symlink_to(tmp_path / "disk")
+    for content in (b"old", b"new"):
+        put(target=tmp_path / "mine", content=content)
+        assert (tmp_path / "disk" / "model.onnx").read_bytes() == content
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "mine"]
+
+
+def test_a_bundle_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monkeypatch):
+    place = put(target=tmp_path / "mine", content=b"old")
+
+    def busy(_new: Path, _place: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(bundles, "replace_folder", busy)
+    with pytest.raises(IrbenchError, match="cannot be written: Device or resource busy"):
+        put(target=place)
+    assert (place / "model.onnx").read_bytes() == b"old"
 
 
 def test_reference_outputs_come_back_in_order():

@@ -18,7 +18,7 @@ For rule 2 the axes are (batch, length, heads * width) before they are split and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,12 +112,12 @@ def _scale(q: ir.Value, **optional: ir.Value | None) -> float:
         return float(by / over * factor / divisor)
 
 
-def _maskable(queries: Any, keys: Any, **optional: ir.Value | None) -> bool:
+def _maskable(queries: Sequence[Size], keys: Sequence[Size], **optional: ir.Value | None) -> bool:
     """Whether there is no mask, or one that can be made as large as the scores."""
-    given = optional.get("mask") or optional.get("keep")
-    sizes, wanted = sizes_of(given), [*queries[:-1], keys[-1]]
+    given, wanted = optional.get("mask") or optional.get("keep"), _scores(queries, keys)
     if given is None:
         return True
+    sizes = sizes_of(given)
     if len(wanted) != 4 or sizes is None or len(sizes) not in (2, 4):
         return False
     if any(size not in (Size(1), whole) for size, whole in zip(sizes[::-1], wanted[::-1], strict=False)):
@@ -125,25 +125,35 @@ def _maskable(queries: Any, keys: Any, **optional: ir.Value | None) -> bool:
     return sizes[-2:] == wanted[-2:] or None not in [size.number for size in wanted[-2:]]
 
 
+def _scores(queries: Sequence[Size], keys: Sequence[Size]) -> list[Size]:
+    """Return the sizes of the scores; their own shape is not known in a branch, where nothing is inferred."""
+    return [*queries[:-1], keys[-1]]
+
+
 def _attention(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, weights: ir.Value, **optional: Any) -> Any:
     rank = len(q.shape or ())
     keys = op.Transpose(k, perm=[*range(rank - 2), rank - 1, rank - 2])
     heads = {"q_num_heads": 1, "kv_num_heads": 1} if rank == 3 else {}
-    mask = _mask(op, weights, **optional)
-    return op.Attention(q, keys, v, *([] if mask is None else [mask]), scale=_scale(q, **optional), **heads)
+    given = optional.get("mask") or optional.get("keep")
+    mask = [] if given is None else [_mask(op, given, q, k, weights, optional.get("low"))]
+    return op.Attention(q, keys, v, *mask, scale=_scale(q, **optional), **heads)
 
 
-def _mask(op: Any, weights: ir.Value, **optional: Any) -> Any:
+def _mask(op: Any, given: ir.Value, q: ir.Value, k: ir.Value, weights: ir.Value, low: ir.Value | None) -> Any:
     """Return what is to be added to the scores, with their last two axes."""
-    given, low, graph = optional.get("mask") or optional.get("keep"), optional.get("low"), weights.graph
-    sizes, wanted = sizes_of(given), sizes_of(weights)
-    if given is None or graph is None or sizes is None or wanted is None:
-        return None
+    graph, sizes, queries, keys = weights.graph, sizes_of(given), sizes_of(q), sizes_of(k)
+    assert graph is not None
+    assert sizes is not None
+    assert queries is not None
+    assert keys is not None
     added = _bounded(op, given, graph) if low is None else _addend(op, given, low, graph)
-    if sizes[-2:] == wanted[-2:]:
+    wanted = _scores(queries, keys)[-2:]
+    if sizes[-2:] == wanted:
         return added
-    whole = [1] * (len(sizes) - 2) + [size.number or 1 for size in wanted[-2:]]
-    return op.Expand(added, add_constant(graph, np.array(whole, np.int64), weights))
+    numbers = [size.number for size in wanted]
+    assert None not in numbers
+    whole = np.array([1] * (len(sizes) - 2) + numbers, np.int64)
+    return op.Expand(added, add_constant(graph, whole, weights))
 
 
 def _bounded(op: Any, mask: ir.Value, graph: ir.Graph) -> Any:

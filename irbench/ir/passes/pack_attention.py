@@ -4,9 +4,10 @@
 2. Attention of q + bq, k + bk, v + bv                    -> MultiHeadAttention(q, k, v, [bq, bk, bv])
 
 Weights and biases are constants, a bias with one axis, the last of what it is added to; in rule 1 the biases may be
-missing. Attention is that of ONNX with three axes and as many heads of keys as of queries, in float32 or float16. The
-scale of rule 1 is folded into wq and bq as far as it is not one over the root of a head's width, because OpenVINO
-overlooks the attribute.
+missing. Attention is that of ONNX with three axes and as many heads of keys as of queries, in float32 or float16. A
+mask is added and has the axes (batch, heads, queries, keys), the last two whole; its sizes are known, free ones by
+name. The scale of rule 1 is folded into wq and bq as far as it is not one over the root of a head's width, because
+OpenVINO overlooks the attribute.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from irbench.ir.passes import Pass, Rewrite
 from irbench.ir.rewrite.edit import add_constant, clean, is_node, only_reader, replace, weight
 from irbench.ir.rewrite.microsoft import MICROSOFT, bias_of, is_read
 from irbench.ir.rewrite.shapes import infer
+from irbench.ir.rewrite.sizes import ONE, Size, sizes_of
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -53,15 +55,23 @@ def _pack(node: ir.Node) -> bool:
     if not heads or node.attributes.get_int("kv_num_heads", 0) != heads or not plain or len(node.outputs) != 1:
         return False
     mask = node.inputs[3] if len(node.inputs) == 4 else None
-    if len(node.inputs) > 4 or not is_read(node.inputs[0]) or (mask is not None and not _is_addend(mask)):
+    if len(node.inputs) > 4 or not is_read(node.inputs[0]) or node.attributes.get_float("scale", 1.0) <= 0:
+        return False
+    if mask is not None and not _is_addend(mask, node, heads):
         return False
     projections = [_projection(node, value) for value in node.inputs[:3]]
     found = [one for one in projections if one is not None]
     return len(found) == 3 and (_whole(node, found, heads, mask) or _biases(node, found, heads, mask))
 
 
-def _is_addend(mask: ir.Value) -> bool:
-    return mask.dtype is not None and mask.dtype.is_floating_point() and mask.shape is not None and len(mask.shape) == 4
+def _is_addend(mask: ir.Value, node: ir.Node, heads: int) -> bool:
+    """Whether a mask is added and known to be as large as the scores, along whose last axes no kernel stretches it."""
+    sizes, queries, keys = (sizes_of(one) for one in (mask, *node.inputs[:2]))
+    if mask.dtype is None or not mask.dtype.is_floating_point() or sizes is None or queries is None or keys is None:
+        return False
+    whole = [queries[0], Size(heads), queries[1], keys[1]]
+    stretched = all(one in (ONE, size) for one, size in zip(sizes[:2], whole, strict=False))
+    return len(sizes) == 4 and stretched and sizes[2:] == whole[2:]
 
 
 def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:

@@ -40,7 +40,11 @@ class Rule:
 
 
 def apply_rules(model: ir.Model, rules: Iterable[Rule]) -> bool:
-    """Rewrite the main graph until no rule fits."""
+    """Rewrite a model, branches and bodies of loops too, until no rule fits.
+
+    Within those nothing was inferred: a check must refuse what it does not know, and a replacement may rely only on
+    what the check has seen.
+    """
     from onnxscript.rewriter import RewriteRule, RewriteRuleSet
 
     every = RewriteRuleSet([RewriteRule(one.pattern, one.replacement, one.check) for one in rules])

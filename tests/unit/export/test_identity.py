@@ -55,6 +55,21 @@ def test_an_edited_module_is_another_model_and_is_not_imported_to_see_that(tmp_p
     assert key("irbench_test_nets.small:build") != before
 
 
+def test_an_edited_module_in_the_folder_one_is_in_is_another_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "irbench_test_nets.py").write_text("width = 1")
+    before = key("irbench_test_nets:build")
+    (tmp_path / "irbench_test_nets.py").write_text("width = 2")
+    assert key("irbench_test_nets:build") != before
+
+
+def test_what_lies_in_the_folder_one_is_in_is_no_part_of_the_zoo(tmp_path, monkeypatch):
+    before = key("resnet50")
+    (tmp_path / "irbench_zoo.py").write_text("width = 1")
+    monkeypatch.chdir(tmp_path)
+    assert key("resnet50") == before
+
+
 def test_a_file_of_a_folder_counts(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"graph")
     before = key(str(tmp_path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import tarfile
 from pathlib import Path
 
@@ -54,6 +55,67 @@ def test_an_extended_header_of_impossible_size_is_refused_unread(tmp_path: Path)
     whole = archive(tmp_path / "x.tar.gz", member(f"{RUN}/run.json", comment="x" * (2 << 20)))
     with pytest.raises(IrbenchError, match="more than a run's file has"):
         unpack(whole, tmp_path / "unpacked")
+
+
+def test_only_what_the_document_of_a_run_names_is_written_wherever_it_stands(tmp_path: Path):
+    run = measured(tmp_path / "stored")
+    whole, names = tmp_path / "x.tar.gz", ("launch-00-00.bin", "launch-00-01.bin", "logs/a.log", "run.json")
+    (run.logs / "a.log").write_bytes(b"said")
+    (run.folder / "launch-00-01.bin").write_bytes(b"a stranger")
+    with tarfile.open(whole, "w:gz") as tar:
+        for name in names:
+            tar.add(run.folder / name, f"{RUN}/{name}")
+        tar.add(run.folder / "launch-00-00.bin", f"{RUN[:-1]}X/launch-00-00.bin")  # of a run that is not there
+    unpack(whole, tmp_path / "unpacked")
+    found = [path for path in (tmp_path / "unpacked").rglob("*") if path.is_file()]
+    assert {path.relative_to(tmp_path / "unpacked" / RUN).as_posix() for path in found} == {*names} - {names[1]}
+
+
+def test_a_run_of_hundreds_of_launches_moves(tmp_path: Path):
+    run = measured(tmp_path / "stored", launches=300)
+    pack([run.folder], tmp_path / "x.tar.gz")
+    unpack(tmp_path / "x.tar.gz", tmp_path / "unpacked")
+    assert len(list((tmp_path / "unpacked" / run.folder.name).glob("launch-*.bin"))) == 300
+
+
+LIMITS = {
+    "_MOST_FILES": (2, "more than 2 files"),
+    "_MOST_BYTES": (5000, "to more than 0 GiB"),
+    "_FREE_BYTES": (0, "more than 1 times its own size"),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_what_would_not_be_unpacked_is_not_packed_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str):
+    most, said = LIMITS[limit]
+    run = measured(tmp_path / "stored", launches=3)
+    pack([run.folder], tmp_path / "whole.tar.gz")
+    monkeypatch.setattr("irbench.store.allowance._MOST_RATIO", 1)
+    monkeypatch.setattr(f"irbench.store.allowance.{limit}", most)
+    with pytest.raises(IrbenchError, match=said) as caught:
+        unpack(tmp_path / "whole.tar.gz", tmp_path / "unpacked")
+    assert "do not trust" in caught.value.hint
+    with pytest.raises(IrbenchError, match=said) as caught:
+        pack([run.folder], tmp_path / "x.tar.gz")
+    assert "fewer runs" in caught.value.hint
+    assert not list(tmp_path.glob("*x.tar.gz*"))
+
+
+def test_folders_and_extended_headers_count_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folders = [tarfile.TarInfo(f"{number}") for number in range(9)]
+    for one in folders:
+        one.type = tarfile.DIRTYPE
+    monkeypatch.setattr("irbench.store.allowance._MOST_FILES", 8)
+    for members in (folders, [member(f"{number}.txt", comment="x") for number in range(5)]):
+        with pytest.raises(IrbenchError, match="more than 8 files"):
+            unpack(archive(tmp_path / "x.tar.gz", *members), tmp_path / "unpacked")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "x.tar.gz")
+    with pytest.raises(IrbenchError, match="is no file") as caught:
+        unpack(tmp_path / "x.tar.gz", tmp_path / "unpacked")
+    assert "Save it" in caught.value.hint
 
 
 def test_a_file_that_is_held_twice_is_refused(tmp_path: Path):

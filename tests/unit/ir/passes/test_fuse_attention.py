@@ -1,6 +1,9 @@
 import numpy as np
+import onnx
+import onnx_ir as ir
 import pytest
 from graphs import answered, applied, graph, kept, random
+from onnx import TensorProto, helper
 
 from irbench.ir.passes.fuse_attention import fuse_attention
 
@@ -181,3 +184,44 @@ def test_heads_that_share_keys_stay():
 
 def test_before_opset_23_there_is_nothing_to_fuse_into():
     assert kept(fuse_attention, make(f"{SCORES} a = Mul (m, s)  {END}", opset=22))
+
+
+def branched(mask: str) -> ir.Model:
+    """Return a model with the pattern in a branch, all it reads from outside, and the shape of nothing inside known."""
+    floats = {"q": [2, 4, 5, 8], "kt": [2, 4, 8, 6], "v": [2, 4, 6, 3], "mask": MASKS[mask][0].shape}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in floats.items()]
+    inputs.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    nodes = [
+        helper.make_node("MatMul", ["q", "kt"], ["m"]),
+        helper.make_node("Add", ["m", "mask"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["w"]),
+        helper.make_node("MatMul", ["w", "v"], ["o1"]),
+    ]
+    other = [helper.make_node("MatMul", ["q", "kt"], ["p"]), helper.make_node("MatMul", ["p", "v"], ["o2"])]
+    open_output = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("o1", "o2")]
+    branches = {
+        "then_branch": helper.make_graph(nodes, "yes", [], open_output[:1]),
+        "else_branch": helper.make_graph(other, "no", [], open_output[1:]),
+    }
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 4, 5, 3])
+    whole = helper.make_graph([helper.make_node("If", ["c"], ["y"], **branches)], "g", inputs, [output])
+    return ir.from_proto(helper.make_model(whole, opset_imports=[helper.make_opsetid("", 23)], ir_version=10))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_mask_is_kept_in_a_branch_where_the_shape_of_the_scores_is_unknown(mask):
+    model = branched(mask)
+    keys = FEED["k"].swapaxes(2, 3)
+    feeds = [{"q": FEED["q"], "kt": keys, "v": FEED["v"], "mask": 9 * MASKS[mask][0], "c": np.array(c)} for c in (0, 1)]
+    feeds = [{**feed, "c": feed["c"].astype(bool)} for feed in feeds]
+    before = [answered(model, feed) for feed in feeds]
+    fuse_attention(model)
+    onnx.checker.check_model(ir.to_proto(model))
+    for feed, expected in zip(feeds, before, strict=True):
+        for one, two in zip(answered(model, feed), expected, strict=True):
+            assert np.allclose(one, two, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", ["[]", "[2,4,?,?]", "[2,?,5,6]"])
+def test_a_mask_of_which_a_size_is_unknown_stays(shape):
+    assert kept(fuse_attention, make(f"{SCORES} a = Add (m, mask)  {END}", f"{SIGNATURE}, float{shape} mask"))

@@ -136,6 +136,7 @@ NOT_PACKED = {
     "the biases are stretched": (f"{PRODUCTS} {SUMS}", {f"b{one}": random(1) for one in "qkv"}),
     "the mask says which to keep": (f"{PRODUCTS} {SUMS}", {"m": np.ones((2, 1, 5, 5), bool)}),
     "the mask has two axes": (f"{PRODUCTS} {SUMS}", {"m": random(5, 5)}),
+    "the mask is stretched over the queries": (f"{PRODUCTS} {SUMS}", {"m": random(2, 1, 1, 5)}),
 }
 
 
@@ -143,6 +144,16 @@ NOT_PACKED = {
 def test_attention_is_left_where(case):
     body, weights = NOT_PACKED[case]
     assert kept(pack_attention, attention(body, mask=", m" if "m" in weights else "", **weights))
+
+
+@pytest.mark.parametrize("shape", ["[]", "[2,1,?,?]", "[2,1,queries,keys]", "[masks,1,5,5]"])
+def test_attention_is_left_where_it_is_not_known_how_large_the_mask_is(shape):
+    signature = SIGNATURE.replace(")", f", float{shape} m)")
+    assert kept(pack_attention, attention(f"{PRODUCTS} {SUMS}", mask=", m", signature=signature))
+
+
+def test_attention_is_left_where_its_scale_is_nought():
+    assert kept(pack_attention, attention(f"{PRODUCTS} {SUMS}", scale="0.0"))
 
 
 def test_attention_in_float64_is_left():
