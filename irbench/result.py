@@ -101,8 +101,6 @@ class LatencyMs:
     mean: float
     count: int
     calls_per_sample: int
-    p50_over_launches: Spans | None = None
-    p90_over_launches: Spans | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +170,8 @@ class CellResult:
     state: State
     failure: Failure | None = None
     latency_ms: LatencyMs | None = None
+    p50_over_launches: Spans | None = None
+    p90_over_launches: Spans | None = None
     fps: float | None = None
     fps_over_launches: Spans | None = None
     sustained_fps: float | None = None

@@ -104,7 +104,7 @@ class FakeSession:
 
 def misbehave(options: Mapping[str, str], stage: str, runs: int = 0) -> None:
     """Do what the script says should go wrong at this stage (``at``: import, compile, relaunch, run or run:N)."""
-    at, _, number = options.get("at", "run:20").partition(":")
+    at, _, number = options.get("at", "run:8").partition(":")
     if at == stage and (not number or runs == int(number)):
         fault, _, detail = options.get("fault", "").partition(":")
         FAULTS.get(fault, lambda _: None)(detail)
@@ -238,7 +238,10 @@ class FakeBackend:
 
     def _launched_before(self) -> bool:
         """Whether some worker of this test has compiled for this backend."""
-        trace = Path(os.environ["IRBENCH_LOCK"]).with_name(f"launched-{self.name}")
+        lock = os.environ.get("IRBENCH_LOCK")
+        if lock is None:
+            return False
+        trace = Path(lock).with_name(f"launched-{self.name}")
         before = trace.exists()
         trace.touch()
         return before

@@ -10,14 +10,14 @@ from typing import Any
 from documents import ENVIRONMENT, cell, example, failed, group, launch, speedup
 from front_door import Called, irbench
 
-from irbench.result import GroupResult
+from irbench.result import GroupResult, Lead
 from irbench.store import RunWriter, Store
 
 PREVIEW = group(
     cell("openvino", speedup=speedup(1.1, 1.05, 1.2, "preview")),
     cell("ort"),
     preview=True,
-    notes=("preview: openvino leads ort by 1.08x [1.05, 1.20], the range over 3 launches",),
+    lead=Lead("openvino/fp32", "ort/fp32", 1.08, 1.05, 1.20, 3, "preview"),
 )
 FAILED = group(failed("ort"), failed("openvino"), baseline=None, stopped_by="failures")
 

@@ -46,8 +46,8 @@ RESULTS = click.option(
 )
 
 
-def write_document(document: RunDocument, form: str, output: Path | None) -> None:
-    """Write a run to ``output`` or stdout in one of the formats.
+def write_document(document: RunDocument, form: str, output: Path | None, *, intervals: bool = False) -> None:
+    """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals of its figures.
 
     Raises:
         IrbenchError: The file cannot be written.
@@ -56,7 +56,9 @@ def write_document(document: RunDocument, form: str, output: Path | None) -> Non
     from irbench.render import GroupView, incomplete, render_document
 
     if form == "table":
-        views = (GroupView(group, document.environment, document.plan) for group in document.groups)
+        views = (
+            GroupView(group, document.environment, document.plan, intervals=intervals) for group in document.groups
+        )
         tables = "\n".join(to_text(view, to_file=output is not None) for view in views) or "The run holds no table.\n"
         text = f"{tables}\n{incomplete(document)}\n" if incomplete(document) else tables
     else:

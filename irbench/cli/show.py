@@ -28,12 +28,20 @@ Examples:
 @click.command("show", short_help="Print a stored run again, or its raw samples.", epilog=_EXAMPLES)
 @click.argument("run", required=False, type=RUN)
 @click.option("--samples", is_flag=True, help="Print the raw samples instead: a line for each, as CSV or JSON lines.")
+@click.option("--intervals", is_flag=True, help="Also the intervals over launches of p50, p90 and FPS of each row.")
 @FORMAT
 @OUTPUT
 @RESULTS
 @click.pass_context
 def command(
-    context: click.Context, /, run: str | None, samples: bool, form: str, output: Path | None, results: Path | None
+    context: click.Context,
+    /,
+    run: str | None,
+    samples: bool,
+    intervals: bool,
+    form: str,
+    output: Path | None,
+    results: Path | None,
 ) -> None:
     """Print a stored run again, or its raw samples.
 
@@ -49,6 +57,11 @@ def command(
     from irbench.cli.formats import write_document
     from irbench.store import Store, default_root
 
+    if intervals and (samples or form != "table"):
+        raise IrbenchError(
+            "--intervals is for the table that people read.",
+            hint="JSON, JSON lines and CSV hold them anyway (p50_over_launches, ...): leave --intervals out.",
+        )
     wanted = _sample_format(context, form) if samples else form
     store = Store(results or default_root())
     folder = _find(store.root, run)
@@ -57,7 +70,7 @@ def command(
     if samples:
         _write_samples(folder, document, wanted, output)
     else:
-        write_document(document, wanted, output)
+        write_document(document, wanted, output, intervals=intervals)
 
 
 def _find(root: Path, name: str | None) -> Path:

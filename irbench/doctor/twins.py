@@ -46,7 +46,7 @@ class Twins:
             return "interrupted"
         if found is None:
             return "mismatch" if any(cell.state == "mismatch" for cell in self.table.cells) else "broken"
-        if self.table.lead is not None and self.table.lead.reason == "busy":
+        if self.table.lead is not None and self.table.lead.reason == "busy" and found.verdict != "preview":
             return "busy"
         if found.verdict == "same":
             return "passed"

@@ -13,7 +13,7 @@ import msgspec
 from irbench.record import Failure, OutputError
 from irbench.render.rows import group_table
 from irbench.render.sentences import footer, headline, incomplete, remarks, title
-from irbench.result import CellResult, GroupResult, LatencyMs, PhasesMs, Requested, RunDocument, Speedup
+from irbench.result import CellResult, GroupResult, LatencyMs, PhasesMs, Requested, RunDocument, Spans, Speedup
 from irbench.store import encode_document
 
 __all__ = ["FORMATS", "render_document"]
@@ -27,6 +27,10 @@ _PARTS: Mapping[str, Any] = {
     "latency_ms": LatencyMs,
     "speedup": Speedup,
     "output_error": OutputError,
+    "p50_over_launches": Spans,
+    "p90_over_launches": Spans,
+    "fps_over_launches": Spans,
+    "sustained_over_launches": Spans,
     "phases_ms": PhasesMs,
 }
 """The compound fields of a cell, so that a CSV has the same columns whether or not they were measured."""

@@ -27,15 +27,21 @@ class GroupView:
         result: The group.
         environment: The machine, from the run's document; says how many cores there were.
         plan: What was asked for, from the run's document; says which processors were named and the confidence.
+        intervals: Whether latencies and FPS are shown with their intervals over launches.
     """
 
     def __init__(
-        self, result: GroupResult, environment: Mapping[str, Any] | None = None, plan: Mapping[str, Any] | None = None
+        self,
+        result: GroupResult,
+        environment: Mapping[str, Any] | None = None,
+        plan: Mapping[str, Any] | None = None,
+        *,
+        intervals: bool = False,
     ) -> None:
         self._result = result
         self._environment = environment or {}
         self._plan = plan or {}
-        self._table = group_table(result, self._confidence)
+        self._table = group_table(result, self._confidence, intervals=intervals)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""

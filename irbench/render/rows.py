@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from irbench.render.figures import (
     NOT_MEASURED,
@@ -15,7 +16,7 @@ from irbench.render.figures import (
 )
 from irbench.render.sentences import reason, row_marks
 from irbench.render.table import Column, Row, TextTable
-from irbench.result import CellResult, GroupResult, row_names
+from irbench.result import CellResult, GroupResult, Spans, row_names
 
 __all__ = ["group_table"]
 
@@ -33,15 +34,39 @@ _LAUNCHES = Column("launches")
 _MAX_ERROR, _READY, _MEMORY = Column("max err", drops=5), Column("ready s", drops=6), Column("GB", drops=7)
 
 
-def group_table(result: GroupResult, confidence: float = 0.95) -> TextTable:
+def group_table(result: GroupResult, confidence: float = 0.95, *, intervals: bool = False) -> TextTable:
     """Return the group's rows in their order, as text.
 
     Args:
         result: The group.
         confidence: Of the intervals, for the heading.
+        intervals: Whether latencies and FPS are shown with theirs.
     """
     columns = _columns(result, confidence)
-    return TextTable(columns, tuple(_row(cell, result, columns) for cell in result.cells))
+    rows = (_row(cell, result, columns) for cell in result.cells)
+    if not intervals:
+        return TextTable(columns, tuple(rows))
+    spans = [_spans(cell) for cell in result.cells]
+    return TextTable(columns, tuple(_with_spans(row, columns, own) for row, own in zip(rows, spans, strict=True)))
+
+
+def _spans(cell: CellResult) -> dict[Column, Spans | None]:
+    return {
+        _P50: cell.p50_over_launches,
+        _P90: cell.p90_over_launches,
+        _FPS: cell.fps_over_launches,
+        _SUSTAINED: cell.sustained_over_launches,
+    }
+
+
+def _with_spans(row: Row, columns: Sequence[Column], spans: Mapping[Column, Spans | None]) -> Row:
+    """Return a row with the interval behind each figure that has one."""
+    shown = [spans.get(column) for column in columns[: len(row.cells)]]
+    cells = (
+        text if span is None else f"{text} [{significant(span.low)}, {significant(span.high)}]"
+        for text, span in zip(row.cells, shown, strict=True)
+    )
+    return replace(row, cells=tuple(cells))
 
 
 def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:

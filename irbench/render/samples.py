@@ -7,13 +7,11 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TextIO
 
-import msgspec
-
 from irbench.errors import IrbenchError
 from irbench.record import CellLaunch, LaunchRecord, Sustained
 from irbench.result import RunDocument, row_names
-from irbench.spec import Timing
 from irbench.stats.observed import Blocks, sort_blocks
+from irbench.stats.rederive import planned_timing
 
 __all__ = ["SAMPLE_FORMATS", "Sample", "samples_of", "write_samples"]
 
@@ -97,7 +95,7 @@ def write_samples(samples: Iterable[Sample], form: str, target: TextIO) -> None:
 
 
 def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iterator[Sample]:
-    timing = msgspec.convert(document.plan.get("timing", {}), Timing)
+    timing = planned_timing(document.plan)
     for record in launches:
         table = document.groups[record.group]
         table_facts = (document.run_id, record.group, table.model, table.batch)

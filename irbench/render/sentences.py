@@ -19,13 +19,13 @@ _STOPPED = {
     "failures": "no healthy cell was left",
     "unfinished": "unfinished: the run was ended from outside",
 }
+# what contradicts the leader, and what to do about it
 _DISAGREE = {
     "all-blocks-disagree": "{leader} is ahead in quiet blocks, {rival} over all of them. Repeat it on a quiet machine",
     "throughput-disagrees": "{leader} has the shorter median latency, {rival} the higher throughput (FPS): slow calls"
     " decide. Compare p90, and choose by what you deploy for",
     "sustained-disagrees": "{leader} is ahead in turns, {rival} where each runs alone. Choose by how you deploy it",
 }
-"""What contradicts the leader, and what to do about it."""
 _SEPARATOR = " · "
 _IO = {"copy": "copies included", "bound": "copies left out"}
 

@@ -17,6 +17,7 @@ from irbench.stats.observed import Observed, log_level
 from irbench.stats.rounds import call_latency_ns
 
 __all__ = [
+    "Rounds",
     "calls_to_bound",
     "frames_by_launch",
     "frames_per_second",
@@ -24,6 +25,7 @@ __all__ = [
     "launch_levels",
     "launch_spread",
     "peak_memory_bytes",
+    "percentile_ms",
     "phases_ms",
     "rounds_that_count",
     "span_over_launches",
@@ -31,7 +33,7 @@ __all__ = [
     "tail_percentiles_ms",
 ]
 
-_Rounds = Sequence[tuple[CellLaunch, Round]]
+Rounds = Sequence[tuple[CellLaunch, Round]]
 _BOUND_CONFIDENCE = 0.99
 
 
@@ -66,9 +68,7 @@ def rounds_that_count(
     )
 
 
-def span_over_launches(
-    counted: _Rounds, everything: _Rounds, figure: Callable[[_Rounds], float], timing: Timing
-) -> Spans:
+def span_over_launches(counted: Rounds, everything: Rounds, figure: Callable[[Rounds], float], timing: Timing) -> Spans:
     """Return the interval of a row's figure over its launches, and the figure over all blocks.
 
     Args:
@@ -84,12 +84,11 @@ def span_over_launches(
     return Spans(interval.low, interval.high, figure(everything))
 
 
-def latency_ms(rounds: _Rounds, everything: _Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:
+def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:
     """Return what is known of the latency of one batch, in milliseconds.
 
     Args:
         rounds: At least one, from :func:`rounds_that_count`.
-        everything: The same over all blocks.
         tails: Each launch's uninterrupted latencies in nanoseconds; empty arrays without ``--tail``.
         timing: Says how many uninterrupted calls are enough for a tail.
     """
@@ -107,16 +106,15 @@ def latency_ms(rounds: _Rounds, everything: _Rounds, tails: Sequence[NDArray[np.
         mean=float(values_ms.mean()),
         count=int(values_ms.size),
         calls_per_sample=calls,
-        p50_over_launches=span_over_launches(rounds, everything, _percentile_of(50), timing),
-        p90_over_launches=span_over_launches(rounds, everything, _percentile_of(90), timing) if knows_p90 else None,
     )
 
 
-def _percentile_of(percent: float) -> Callable[[_Rounds], float]:
+def percentile_ms(percent: float) -> Callable[[Rounds], float]:
+    """Return the function that makes this percentile of all calls of some rounds, in milliseconds."""
     return lambda rounds: percentile(_latencies_ms(rounds), percent)
 
 
-def _latencies_ms(rounds: _Rounds) -> NDArray[np.float64]:
+def _latencies_ms(rounds: Rounds) -> NDArray[np.float64]:
     return np.concatenate([call_latency_ns(one, launch.calls_per_sample) for launch, one in rounds]) / 1e6
 
 
@@ -128,7 +126,7 @@ def tail_percentiles_ms(tails: Sequence[NDArray[np.int64]], percent: float, timi
     return tuple(percentile(tail, percent) / 1e6 for tail in tails)
 
 
-def frames_per_second(rounds: _Rounds, batch: int) -> float:
+def frames_per_second(rounds: Rounds, batch: int) -> float:
     """Return batch x completed calls / wall time of the timed windows, for any number of streams."""
     calls = sum(one.completion_ns.size * launch.calls_per_sample for launch, one in rounds)
     wall_ns = sum(int(one.completion_ns.max()) for _, one in rounds)

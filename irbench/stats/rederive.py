@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,7 +16,7 @@ from irbench.spec import Artifact, Bundle, Cell, Group, InputSpec, Load, TensorS
 from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
-__all__ = ["rederive"]
+__all__ = ["planned_timing", "rederive"]
 
 _BEFORE_LAUNCHES = ("plan", "optimize")
 """Stages at which a row fails that no launch holds."""
@@ -42,6 +43,11 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
     )
 
 
+def planned_timing(plan: Mapping[str, Any]) -> Timing:
+    """Return the protocol's numbers of a stored plan; runs from before there was a burn-in counted every block."""
+    return msgspec.convert({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
+
+
 def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchRecord]) -> GroupResult:
     basis = table.basis
     if basis is None:
@@ -49,8 +55,7 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
             f"The table of {table.model} does not say what it was derived from.",
             hint="It was stored before irbench recorded that: measure it again.",
         )
-    # runs from before there was a burn-in counted every block
-    timing = msgspec.convert({"burn_in_blocks": 0, **document.plan["timing"]}, Timing)
+    timing = planned_timing(document.plan)
     again = summarise(
         _group(table, basis),
         records,

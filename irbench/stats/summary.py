@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,13 @@ from irbench.stats.compare import speedups
 from irbench.stats.doubts import doubt
 from irbench.stats.estimators import median
 from irbench.stats.figures import (
+    Rounds,
     frames_per_second,
     latency_ms,
     launch_levels,
     launch_spread,
     peak_memory_bytes,
+    percentile_ms,
     phases_ms,
     rounds_that_count,
     span_over_launches,
@@ -146,14 +148,24 @@ def _filled(
     if first is None or not rounds or row.state not in ("ok", "mismatch"):
         return row
     everything = rounds_that_count(records, launches, row.id, all_blocks=True)
-    sustained = sustained_by_launch(records, row.id, row.batch)
+    sustained = list(sustained_by_launch(records, row.id, row.batch).values())
+    latency = latency_ms(rounds, _tails(records, row.id), timing)
+
+    def fps(own: Rounds) -> float:
+        return frames_per_second(own, row.batch)
+
+    def spans(figure: Callable[[Rounds], float]) -> Spans:
+        return span_over_launches(rounds, everything, figure, timing)
+
     return replace(
         row,
-        latency_ms=latency_ms(rounds, everything, _tails(records, row.id), timing),
-        fps=frames_per_second(rounds, row.batch),
-        fps_over_launches=span_over_launches(rounds, everything, lambda own: frames_per_second(own, row.batch), timing),
-        sustained_fps=median(list(sustained.values())) if sustained else None,
-        sustained_over_launches=_span(list(sustained.values()), timing) if sustained else None,
+        latency_ms=latency,
+        p50_over_launches=spans(percentile_ms(50)),
+        p90_over_launches=None if latency.p90 is None else spans(percentile_ms(90)),
+        fps=fps(rounds),
+        fps_over_launches=spans(fps),
+        sustained_fps=median(sustained) if sustained else None,
+        sustained_over_launches=_span(sustained, timing) if sustained else None,
         launches_measured=sum(one.cell == row.id for record in records for one in record.cells),
         launch_spread=launch_spread(launch_levels(launches, row.id)),
         phases_ms=phases_ms(first),

@@ -58,13 +58,13 @@ def launches_stored(results: Path) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "at", "launches"), [("SIGTERM", "import", 0), ("SIGHUP", "run:45", 0), ("SIGINT", "run:150", 1)]
+    ("sent", "at", "launches"), [("SIGTERM", "import", 0), ("SIGHUP", "run:45", 0), ("SIGINT", "relaunch", 1)]
 )
 def test_a_signal_at_any_moment_ends_the_run_and_keeps_its_launches(
     model: Path, results: Path, sent: str, at: str, launches: int
 ) -> None:
     called = irbench(
-        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "1s",
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
         "--set", "fake-a.call_us=20000", "--set", "fake-b.call_us=20000",
         "--set", f"fake-b.fault=interrupt:{sent}", "--set", f"fake-b.at={at}",
     )  # fmt: skip

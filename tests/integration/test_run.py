@@ -20,7 +20,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def healthy(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Called, Path]:
-    """One preview of two healthy cells, the second of which takes twice the time, and where it was stored."""
+    """One short run of two healthy cells, the second of which takes twice the time, and where it was stored."""
     results = tmp_path_factory.mktemp("results")
     called = irbench(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--results", results,
@@ -34,7 +34,7 @@ def test_a_backend_that_takes_twice_the_time_is_found_to_take_twice_the_time(hea
     assert called.code == 0, called.err
     speedup = cell(called, "fake-b")["speedup"]
     assert speedup["value"] == pytest.approx(0.5, rel=1e-4)
-    assert speedup["verdict"] == "preview"
+    assert speedup["verdict"] == "slower"
     assert cell(called, "fake-a")["speedup"] is None
     assert called.document["groups"][0]["baseline"] == cell(called, "fake-a")["id"]
 
@@ -102,9 +102,11 @@ def test_a_tail_is_read_from_a_thousand_uninterrupted_calls(model: Path) -> None
     assert cell(called, "fake-b")["latency_ms"]["p99"] == pytest.approx(0.01, rel=1e-3)
 
 
-def test_each_cell_also_runs_alone_at_the_end_unless_it_is_a_preview(model: Path, healthy: tuple[Called, Path]) -> None:
-    called = irbench("run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "1s")
-    assert called.document["groups"][0]["launches"] == 1
+def test_each_cell_also_runs_alone_in_every_launch_where_that_is_asked_for(
+    model: Path, healthy: tuple[Called, Path]
+) -> None:
+    called = irbench("run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--sustain", "1s")
+    assert called.code == 0, called.err
     assert cell(called, "fake-a")["sustained_fps"] == pytest.approx(1e9 / 300_000, rel=1e-3)
     assert cell(healthy[0], "fake-a")["sustained_fps"] is None
 

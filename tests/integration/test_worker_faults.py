@@ -87,7 +87,7 @@ def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
         "b": "decay",
         "c": "daemon:crash@run:45",
         "d": "daemon@run:45",
-        "e": "raise@run:20",
+        "e": "raise@run:8",
         "f": "lack:tpu@import",
     }
     called = run_all(model, faults)
@@ -132,7 +132,7 @@ def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
         "b": "hang@import",
         "c": "hang:reply@compile",
         "d": "resist@run:1",
-        "e": "hang:stopped@run:20",
+        "e": "hang:stopped@run:8",
         "f": "hang:deaf@run:45",
     }
     called = run_all(model, faults, "--deadline", "8s")

@@ -34,7 +34,6 @@ def in_words(timing: Timing) -> list[str]:
         str(timing.blocks),
         str(timing.max_blocks),
         f"{100 * timing.target:g} %",
-        f"{timing.sustain:g} s" if timing.sustain else "-",
         f"{timing.budget:g} s",
     ]
 

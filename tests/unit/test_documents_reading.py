@@ -143,7 +143,9 @@ def test_every_phrase_above_below_and_beside_the_rows_is_explained(module: str):
     spoken = strings(tree) - docstrings(tree)
     phrases = [" ".join(one.split()).rstrip(",") for one in spoken if len(one.split()) > 1]
     assert phrases
-    assert [one for one in phrases if one not in FLAT] == []
+    # a name stands for whatever a template puts in its place
+    named = [one.replace("{leader}", "A").replace("{rival}", "B") for one in phrases]
+    assert [one for one in named if one not in FLAT] == []
 
 
 def test_every_exit_code_is_explained():

@@ -122,7 +122,7 @@ def test_the_burn_in_comes_before_the_blocks_that_count(tmp_path: Path, crews: l
 
 
 def test_a_record_says_how_many_processors_were_in_use(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    record, _ = one(tmp_path, "slow").measure(None)
+    record, _ = one(tmp_path, "slow").measure()
     assert record.processors == 1  # of the two threads' wish only one processor was allowed
 
 

@@ -81,7 +81,7 @@ def host_with(streams: int, monkeypatch: pytest.MonkeyPatch) -> tuple[CellHost, 
     asked = launches.group("a", streams={"a": streams})
     specs = tuple(one.tensor.bind(asked.sizes) for one in asked.bundle.inputs)
     cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, ()))
-    timing = Timing(warmup_min=0, warmup_max=0, warmup_chunk=1e-5)
+    timing = Timing(warm_up=1e-5)
     return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing, seed=0)), session
 
 
