@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from irbench.phrases import listing, percent, plural
 from irbench.result import Warn
 from irbench.stats.dependence import dependence_warnings
-from irbench.stats.doubts import log_ratio_by_launch
+from irbench.stats.doubts import log_ratio_by_launch, mostly_disturbed
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.modes import mode_warnings
 from irbench.stats.race import half_width_wanted, lead_interval
@@ -25,11 +25,15 @@ _DOMINATES = 4.0
 
 
 def find_warnings(scene: Scene) -> tuple[Warn, ...]:
-    """Return everything a reader must know before quoting the table."""
+    """Return everything a reader must know before quoting the table.
+
+    Where most blocks were disturbed that is said, and nothing is made of what the disturbance did to the figures.
+    """
+    first = (*_baseline_replaced(scene), *_too_few_launches(scene), *machine_warnings(scene))
+    if mostly_disturbed(scene):
+        return first
     return (
-        *_baseline_replaced(scene),
-        *_too_few_launches(scene),
-        *machine_warnings(scene),
+        *first,
         *mode_warnings(scene),
         *dependence_warnings(scene),
         *_wide_interval(scene),

@@ -27,6 +27,7 @@ __all__ = [
     "peak_memory_bytes",
     "percentile_ms",
     "phases_ms",
+    "positive_span",
     "rounds_that_count",
     "span_over_launches",
     "sustained_by_launch",
@@ -35,6 +36,8 @@ __all__ = [
 
 Rounds = Sequence[tuple[CellLaunch, Round]]
 _BOUND_CONFIDENCE = 0.99
+_SMALLEST = 1e-12
+"""Keeps logarithms finite."""
 
 
 def calls_to_bound(percent: float) -> int:
@@ -80,8 +83,14 @@ def span_over_launches(counted: Rounds, everything: Rounds, figure: Callable[[Ro
     of_launch: dict[int, list[tuple[CellLaunch, Round]]] = {}
     for one in counted:
         of_launch.setdefault(id(one[0]), []).append(one)
-    interval = interval_at([figure(rounds) for rounds in of_launch.values()], looks_of(timing), timing.confidence)
-    return Spans(interval.low, interval.high, figure(everything))
+    return positive_span([figure(rounds) for rounds in of_launch.values()], timing, figure(everything))
+
+
+def positive_span(values: Sequence[float], timing: Timing, all_blocks_value: float | None = None) -> Spans:
+    """Return the interval over launches of a figure that is above 0, made on its logarithm so that its ends are too."""
+    logs = [math.log(max(one, _SMALLEST)) for one in values]
+    interval = interval_at(logs, looks_of(timing), timing.confidence)
+    return Spans(math.exp(interval.low), math.exp(interval.high), all_blocks_value)
 
 
 def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:

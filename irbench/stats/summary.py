@@ -26,11 +26,11 @@ from irbench.stats.figures import (
     peak_memory_bytes,
     percentile_ms,
     phases_ms,
+    positive_span,
     rounds_that_count,
     span_over_launches,
     sustained_by_launch,
 )
-from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, observe
@@ -165,17 +165,12 @@ def _filled(
         fps=fps(rounds),
         fps_over_launches=spans(fps),
         sustained_fps=median(sustained) if sustained else None,
-        sustained_over_launches=_span(sustained, timing) if sustained else None,
+        sustained_over_launches=positive_span(sustained, timing) if sustained else None,
         launches_measured=sum(one.cell == row.id for record in records for one in record.cells),
         launch_spread=launch_spread(launch_levels(launches, row.id)),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
     )
-
-
-def _span(values: Sequence[float], timing: Timing) -> Spans:
-    interval = interval_at(values, looks_of(timing), timing.confidence)
-    return Spans(interval.low, interval.high)
 
 
 def _compared(

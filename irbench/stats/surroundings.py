@@ -117,7 +117,7 @@ def _quiet_rounds(scene: Scene, cell: str) -> list[Round]:
         for one in record.cells
         if one.cell == cell
         for round_ in one.rounds
-        if round_.block not in observed.dirty
+        if round_.block in observed.blocks - observed.dirty
     ]
 
 

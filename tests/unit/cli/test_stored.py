@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 from documents import ENVIRONMENT, cell, example, group, launch
 
 from irbench.cli import results, show
+from irbench.errors import IrbenchError
+from irbench.result import Spans
 from irbench.store import RunWriter, Store, default_root
 
 
@@ -40,6 +42,23 @@ def test_show_prints_the_latest_run_again():
     assert text.startswith("alexnet  1x224x224x3 · fp32 · 2 threads on 2 cores")
     assert "openvino is fastest: 1.14x its nearest rival ort [1.12, 1.16]" in text
     assert "\n\nresnet50" in text
+
+
+def test_show_puts_intervals_behind_figures_on_demand():
+    rows = [replace(one, p50_over_launches=Spans(32.1, 33.0, 32.6)) for one in example().cells]
+    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer.add_launch(launch())
+    writer.commit(replace(writer.document, groups=(replace(example(), cells=tuple(rows)),), complete=True))
+    assert "32.5 [32.1, 33.0]" in shown("--intervals").stdout
+    assert "32.1" not in shown().stdout
+
+
+@pytest.mark.parametrize("form", [("--format", "json"), ("--samples",)])
+def test_intervals_are_for_the_table_that_people_read(form: tuple[str, ...]):
+    measured()
+    with pytest.raises(IrbenchError, match="for the table") as caught:
+        shown("--intervals", *form)
+    assert "p50_over_launches" in caught.value.hint
 
 
 def test_show_says_that_a_run_was_cut_short():

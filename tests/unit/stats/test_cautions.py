@@ -222,12 +222,17 @@ def test_a_ratio_that_the_set_aside_blocks_would_change_is_shown():
     def record(number):
         cells = [
             measured("base", [synchronous(one, [10 * MS] * 3) for one in range(9)]),
-            measured("cell", [synchronous(one, [(5 if one < 4 else 9) * MS] * 3) for one in range(9)]),
+            measured("cell", [synchronous(one, [(5 if one < 5 else 9) * MS] * 3) for one in range(9)]),
         ]
-        return launch(number, cells, blocks=tuple(block(one, throttled_ns=int(one > 3)) for one in range(9)))
+        return launch(number, cells, blocks=tuple(block(one, throttled_ns=int(one > 4)) for one in range(9)))
 
     found = warnings(group("base", "cell"), [record(number) for number in range(6)])
     assert "outside its interval" in found["set-aside-matters"].message
+
+
+def test_where_most_blocks_were_disturbed_nothing_is_made_of_their_figures():
+    wild = pair([10.0, 13.0, 9.0, 14.0, 8.0, 12.0], foreign_cpu_ns=BLOCK_NS)
+    assert set(warnings(group("base", "cell"), wild)) == {"few-clean-blocks"}
 
 
 def test_a_verdict_that_the_set_aside_blocks_would_change_is_shown_though_the_value_stays():
