@@ -13,11 +13,12 @@ from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy, Warn
 from irbench.runner.answers import mismatch
 from irbench.runner.holding import signals_held_back
-from irbench.runner.launch import Launch, LaunchPlan, Turn
+from irbench.runner.launch import Launch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
+from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Cell
 from irbench.stats import Admission, Next, Pace, Room, next_launch, outlook, scatters, summarise
 from irbench.store import RunWriter

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Self
 
 from irbench import host
@@ -19,12 +18,11 @@ from irbench.runner.answers import CHANGING, fallback, worst_error
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.crew import Crew
 from irbench.runner.notes import CellNotes
-from irbench.spec import Cell, Group, Timing
+from irbench.runner.turn import LaunchPlan, Tempo, Turn
+from irbench.spec import Cell
 from irbench.spi import Outputs
 from irbench.stats import (
     LaunchCost,
-    Room,
-    Scatter,
     block_order,
     clean_blocks,
     launch_size,
@@ -34,69 +32,12 @@ from irbench.stats import (
 )
 from irbench.worker.cell import CellTask
 
-__all__ = ["Launch", "LaunchPlan", "Tempo", "Turn"]
+__all__ = ["Launch"]
 
 Say = Callable[[str], None]
 
 _SLOWDOWN = 3.0
 """A request may take so many times as long as the warm-up foretells, and the protocol's deadline on top."""
-
-
-@dataclass(frozen=True)
-class LaunchPlan:
-    """What stays the same over a group's launches.
-
-    Attributes:
-        group: What is compared, with bound artifacts.
-        number: The group's place in the run, counted from 0.
-        timing: The protocol's numbers.
-        seed: Of inputs and of every random order.
-        logs: Where the workers write what they print.
-        reference: Expected outputs; ``None`` where there is no reference.
-        cpus: The processors that the workers may use.
-    """
-
-    group: Group
-    number: int
-    timing: Timing
-    seed: int
-    logs: Path
-    reference: Outputs | None
-    cpus: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What is known before one launch.
-
-    Attributes:
-        number: Of the launch, counted from 0.
-        cells: Those that take part.
-        room: The time that is left for it.
-        samples: Samples per round, by cell id, as the first launch decided; empty in the first.
-        scatters: Of the pairs that are compared, as far as launches have shown them.
-        peak_bytes: What the cells together may need in memory while they compile; 0 in the first launch.
-    """
-
-    number: int
-    cells: tuple[Cell, ...]
-    room: Room
-    samples: Mapping[str, int] = field(default_factory=dict[str, int])
-    scatters: Sequence[Scatter] = ()
-    peak_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Tempo:
-    """How a launch is measured.
-
-    Attributes:
-        samples: Samples per round, by cell id.
-        timing: The protocol's numbers, with the blocks of this launch.
-    """
-
-    samples: Mapping[str, int]
-    timing: Timing
 
 
 class Launch:

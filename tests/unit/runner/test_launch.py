@@ -13,7 +13,8 @@ import pytest
 from irbench.measure.corelink import CoreLink
 from irbench.record import Failure, Sustained
 from irbench.runner import launch
-from irbench.runner.launch import Launch, LaunchPlan, Turn
+from irbench.runner.launch import Launch
+from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Cell, Timing
 from irbench.stats import Room
 from irbench.worker.cell import CellTask, Prepared, Warmed
