@@ -93,7 +93,14 @@ def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
     value, low, high = ratio(lead.value, lead.low, lead.high)
     span = "" if lead.low == lead.high else f" [{low}, {high}]"
     unit = " in FPS" if any(cell.mode == "streams" for cell in result.cells) else ""
-    return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}"
+    return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
+
+
+def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
+    """Return on how many threads the two run, where that is not the same number."""
+    used = {cell.id: cell.effective.get("threads") for cell in result.cells}
+    own, other = used.get(lead.cell), used.get(lead.rival)
+    return "" if None in (own, other) or own == other else f" on {own} threads against {other}"
 
 
 def _preview(leader: str, rival: str, ahead: str, lead: Lead) -> str:
