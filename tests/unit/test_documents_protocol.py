@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import simulate
+from simulation import tables
+from simulation.regimes import DEPENDENT, REGIMES
 
 from irbench.cli import running
 from irbench.record import BlockEvidence, Evidence
@@ -60,11 +62,18 @@ def test_every_warning_is_named_once_and_led_to_where_it_is_explained():
     assert described == [f"[{code}](reading-results.md#{code})" for code in explained]
 
 
-def test_every_simulated_regime_has_its_figures():
-    (head,) = re.findall(r"^\| regime .*$", TEXT, re.MULTILINE)
-    assert [row[0] for row in rows(TEXT, head)] == list(simulate.REGIMES)
+@pytest.mark.parametrize(("head", "named"), [("regime", REGIMES), ("dependent launches", ["independent", *DEPENDENT])])
+def test_every_simulated_regime_has_its_figures(head: str, named: Iterable[str]):
+    (line,) = re.findall(rf"^\| {head} .*$", TEXT, re.MULTILINE)
+    assert [row[0] for row in rows(TEXT, line)] == list(named)
 
 
 @pytest.mark.slow
-def test_the_simulated_figures_are_what_the_simulation_gives():
-    assert simulate.table(4000) in TEXT
+@pytest.mark.parametrize("table", [tables.regimes, tables.dependence])
+def test_the_simulated_figures_are_what_the_simulation_gives(table: Callable[[int], str]):
+    assert table(4000) in TEXT
+
+
+@pytest.mark.slow
+def test_the_misses_at_any_look_are_what_the_simulation_gives():
+    assert tables.any_time(200_000) in TEXT

@@ -1,0 +1,121 @@
+"""What the simulations came to, as Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from irbench.spec import Timing
+from irbench.stats.intervals import bounds, looks_of
+from simulation.anytime import LAUNCHES, misses, worst_case
+from simulation.criterion import MUTATIONS, faults
+from simulation.designs import DESIGNS, HOSTS, Design, Host
+from simulation.methods import IRBENCH, SEQUENTIAL, STUDENT, Outcome, measure
+from simulation.regimes import DEPENDENT, REGIMES
+from simulation.wall_time import runs_of
+
+__all__ = ["any_time", "dependence", "designs", "mutations", "regimes"]
+
+_FIGURES = ("coverage", "A/A", "bias %", "RMSE %")
+_AMPLE_S = 900.0
+
+
+def regimes(runs: int) -> str:
+    """Return what irbench and two usual methods come to in each regime of independent launches."""
+    heads = ["regime", *(f"irbench {one}" for one in _FIGURES), "launches"]
+    heads += [*(f"Student {one}" for one in _FIGURES), "launches", *(f"sequential {one}" for one in _FIGURES)]
+    rows: list[list[str]] = []
+    for name, regime in REGIMES.items():
+        shipped, student, sequential = (measure(one, regime, runs) for one in (IRBENCH, STUDENT, SEQUENTIAL))
+        counted = [[*_figures(one), f"{one.launches:.1f}"] for one in (shipped, student)]
+        rows.append([name, *counted[0], *counted[1], *_figures(sequential)])
+    return _markdown(heads, rows)
+
+
+def dependence(runs: int) -> str:
+    """Return what irbench comes to where launches depend on each other, and how often it warns of it."""
+    heads = ["dependent launches", *_FIGURES, "launches", "warned"]
+    found = [
+        (name, measure(IRBENCH, one, runs)) for name, one in {"independent": REGIMES["quiet"], **DEPENDENT}.items()
+    ]
+    return _markdown(heads, [[name, *_figures(one), f"{one.launches:.1f}", f"{one.warned:.3f}"] for name, one in found])
+
+
+def mutations(runs: int) -> str:
+    """Return in which regimes the criterion rejects each broken estimator, and in what it fails there."""
+    shipped = {name: measure(IRBENCH, regime, runs) for name, regime in REGIMES.items()}
+    rows: list[list[str]] = []
+    for mutation, method in {"nothing: as shipped": IRBENCH, **MUTATIONS}.items():
+        found = {
+            name: list(faults(measure(method, regime, runs), shipped[name], regime)) for name, regime in REGIMES.items()
+        }
+        rows.append([mutation, *_rejections(found)])
+    return _markdown(["instead of what is right", "is rejected in", "for its"], rows, numbers=False)
+
+
+def any_time(runs: int) -> str:
+    """Return how often some interval of a run misses, wherever it stops, for launches that scatter in many ways."""
+    looks, miss = looks_of(Timing()), 1 - Timing().confidence
+    early = [str(count) for count, bound in sorted(bounds(looks, round(miss, 12)).items()) if bound.stretch]
+    rows = [
+        [name, "yes" if scatter.one_mode else "no", f"{found.early:.3f}", f"{found.anywhere:.3f}"]
+        for name, scatter in LAUNCHES.items()
+        for found in [misses(scatter, looks, round(miss, 12), runs)]
+    ]
+    worst = worst_case(looks, round(miss, 12))
+    rows.append(["the worst there can be", "no", f"{worst.early:.3f}", f"{worst.anywhere:.3f}"])
+    return _markdown(["launches", "as assumed", f"misses at {' or '.join(early)}", "misses at any look"], rows)
+
+
+def designs(runs: int) -> str:
+    """Return when each design names the fastest cell, and when it has decided all rows, on each host."""
+    heads = ["design", "named s", "90 %", "in budget", "decided s", "90 %", "in budget", "ended s", "90 %", "launches"]
+    heads += ["wrong", "coverage"]
+    parts: list[str] = []
+    for name, host in HOSTS.items():
+        for budget_s, words in ((None, "within the budget"), (_AMPLE_S, "without a limit")):
+            rows = [[title, *_design(one, host, runs, budget_s)] for title, one in DESIGNS.items()]
+            parts.append(f"{name}, {words}\n\n{_markdown(heads, rows)}")
+    return "\n\n".join(parts)
+
+
+def _design(design: Design, host: Host, runs: int, budget_s: float | None) -> Iterator[str]:
+    found = runs_of(design, host, runs, budget_s)
+    for times in ([one.named_s for one in found], [one.decided_s for one in found]):
+        yield from _seconds(times)
+        yield f"{np.isfinite(times).mean():.2f}"
+    yield from _seconds([one.ended_s for one in found])
+    yield f"{np.mean([one.launches for one in found]):.1f}"
+    yield f"{np.mean([one.wrong for one in found]):.3f}"
+    covered = [one.covered for one in found if one.covered is not None]
+    yield f"{np.mean(covered):.3f}" if covered else "-"
+
+
+def _seconds(times: Sequence[float]) -> Iterator[str]:
+    for share in (0.5, 0.9):
+        at = float(np.quantile(times, share, method="inverted_cdf"))
+        yield f"{at:.0f}" if math.isfinite(at) else "-"
+
+
+def _figures(one: Outcome) -> list[str]:
+    return [
+        f"{one.coverage:.3f}",
+        f"{one.false_positives:.3f}",
+        f"{round(100 * one.bias, 2) + 0.0:.2f}",
+        f"{100 * one.rmse:.2f}",
+    ]
+
+
+def _rejections(found: dict[str, list[str]]) -> tuple[str, str]:
+    """Return the regimes with a fault, and all faults in the order of the criterion."""
+    names = [name for name, reasons in found.items() if reasons]
+    reasons = dict.fromkeys(one for name in names for one in found[name])
+    where = "every regime" if len(names) == len(found) else ", ".join(names) or "none"
+    return where, ", ".join(reasons) or "-"
+
+
+def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
+    rule = ["---", *(["---:" if numbers else "---"] * (len(heads) - 1))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *rows))
