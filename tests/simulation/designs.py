@@ -52,6 +52,9 @@ _SMALL = Host({"a": 0.0042, "b": 0.0044, "c": 0.0070, "d": 0.0074}, launch_sd=0.
 HOSTS = {
     "slow and noisy": Host(),
     "slow and calm": Host(launch_sd=0.01, block_sd=0.03),
+    "slow and calm, cells far apart": Host(
+        {"a": 0.042, "b": 0.063, "c": 0.095, "d": 0.142}, launch_sd=0.01, block_sd=0.03
+    ),
     "fast and calm": _SMALL,
 }
 

@@ -112,7 +112,7 @@ def _rejections(found: dict[str, list[str]]) -> tuple[str, str]:
     """Return the regimes with a fault, and all faults in the order of the criterion."""
     names = [name for name, reasons in found.items() if reasons]
     reasons = dict.fromkeys(one for name in names for one in found[name])
-    where = "every regime" if len(names) == len(found) else ", ".join(names) or "none"
+    where = "every regime" if len(names) == len(found) else "; ".join(names) or "none"
     return where, ", ".join(reasons) or "-"
 
 
