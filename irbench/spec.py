@@ -253,7 +253,7 @@ class Timing:
     blocks: int = 8
     max_blocks: int = 12
     min_blocks: int = 4
-    most_blocks: int = 24
+    most_blocks: int = 12
     burn_in_blocks: int = 1
     target: float = 0.01
     within: float = 0.02

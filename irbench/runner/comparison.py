@@ -20,7 +20,7 @@ from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Cell
-from irbench.stats import Admission, Next, Pace, Room, next_launch, outlook, scatters, summarise
+from irbench.stats import Admission, Next, Pace, Room, launches_planned, next_launch, outlook, scatters, summarise
 from irbench.store import RunWriter
 
 __all__ = ["Comparison", "Surroundings"]
@@ -117,6 +117,11 @@ class Comparison:
         pace = Pace(self._watch.elapsed_s, self._launches_s)
         return next_launch(self._group, self._records, self._timing, self._admission(), pace)
 
+    @property
+    def _launches_planned(self) -> float:
+        """How many launches of all cells the budget should have room for."""
+        return launches_planned(len(self._healthy()), self._timing)
+
     def _turn(self, planned: Next) -> Turn:
         number = len(self._records)
         peaks = {
@@ -125,7 +130,7 @@ class Comparison:
         return Turn(
             number=number,
             cells=tuple(cell for cell in self._healthy() if cell.id in planned.cells),
-            room=Room(self._timing.budget - self._watch.elapsed_s, max(1, self._timing.min_launches - number)),
+            room=Room(self._timing.budget - self._watch.elapsed_s, max(1, self._launches_planned - number)),
             samples=self._samples,
             scatters=scatters(self._group, self._records, self._timing, planned.cells),
             peak_bytes=sum(peaks.get(cell, 0) for cell in planned.cells),

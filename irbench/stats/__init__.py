@@ -15,7 +15,7 @@ from irbench.stats.planning import (
 from irbench.stats.rederive import rederive
 from irbench.stats.scatter import Scatter
 from irbench.stats.standing import Admission
-from irbench.stats.stopping import Next, Pace, next_launch, outlook, scatters
+from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
 from irbench.stats.summary import summarise
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "clean_blocks",
     "expected_seconds",
     "launch_size",
+    "launches_planned",
     "next_launch",
     "outlook",
     "processors_in_use",

@@ -33,8 +33,10 @@ from irbench.spec import Timing
 
 __all__ = ["Bound", "Interval", "Looks", "bounds", "interval_at", "looks_of"]
 
-_FOR_RANKS = 0.9
-"""The share of the allowed misses that order statistics may use where earlier looks need some too."""
+_FOR_RANKS = (0.9, 0.7, 0.5)
+"""Shares of the allowed misses that order statistics may use where earlier looks need some too."""
+_WIDEST_STRETCH = 2.0
+"""The largest of these shares is taken that leaves the first look no wider; with the last, whatever it leaves."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
     """Return how the interval of each look is made, so that all together miss with probability ``miss`` at most.
 
     Ranks are raised one look after the other as soon as the union of all misses so far allows it. Looks for which even
-    the range misses too often get the range, stretched; what the order statistics leave over is shared between them.
+    the range misses too often get the range, stretched; what the order statistics leave over is shared between them,
+    and they are given less where it would be so little that the first look could decide nothing.
     A run that missed at such a look of n launches would in 2^(n-m) of cases also miss at the first exact look of m,
     where it is counted already.
 
@@ -139,14 +142,24 @@ def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
         miss: Two-sided, above 0 and below 1.
     """
     plain = _ranks(looks, miss)
-    ranks = plain if looks.first in plain else _ranks(looks, miss * _FOR_RANKS)
+    if looks.first in plain:
+        return {count: Bound(rank) for count, rank in plain.items()}
+    found: dict[int, Bound] = {}
+    for share in _FOR_RANKS:
+        found = _with_early_looks(_ranks(looks, miss * share), looks, miss)
+        if max(bound.stretch for bound in found.values()) <= _WIDEST_STRETCH:
+            break
+    return found
+
+
+def _with_early_looks(ranks: Mapping[int, int], looks: Looks, miss: float) -> dict[int, Bound]:
+    """Return the bounds of all looks, given the ranks of the later ones."""
     exact = min(ranks, default=looks.last + 1)
     early = [count for count in range(max(2, looks.first), looks.last + 1) if count < exact]
     left = miss - _union_of_misses(ranks, looks.last)
     new = sum(1.0 if exact > looks.last else 1 - 2.0 ** (count - exact) for count in early)
     found = {count: Bound(rank) for count, rank in ranks.items()}
-    found.update({count: Bound(1, _stretch(count, left / new)) for count in early})
-    return found
+    return {**found, **{count: Bound(1, _stretch(count, left / new)) for count in early}}
 
 
 def _ranks(looks: Looks, miss: float) -> dict[int, int]:

@@ -47,11 +47,11 @@ class Room:
 
     Attributes:
         left_s: Of the group's budget, in seconds.
-        launches: How many must fit into it, this one included.
+        launches: How many must fit into it, this one included; one of fewer cells is a part of one.
     """
 
     left_s: float
-    launches: int
+    launches: float
 
 
 def calls_per_sample(call_ns: float) -> int:

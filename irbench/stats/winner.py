@@ -33,7 +33,7 @@ from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed
 
-__all__ = ["Finding", "find_winner"]
+__all__ = ["Finding", "find_winner", "lead_miss"]
 
 _Pairs = Mapping[str, Sequence[float]]
 
@@ -84,7 +84,7 @@ def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timi
     if len(cells) < 2 or not complete:
         return Finding()
     leader = max(complete, key=lambda cell: min(map(statistics.median, known[cell].values())))
-    miss = 2 * (1 - timing.confidence) / len(cells)
+    miss = lead_miss(len(cells), timing)
     rivals = {cell: interval_at(values, looks_of(timing), 1 - miss) for cell, values in known[leader].items()}
     rival = min(rivals, key=lambda cell: rivals[cell].value)
     nearest = rivals[rival]
@@ -97,6 +97,11 @@ def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timi
         bound=nearest.bound,
     )
     return Finding(leader, rival, ratio, rivals, _why_not(ratio, timing))
+
+
+def lead_miss(cells: int, timing: Timing) -> float:
+    """Return how often the interval of a pair may miss, both ends together, so that the lead's keeps its promise."""
+    return 2 * (1 - timing.confidence) / max(2, cells)
 
 
 def _pairs_of(launches: Sequence[Observed], cell: str, cells: Sequence[str]) -> _Pairs:

@@ -71,8 +71,8 @@ class Design:
         together: Whether the cells of later launches start side by side.
         blocks_by_scatter: Whether a launch has as many blocks as buy the most certainty for their time.
         closing_s: Of all cells alone at the end of a run.
-        for_ranks: The share of the allowed misses that exact looks may use where early ones need some too.
-        room_for: How many launches the blocks leave room for in the budget, if more than it has at least.
+        ranks_first: Whether order statistics get all but a tenth of the misses whatever that leaves to earlier looks.
+        room_for_lead: Whether blocks leave room for all launches that the lead needs, not for the first look alone.
     """
 
     timing: Timing = field(default_factory=Timing)
@@ -82,8 +82,8 @@ class Design:
     together: bool = True
     blocks_by_scatter: bool = True
     closing_s: float = 0.0
-    for_ranks: float = 0.9
-    room_for: int = 0
+    ranks_first: bool = False
+    room_for_lead: bool = True
 
 
 _FORMER = Design(
@@ -94,11 +94,16 @@ _FORMER = Design(
     together=False,
     blocks_by_scatter=False,
     closing_s=12.0,
+    ranks_first=True,
+    room_for_lead=False,
 )
 _LOOKS = replace(_FORMER, timing=replace(_FORMER.timing, min_launches=4, budget=90.0), any_time=True)
 _RACE = replace(_LOOKS, race=True)
 _TOGETHER = replace(_RACE, together=True)
-_SHORT = replace(_TOGETHER, timing=Timing(), warm_up_s=0.4, closing_s=0.0)
+_SHORT = replace(_TOGETHER, timing=Timing(most_blocks=24), warm_up_s=0.4, closing_s=0.0)
+_SCATTER = replace(_SHORT, blocks_by_scatter=True)
+_FEWER = replace(_SCATTER, timing=Timing())
+_ROOM = replace(_FEWER, room_for_lead=True)
 _SHIPPED = Design()
 DESIGNS = {
     "six launches or more, each interval for its own count, 150 s": _FORMER,
@@ -107,15 +112,13 @@ DESIGNS = {
     "+ only undecided cells again": _RACE,
     "+ later launches start side by side": _TOGETHER,
     "+ short warm-up, burn-in block, no closing runs": _SHORT,
-    "+ blocks by scatter, 24 at most: as shipped": _SHIPPED,
+    "+ blocks by scatter, 24 at most": _SCATTER,
+    "+ 12 at most": _FEWER,
+    "+ blocks leave room for the launches that the lead needs": _ROOM,
+    "+ early looks of strict intervals get more of the misses: as shipped": _SHIPPED,
     "as shipped, first look at 3": replace(_SHIPPED, timing=Timing(min_launches=3)),
     "as shipped, first look at 5": replace(_SHIPPED, timing=Timing(min_launches=5)),
-    "as shipped, 12 blocks at most": replace(_SHIPPED, timing=Timing(most_blocks=12)),
-    "as shipped, exact looks get 0.7 of the misses": replace(_SHIPPED, for_ranks=0.7),
-    "as shipped, exact looks get 0.5 of the misses": replace(_SHIPPED, for_ranks=0.5),
-    "as shipped, blocks leave room for 7 launches": replace(_SHIPPED, room_for=7),
-    "room for 7, 12 blocks at most, exact looks get 0.7": Design(Timing(most_blocks=12), room_for=7, for_ranks=0.7),
-    "room for 7, 12 blocks at most, exact looks get 0.5": Design(Timing(most_blocks=12), room_for=7, for_ranks=0.5),
-    "room for 7, 8 blocks, exact looks get 0.5": Design(blocks_by_scatter=False, room_for=7, for_ranks=0.5),
+    "as shipped, 24 blocks at most": replace(_SHIPPED, timing=Timing(most_blocks=24)),
+    "as shipped, 8 blocks": replace(_SHIPPED, blocks_by_scatter=False),
 }
 """By what is changed; lines that begin with + add to the one above."""

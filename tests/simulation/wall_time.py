@@ -22,6 +22,7 @@ from irbench.stats.intervals import Interval, looks_of
 from irbench.stats.planning import LaunchCost, Room, launch_size
 from irbench.stats.race import contenders, half_width_wanted
 from irbench.stats.scatter import Scatter, scatter_of
+from irbench.stats.stopping import launches_planned
 from irbench.stats.winner import Finding, find_winner
 from simulation.designs import Design, Host
 from simulation.methods import for_its_own_count
@@ -98,12 +99,18 @@ class _Simulation:
         number = len(self._launches)
         room = Room(
             self._timing.budget - self._elapsed_s - self._design.closing_s,
-            max(1, max(self._timing.min_launches, self._design.room_for) - number),
+            max(1, self._planned - number),
         )
         sized = launch_size(self._timing, LaunchCost(start_s, block_s), room, self._scatters(cells))
         self._blocks = sized.blocks
         self._launches.append(self._draw(cells))
         self._elapsed_s += start_s + (self._blocks + self._timing.burn_in_blocks) * block_s
+
+    @property
+    def _planned(self) -> float:
+        if self._design.room_for_lead:
+            return launches_planned(len(self._host.cells), self._timing)
+        return self._timing.min_launches
 
     def _draw(self, cells: Sequence[str]) -> Reduced:
         """Return one launch of these cells, each with a speed of its own."""
@@ -173,7 +180,8 @@ def _decided_by(design: Design) -> Iterator[None]:
     rule: Callable[..., Interval] | None = None if design.any_time else for_its_own_count
     with ExitStack() as stack:
         stack.enter_context(decided_by(rule))
-        stack.enter_context(patch.object(intervals, "_FOR_RANKS", design.for_ranks))
+        if design.ranks_first:
+            stack.enter_context(patch.object(intervals, "_FOR_RANKS", intervals._FOR_RANKS[:1]))
         stack.callback(intervals.bounds.cache_clear)
         intervals.bounds.cache_clear()
         yield

@@ -1,12 +1,13 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from launches import BLOCK_NS, MS, block, even, group, launch, measured, synchronous
 
 from irbench.record import Sustained
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
-from irbench.stats.dependence import few_runs_chance
+from irbench.stats.dependence import neighbour_chance
 from irbench.stats.modes import split_in_two
 
 STEADY = [10.0] * 6
@@ -107,23 +108,26 @@ def test_blocks_that_scatter_both_ways_are_no_trend():
 
 
 def test_launches_that_resemble_their_neighbours_are_told_and_what_the_interval_is_about():
-    slow = even({"base": [10.0] * 10, "cell": [9.0] * 5 + [9.4] * 5}, blocks=8)
+    slow = even({"base": [10.0] * 8, "cell": [9.0, 9.02, 9.05, 9.09, 9.2, 9.25, 9.31, 9.4]}, blocks=8)
     message = warnings(group("base", "cell"), slow)["launches-depend"].message
     assert message.startswith("Launches of base resemble those just before them")
     assert "about that time" in message
 
 
 def test_launches_that_alternate_do_not_resemble_their_neighbours():
-    turns = even({"base": [10.0] * 10, "cell": [9.0, 9.4] * 5}, blocks=8)
+    turns = even({"base": [10.0] * 8, "cell": [9.0, 9.4, 9.01, 9.39, 9.02, 9.38, 9.03, 9.37]}, blocks=8)
     assert "launches-depend" not in warnings(group("base", "cell"), turns)
 
 
-@pytest.mark.parametrize(
-    ("values", "chance"),
-    [([1, 1, 1, 1, 2, 2, 2, 2], 2 / 70), ([1, 2, 1, 2, 1, 2, 1, 2], 1.0), ([1, 1, 1], 1.0), ([1, 1, 2, 2], 2 / 6)],
-)
-def test_the_chance_of_so_few_runs_is_that_of_all_orders_alike(values, chance):
-    assert few_runs_chance(values) == pytest.approx(chance)
+def test_the_chance_of_such_close_neighbours_is_that_of_all_orders_alike():
+    assert neighbour_chance([1, 2, 3, 4, 5, 6]) == pytest.approx(2 / 720, abs=0.002)
+    assert neighbour_chance([1, 6, 2, 5, 3, 4]) > 0.9
+    assert 0.2 < neighbour_chance([3, 1, 4, 6, 5, 2]) < 0.8
+
+
+def test_independent_launches_are_rarely_called_dependent():
+    draws = np.random.default_rng(5).normal(size=(500, 10)).tolist()
+    assert np.mean([neighbour_chance(values) <= 0.05 for values in draws]) < 0.08
 
 
 def test_cells_on_different_numbers_of_threads_are_named():
