@@ -34,7 +34,7 @@ def measure(bench: Workbench) -> Iterator[Finding]:
     yield Finding("run", _what(_PAIR), "s", _walls(pairs), needed, "launch cost and timed time", _BEYOND, remark)
     yield _share_timed(_PAIR, pairs)
     yield _time_until("until it is faster, slower or the same", pairs, has_direction, _DIRECTION)
-    yield _time_until("until the speedup is known to ±1 %, or a tenth of it", pairs, is_narrow, _NARROW)
+    yield _time_until("until the speedup is known to ±1 %, or a tenth of the difference", pairs, is_narrow, _NARROW)
     remark = "; ".join(map(_parts, demos))
     yield Finding("run", f"{_what(_DEMO)}, from start to table", "s", _walls(demos), goal=_TABLE, remark=remark)
     yield _share_timed(_DEMO, demos)
@@ -85,7 +85,7 @@ def has_direction(one: Speedup) -> bool:
 
 
 def is_narrow(one: Speedup) -> bool:
-    """Whether a speedup is known as well as a run tries to: half its interval, in logarithms, is 1 % or a tenth of it.
+    """Whether a speedup is known as well as a run tries to: half its interval, in logarithms, is 1 %, or a tenth of it.
 
     A preview has no interval.
     """
