@@ -18,8 +18,6 @@ Judged = Literal["own", "ratio", "difference"]
 Met = Literal["yes", "missed", "undecided"]
 
 _MEETS: Mapping[str, Callable[[float, float], bool]] = {"<=": operator.le, "<": operator.lt, ">=": operator.ge}
-
-
 _CONFIDENCE = 0.95
 
 
