@@ -23,10 +23,10 @@ test: $(STAMP) lint types ## Lint, check types, run the fast tests
 test-all: $(STAMP) lint types ## The same with the slow tests
 	$(BIN)/python -m pytest --hypothesis-profile=explore
 
-bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 20 minutes
+bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
 
-bench-truth: $(STAMP) ## Prove the numbers against backends of known speed; leave the machine alone meanwhile
+bench-truth: $(STAMP) ## Prove the numbers against known speeds and known work; leave the machine alone for 90 minutes
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
 	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.truth $(ARGUMENTS)
 

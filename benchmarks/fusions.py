@@ -13,21 +13,16 @@ from itertools import product
 from pathlib import Path
 
 import click
-import msgspec
 
 from benchmarks.fusion_figures import HAND, LEVELS, Comparison, compare
 from benchmarks.fusion_tables import graph_table, share_table
 from benchmarks.output import refuse_unwritable
+from benchmarks.stored import run_stored
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
 from irbench.cli.console import print_data, to_text
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.optimize import UNOPTIMIZED, read_lineage
-from irbench.record import LaunchRecord
-from irbench.result import GroupResult
-from irbench.spec import Bundle, Group, Timing
-from irbench.stats.observed import Observed, observe
-from irbench.store import Store
 
 __all__ = ["main"]
 
@@ -107,21 +102,10 @@ def _measured(bench: Workbench, subject: _Subject, how: Sequence[str]) -> Compar
 
 def _measure(bench: Workbench, subject: _Subject, how: Sequence[str]) -> Comparison:
     levels = ",".join((UNOPTIMIZED, *LEVELS, *HAND))
-    asked = ("run", subject.model, *subject.shape, "--backends", subject.backend, "--optimize", levels, *how)
-    bench.run("python", "-m", "benchmarks.by_hand", *asked, accept=MEASURED)
-    store = Store(bench.scratch / "results")
-    folder = store.find("latest")
-    document = store.load(folder)
-    (table,) = document.groups
-    timing = msgspec.convert(document.plan["timing"], Timing)
-    launches = _reduced(table, store.launches(folder), timing)
+    asked = (subject.model, *subject.shape, "--backends", subject.backend, "--optimize", levels, *how)
+    run = run_stored(bench, ("python", "-m", "benchmarks.by_hand"), *asked, accept=MEASURED)
     nodes = dict(_nodes(bench, subject))
-    return compare((subject.words, subject.backend), table, nodes, launches, timing.confidence)
-
-
-def _reduced(table: GroupResult, records: Sequence[LaunchRecord], timing: Timing) -> tuple[Observed, ...]:
-    group = Group(Bundle(table.model, (), ()), table.batch, {}, (), table.baseline or "")
-    return observe(group, records, timing)
+    return compare((subject.words, subject.backend), run.table, nodes, run.observed, run.timing.confidence)
 
 
 def _nodes(bench: Workbench, subject: _Subject) -> Iterator[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -9,12 +10,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from irbench.render import Column, Row, TextTable
+from irbench.stats.intervals import Interval, Looks, interval_at
 
-__all__ = ["Finding", "Goal", "as_plain", "as_table"]
+__all__ = ["Finding", "Goal", "Parity", "as_plain", "as_table"]
 
 Judged = Literal["own", "ratio", "difference"]
+Met = Literal["yes", "missed", "undecided"]
 
 _MEETS: Mapping[str, Callable[[float, float], bool]] = {"<=": operator.le, "<": operator.lt, ">=": operator.ge}
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -25,11 +29,50 @@ class Goal:
         judged: irbench's own value, its ratio to the other, or its difference from it.
         relation: How it should stand to ``limit``.
         limit: In the finding's unit; a ratio has none.
+        always: Whether every repeat should stand so, not the median alone.
     """
 
     judged: Judged
     relation: Literal["<=", "<", ">="]
     limit: float
+    always: bool = False
+
+    def met(self, found: Finding) -> Met:
+        """Return whether a finding with values meets it."""
+        values = found.values(self.judged)
+        held = values if self.always else (statistics.median(values),)
+        return "yes" if all(_MEETS[self.relation](one, self.limit) for one in held) else "missed"
+
+    def words(self, unit: str) -> str:
+        """Return what is wanted of a finding in ``unit``."""
+        of = "" if self.judged == "ratio" or not unit else f" {unit}"
+        more = " more" if self.judged == "difference" else ""
+        return f"{self.relation} {self.limit:g}{of}{more}{', always' if self.always else ''}"
+
+
+@dataclass(frozen=True)
+class Parity:
+    """That irbench's figure, of which more is better, is the same as the other's, or better: what must be shown.
+
+    Attributes:
+        within: Half-width of the band around 1 that is called the same, symmetric in the logarithm.
+    """
+
+    within: float = 0.02
+
+    def met(self, found: Finding) -> Met:
+        """Return whether the interval of a finding's ratio lies within the band or above it.
+
+        It is missed where the whole interval lies below the band, and undecided where it reaches into it from there.
+        """
+        edge, interval = math.log1p(self.within), found.log_ratio
+        if interval.confidence is not None and interval.low >= -edge:
+            return "yes"
+        return "missed" if interval.confidence is not None and interval.high < -edge else "undecided"
+
+    def words(self, _unit: str) -> str:
+        """Return what is wanted."""
+        return f"same within {self.within * 100:g} %, or more"
 
 
 @dataclass(frozen=True)
@@ -40,7 +83,8 @@ class Finding:
         subject: The benchmark it belongs to.
         what: What was measured.
         unit: Of the values.
-        own: irbench's value in each repeat; empty where there is none, which ``remark`` then explains.
+        own: irbench's value in each repeat, infinite where what was waited for never came; empty where there is none,
+            which ``remark`` then explains.
         other: What it is compared with, in the same repeats; empty where there is nothing to compare.
         against: What the other is.
         goal: What is wanted; ``None`` where the figure is for information.
@@ -54,7 +98,7 @@ class Finding:
     own: tuple[float, ...] = ()
     other: tuple[float, ...] = ()
     against: str = ""
-    goal: Goal | None = None
+    goal: Goal | Parity | None = None
     remark: str = ""
     failed: bool = False
 
@@ -66,20 +110,36 @@ class Finding:
         return tuple(own / other if judged == "ratio" else own - other for own, other in pairs)
 
     @property
-    def met(self) -> bool | None:
-        """Whether the median meets the goal; ``None`` without a goal, or with fewer than two repeats."""
-        if self.goal is None or len(self.own) < 2:
-            return None
-        return _MEETS[self.goal.relation](statistics.median(self.values(self.goal.judged)), self.goal.limit)
+    def log_ratio(self) -> Interval:
+        """The interval of the median logarithm of the ratio, over the repeats that were planned and made."""
+        logs = [math.log(one) for one in self.values("ratio")]
+        return interval_at(logs, Looks(len(logs), len(logs)), _CONFIDENCE)
+
+    @property
+    def met(self) -> Met | None:
+        """Whether the goal is met; ``None`` without a goal, or with fewer than two repeats."""
+        return None if self.goal is None or len(self.own) < 2 else self.goal.met(self)
 
 
 def as_plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the findings with their repeats, medians and verdicts, ready for JSON; what is not known is null."""
-    return [{**asdict(one), "ratio": one.values("ratio"), "medians": _medians(one), "met": one.met} for one in findings]
+    return [
+        {
+            **asdict(one),
+            "own": [_finite(value) for value in one.own],
+            "ratio": [_finite(value) for value in one.values("ratio")],
+            "medians": _medians(one),
+            "met": one.met,
+        }
+        for one in findings
+    ]
 
 
 def as_table(findings: Sequence[Finding]) -> TextTable:
-    """Return the findings as a table: medians, with the range of the repeats behind what is judged."""
+    """Return the findings as a table: medians, with the range of the repeats behind what is judged.
+
+    Where parity is judged, that is its interval instead, with its confidence.
+    """
     columns = (
         Column("subject", words=True),
         Column("what", words=True, folds=True),
@@ -117,32 +177,43 @@ def _repeats(one: Finding) -> str:
 
 
 def _amount(values: Sequence[float], one: Finding) -> str:
-    return f"{_number(statistics.median(values))} {one.unit}".rstrip() if values else "-"
+    median = statistics.median(values) if values else math.nan
+    return "-" if math.isnan(median) else f"{_number(median)} {one.unit if math.isfinite(median) else ''}".rstrip()
 
 
 def _ratio(one: Finding) -> str:
     shown = one.values("ratio") or one.own
-    span = f"[{_number(min(shown))}, {_number(max(shown))}]"
+    if isinstance(one.goal, Parity) and one.met is not None:
+        interval = one.log_ratio
+        low, high = math.exp(interval.low), math.exp(interval.high)
+        return f"{_number(math.exp(interval.value))} {_span(low, high)} at {_CONFIDENCE * 100:g} %"
+    span = _span(min(shown), max(shown))
     return f"{_number(statistics.median(shown))} {span}" if one.other else span
 
 
+def _span(low: float, high: float) -> str:
+    return f"[{_number(low)}, {_number(high)}]"
+
+
 def _goal(one: Finding) -> str:
-    if one.goal is None:
-        return "-"
-    unit = "" if one.goal.judged == "ratio" else f" {one.unit}"
-    more = " more" if one.goal.judged == "difference" else ""
-    return f"{one.goal.relation} {one.goal.limit:g}{unit}{more}"
+    return "-" if one.goal is None else one.goal.words(one.unit)
 
 
 def _met(one: Finding) -> str:
-    return {None: "-", True: "yes", False: "MISSED"}[one.met]
+    return {None: "-", "yes": "yes", "missed": "MISSED", "undecided": "undecided"}[one.met]
 
 
 def _medians(one: Finding) -> dict[str, float | None]:
     judged: tuple[Judged, ...] = ("own", "ratio", "difference")
     found = {name: one.values(name) for name in judged}
-    return {name: statistics.median(values) if values else None for name, values in found.items()}
+    return {name: _finite(statistics.median(values)) if values else None for name, values in found.items()}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _number(value: float) -> str:
+    if math.isinf(value):
+        return "never"
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,79 +1,64 @@
-"""How long ``irbench run`` takes beyond what it must do, and how soon it knows a speedup to one per cent."""
+"""How long ``irbench run`` takes beyond what it must do, and how soon it knows who is faster, and by how much."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.rows import Finding, Goal
-from benchmarks.workbench import Workbench
-from irbench.measure.clock import utc_now
+from benchmarks.stored import StoredRun, run_stored
+from benchmarks.workbench import Workbench, in_turn
 from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import GroupResult, RunDocument
+from irbench.result import GroupResult, Speedup
 from irbench.stats.rederive import rederive
-from irbench.store import Store
 
-__all__ = ["Run", "first_within", "launch_ns", "measure", "timed_ns"]
+__all__ = ["first_where", "has_direction", "is_narrow", "launch_ns", "measure", "timed_ns"]
 
-_BACKENDS = "ort,openvino"
+_PAIR, _DEMO = "ort,openvino", "tf,tf-xla,ort,openvino"
+_REPEATS = 3
 _TARGET = 0.01
-_AFTER_START = ("load", "compile", "first_inference", "warm_up")
+_TO_FIRST_ANSWER = ("import", "load", "compile", "first_inference")
 
-
-@dataclass(frozen=True)
-class Run:
-    """One run of the command, and what it stored.
-
-    Attributes:
-        seconds: Wall time of the whole process.
-        document: Its document.
-        launches: Its raw records.
-        launch_ended_s: When each launch was on the disk, in seconds from the start of the process.
-    """
-
-    seconds: float
-    document: RunDocument
-    launches: tuple[LaunchRecord, ...]
-    launch_ended_s: tuple[float, ...]
-
-    @property
-    def table(self) -> GroupResult:
-        """The run's only table."""
-        return self.document.groups[0]
+_BEYOND = Goal("ratio", "<=", 1.3)
+_DIRECTION, _NARROW, _TABLE = Goal("own", "<=", 30), Goal("own", "<=", 45), Goal("own", "<=", 100)
+_NEVER = Goal("own", "<=", 0, always=True)
 
 
 def measure(bench: Workbench) -> Iterator[Finding]:
-    """Run the command; the export that precedes a first run is not in its time."""
+    """Run both commands; the export that precedes a first run is not in their time."""
     bench.irbench("export", "resnet50")
-    runs = [_run(bench, number) for number in range(bench.repeats(2))]
-    what = f"irbench run resnet50 --backends {_BACKENDS}"
-    needed = tuple(sum(map(launch_ns, one.launches)) / 1e9 + sum(map(timed_ns, one.launches)) / 1e9 for one in runs)
-    walls = tuple(one.seconds for one in runs)
-    remark = "; ".join(_parts(one) for one in runs)
-    yield Finding("run", what, "s", walls, needed, "launch cost and timed time", Goal("ratio", "<=", 1.3), remark)
-    yield _time_to_target(runs)
+    pairs, demos = in_turn(bench.repeats(_REPEATS), lambda: _run(bench, _PAIR), lambda: _run(bench, _DEMO))
+    needed = tuple((sum(map(launch_ns, one.launches)) + _timed_ns(one)) / 1e9 for one in pairs)
+    remark = "; ".join(map(_parts, pairs))
+    yield Finding("run", _what(_PAIR), "s", _walls(pairs), needed, "launch cost and timed time", _BEYOND, remark)
+    yield _share_timed(_PAIR, pairs)
+    yield _time_until("until it is faster, slower or the same", pairs, has_direction, _DIRECTION)
+    yield _time_until("until the speedup is known to ±1 %, or a tenth of the difference", pairs, is_narrow, _NARROW)
+    remark = "; ".join(map(_parts, demos))
+    yield Finding("run", f"{_what(_DEMO)}, from start to table", "s", _walls(demos), goal=_TABLE, remark=remark)
+    yield _share_timed(_DEMO, demos)
+    previews = tuple(float(one.table.preview) for one in demos)
+    yield Finding("run", f"{_DEMO}: tables that are a preview", own=previews, goal=_NEVER)
 
 
 def launch_ns(record: LaunchRecord) -> int:
     """Return what it cost to bring a launch's workers to their first round.
 
-    That is, from each worker's own phases: starting the interpreter and importing the runtime, then loading,
-    compiling, the first inference and the warm-up. The workers of a group's first launch start and import one after
-    the other, so these durations add up. In later launches a worker starts while those before it import, so there it
-    counts when the last of them was ready. Compiling and warming up is always one after the other. Verifying
-    outputs, freezing, and what passes between the workers' phases are *not* in it.
+    That is, from each worker's own phases: starting the interpreter, importing the runtime, loading, compiling, the
+    first inference, and the warm-up. In a group's first launch all of that is one after the other and adds up. In later
+    ones a worker starts while those before it import and compile, so that everything up to the first answers took
+    as long as the last worker's start and its own phases, or those of an earlier one that took longer; warming up is
+    one after the other again. Where workers did not compile side by side, because memory did not allow it, that is
+    less than it was. Verifying outputs, freezing, and what passes between the phases are *not* in it.
     """
     starts = [cell.phases_ns.get("start", 0) for cell in record.cells]
-    imports = [cell.phases_ns.get("import", 0) for cell in record.cells]
+    answered = [sum(cell.phases_ns.get(phase, 0) for phase in _TO_FIRST_ANSWER) for cell in record.cells]
     if record.launch == 0:
-        begun = sum(starts) + sum(imports)
+        begun = sum(starts) + sum(answered)
     else:
-        begun = max((at + own for at, own in zip(itertools.accumulate(starts), imports, strict=True)), default=0)
-    return begun + sum(cell.phases_ns.get(phase, 0) for cell in record.cells for phase in _AFTER_START)
+        begun = max((at + own for at, own in zip(itertools.accumulate(starts), answered, strict=True)), default=0)
+    return begun + sum(cell.phases_ns.get("warm_up", 0) for cell in record.cells)
 
 
 def timed_ns(record: LaunchRecord) -> int:
@@ -85,63 +70,77 @@ def timed_ns(record: LaunchRecord) -> int:
     return _rounds_ns(record.cells) + sum(one.wall_ns for one in record.sustained)
 
 
-def first_within(tables: Sequence[GroupResult], target: float) -> int | None:
-    """Return the first of some tables in which every speedup is known to ``target``, counted from 0; ``None`` if none.
-
-    A speedup is known to 1 % where it is no preview and half the width of its interval, in logarithms, is at
-    most 0.01.
-    """
+def first_where(tables: Sequence[GroupResult], known: Callable[[Speedup], bool]) -> int | None:
+    """Return the first of some tables in which every speedup is known, counted from 0; ``None`` if none is."""
     for index, table in enumerate(tables):
         found = [row.speedup for row in table.cells if row.speedup is not None]
-        if found and all(one.verdict != "preview" and math.log(one.high / one.low) / 2 <= target for one in found):
+        if found and all(map(known, found)):
             return index
     return None
+
+
+def has_direction(one: Speedup) -> bool:
+    """Whether it is known to be faster, slower or the same."""
+    return one.verdict in ("faster", "slower", "same")
+
+
+def is_narrow(one: Speedup) -> bool:
+    """Whether a speedup is known as well as a run tries to: half its interval, in logarithms, is 1 %, or a tenth of it.
+
+    A preview has no interval.
+    """
+    wanted = max(_TARGET, abs(math.log(one.value)) / 10)
+    return one.verdict != "preview" and math.log(one.high / one.low) / 2 <= wanted
 
 
 def _rounds_ns(cells: Sequence[CellLaunch]) -> int:
     return sum(one.evidence.wall_ns for cell in cells for one in cell.rounds)
 
 
-def _run(bench: Workbench, number: int) -> Run:
-    root = bench.scratch / f"runs-{number}"
-    began = utc_now()
+def _run(bench: Workbench, backends: str) -> StoredRun:
     quick = ("--quick",) if bench.quick else ()
-    done = bench.irbench("run", "resnet50", "--backends", _BACKENDS, "--results", root, *quick)
-    store = Store(root)
-    folder = store.find("latest")
-    document = store.load(folder)
-    ended = tuple(_seconds_after(began, folder / name) for name in sorted(document.launches))
-    return Run(done.seconds, document, tuple(store.launches(folder)), ended)
+    return run_stored(bench, ("irbench",), "resnet50", "--backends", backends, *quick)
 
 
-def _seconds_after(began: datetime, path: Path) -> float:
-    return path.stat().st_mtime - began.timestamp()
+def _what(backends: str) -> str:
+    return f"irbench run resnet50 --backends {backends}"
 
 
-def _parts(run: Run) -> str:
+def _walls(runs: Sequence[StoredRun]) -> tuple[float, ...]:
+    return tuple(one.seconds for one in runs)
+
+
+def _timed_ns(run: StoredRun) -> int:
+    return sum(map(timed_ns, run.launches))
+
+
+def _parts(run: StoredRun) -> str:
     launching = sum(map(launch_ns, run.launches)) / 1e9
-    timed = sum(map(timed_ns, run.launches)) / 1e9
     table = run.table
     return (
-        f"{table.launches} launches {launching:.0f} s, timed {timed:.0f} s, "
+        f"{table.launches} launches {launching:.0f} s, timed {_timed_ns(run) / 1e9:.0f} s, "
         f"before and after the launches {run.seconds - table.seconds:.0f} s, stopped by {table.stopped_by}"
     )
 
 
-def _time_to_target(runs: Sequence[Run]) -> Finding:
-    """Return when a run's interval first was narrow enough, by the same statistics over its first launches.
+def _share_timed(backends: str, runs: Sequence[StoredRun]) -> Finding:
+    shares = tuple(100 * _timed_ns(one) / 1e9 / one.seconds for one in runs)
+    return Finding("run", f"{backends}: share of the wall time that is timed", "%", shares)
 
-    Where only the last launch made it so, that is when the process ended. Where some run never got there, there is no
-    figure: the median of those that did would be too good.
+
+def _time_until(what: str, runs: Sequence[StoredRun], known: Callable[[Speedup], bool], goal: Goal) -> Finding:
+    """Return when something was first known, by the same statistics and looks over a run's first launches.
+
+    The time is that of the clock, from the start of the command until the launch was on the disk; where only the last
+    launch told, until the command ended. It is infinite in a run that never told.
     """
-    reached: list[float] = []
-    for run in runs:
-        counts = range(1, len(run.launches) + 1)
-        tables = [rederive(run.document, run.launches[:count]).groups[0] for count in counts]
-        index = first_within(tables, _TARGET)
-        if index is not None:
-            reached.append(run.seconds if index == len(tables) - 1 else run.launch_ended_s[index])
-    said = f" after {', '.join(f'{one:.0f} s' for one in reached)}" if reached else ""
-    remark = f"{len(reached)} of {len(runs)} runs reached it{said}"
-    known = tuple(reached) if len(reached) == len(runs) else ()
-    return Finding("run", "time until the speedup is known to ±1 %", "s", known, remark=remark)
+    times = tuple(_known_s(one, known) for one in runs)
+    return Finding("run", f"{_PAIR}: time {what}", "s", times, goal=goal)
+
+
+def _known_s(run: StoredRun, known: Callable[[Speedup], bool]) -> float:
+    counts = range(1, len(run.launches) + 1)
+    index = first_where([rederive(run.document, run.launches[:count]).groups[0] for count in counts], known)
+    if index is None:
+        return math.inf
+    return run.seconds if index == len(run.launches) - 1 else run.launch_ended_s[index]

@@ -1,4 +1,4 @@
-"""How near irbench's numbers come to a known truth: pure functions from the tables of its runs to figures and goals."""
+"""How near irbench's numbers come to a known truth: pure functions from what its runs claim to figures and goals."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from irbench.errors import IrbenchError
+from benchmarks.claims import Claim, known
 from irbench.render import Column, Row, TextTable
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
 
 __all__ = [
+    "LARGEST_ERROR",
     "RatioFigures",
     "ThroughputFigures",
-    "missed_goals",
+    "missed_ratios",
+    "missed_throughputs",
+    "percent",
     "ratio_figures",
     "ratio_table",
     "throughput_figures",
     "throughput_table",
 ]
 
-T = TypeVar("T")
+LARGEST_ERROR = 0.01
+"""Of a throughput, and of a speedup between backends that do what a clock says."""
 
 _HELD_SHARE = 17 / 20
-_LARGEST_ERROR = 0.01
 _TOLD_APART_SHARE = 2 / 20
 
 
@@ -35,9 +37,10 @@ class RatioFigures:
     """What many runs said of one known ratio.
 
     Attributes:
+        subject: See :class:`Claim`.
         ratio: The true speedup.
         runs: How many there were.
-        held: Intervals that hold the truth; a preview has no interval.
+        held: Intervals that hold the truth.
         median_error: Of the speedups, as fractions of the truth, without their signs.
         median_half_width: Of the intervals of the logarithm of the speedup.
         verdicts: How often each was given.
@@ -45,6 +48,7 @@ class RatioFigures:
         seconds: Median wall time of a run.
     """
 
+    subject: str
     ratio: float
     runs: int
     held: int
@@ -77,27 +81,25 @@ class ThroughputFigures:
         return self.fps / self.expected - 1, self.sustained_fps / self.expected - 1
 
 
-def ratio_figures(ratio: float, backend: str, tables: Sequence[GroupResult]) -> RatioFigures:
-    """Return what runs said of ``backend``, which truly is ``ratio`` times as fast as the baseline.
+def ratio_figures(claims: Sequence[Claim]) -> tuple[RatioFigures, ...]:
+    """Return what runs said of each subject and ratio, in the order in which they first come."""
+    keys = dict.fromkeys((one.subject, one.ratio) for one in claims)
+    return tuple(
+        _figures([one for one in claims if (one.subject, one.ratio) == (subject, ratio)]) for subject, ratio in keys
+    )
 
-    Args:
-        ratio: The truth.
-        backend: Whose row has the speedup.
-        tables: One for each run, at least one.
 
-    Raises:
-        IrbenchError: A run gave no speedup.
-    """
-    speedups = [_known(_row(table, backend).speedup, backend) for table in tables]
+def _figures(claims: Sequence[Claim]) -> RatioFigures:
     return RatioFigures(
-        ratio=ratio,
-        runs=len(tables),
-        held=sum(one.verdict != "preview" and one.low <= ratio <= one.high for one in speedups),
-        median_error=statistics.median(abs(one.value / ratio - 1) for one in speedups),
-        median_half_width=statistics.median(math.log(one.high / one.low) / 2 for one in speedups),
-        verdicts=Counter(one.verdict for one in speedups),
-        launches=statistics.median(table.launches for table in tables),
-        seconds=statistics.median(table.seconds for table in tables),
+        subject=claims[0].subject,
+        ratio=claims[0].ratio,
+        runs=len(claims),
+        held=sum(one.holds for one in claims),
+        median_error=statistics.median(one.error for one in claims),
+        median_half_width=statistics.median(one.half_width for one in claims),
+        verdicts=Counter(one.verdict for one in claims),
+        launches=statistics.median(one.launches for one in claims),
+        seconds=statistics.median(one.seconds for one in claims),
     )
 
 
@@ -117,32 +119,59 @@ def throughput_figures(call_s: float, table: GroupResult, words: str = "") -> tu
         ThroughputFigures(
             load=", ".join(filter(None, (f"{row.requested.streams} in flight", words))),
             expected=row.batch * row.requested.streams / call_s,
-            fps=_known(row.fps, row.label),
-            sustained_fps=_known(row.sustained_fps, row.label),
+            fps=known(row.fps, row.label),
+            sustained_fps=known(row.sustained_fps, row.label),
         )
         for row in rows
     )
 
 
-def missed_goals(ratios: Sequence[RatioFigures], throughputs: Sequence[ThroughputFigures]) -> tuple[str, ...]:
-    """Return a sentence for each goal that was missed.
+def missed_ratios(figures: Sequence[RatioFigures], largest_error: float | None = None) -> Iterator[str]:
+    """Yield a sentence for each goal that was missed.
 
-    They are: 17 of 20 intervals hold the truth, errors are at most 1 %, and of 20 equals at most 2 are told apart.
+    They are: 17 of 20 intervals hold the truth, and of 20 equals at most 2 are told apart.
+
+    Args:
+        figures: Of each ratio.
+        largest_error: What the median error should not exceed either, as a fraction; ``None`` where the machine
+            decides it.
     """
-    return (*_missed_ratios(ratios), *_missed_throughputs(throughputs))
+    for one in figures:
+        of = f" of {one.subject}" if one.subject else ""
+        wanted = max(1, math.floor(_HELD_SHARE * one.runs))
+        if one.held < wanted:
+            yield f"{one.held} of {one.runs} intervals{of} hold the ratio {one.ratio:.2f}; {wanted} should."
+        if largest_error is not None and one.median_error > largest_error:
+            error, limit = percent(one.median_error), f"{largest_error * 100:g} %"
+            yield f"The median error{of} at the ratio {one.ratio:.2f} is {error}, above {limit}."
+        told_apart = one.verdicts.get("faster", 0) + one.verdicts.get("slower", 0)
+        allowed = math.ceil(_TOLD_APART_SHARE * one.runs)
+        if one.ratio == 1 and told_apart > allowed:
+            yield f"{told_apart} of {one.runs} runs{of} tell equals apart; {allowed} may."
+
+
+def missed_throughputs(figures: Sequence[ThroughputFigures]) -> Iterator[str]:
+    """Yield a sentence for each throughput that is off by more than 1 %."""
+    for one in figures:
+        for name, error in zip(("FPS", "sustained FPS"), one.errors, strict=True):
+            if abs(error) > LARGEST_ERROR:
+                yield f"With {one.load}, {name} are off by {error * 100:+.1f} %, by more than 1 %."
 
 
 def ratio_table(figures: Sequence[RatioFigures]) -> TextTable:
-    """Return a row for each ratio."""
+    """Return a row for each ratio, and for each subject where they have names."""
+    named = any(one.subject for one in figures)
     columns = (
+        *([Column("backend", words=True)] if named else []),
         *(Column("true ratio"), Column("intervals that hold it"), Column("median error"), Column("median half-width")),
         *(Column("verdicts", words=True, folds=True), Column("launches"), Column("s per run")),
     )
     rows = (
         Row(
             (
+                *([one.subject] if named else []),
                 *(f"{one.ratio:.2f}", f"{one.held} of {one.runs}"),
-                *(_percent(one.median_error), _percent(one.median_half_width)),
+                *(percent(one.median_error), percent(one.median_half_width)),
                 ", ".join(f"{count} {verdict}" for verdict, count in sorted(one.verdicts.items())),
                 *(f"{one.launches:g}", f"{one.seconds:.0f}"),
             )
@@ -169,34 +198,6 @@ def throughput_table(figures: Sequence[ThroughputFigures]) -> TextTable:
     return TextTable(columns, tuple(rows))
 
 
-def _missed_ratios(figures: Sequence[RatioFigures]) -> Iterator[str]:
-    for one in figures:
-        wanted = max(1, math.floor(_HELD_SHARE * one.runs))
-        if one.held < wanted:
-            yield f"{one.held} of {one.runs} intervals hold the ratio {one.ratio:.2f}; {wanted} should."
-        if one.median_error > _LARGEST_ERROR:
-            yield f"The median error at the ratio {one.ratio:.2f} is {_percent(one.median_error)}, above 1 %."
-        told_apart = one.verdicts.get("faster", 0) + one.verdicts.get("slower", 0)
-        if one.ratio == 1 and told_apart > math.ceil(_TOLD_APART_SHARE * one.runs):
-            yield f"{told_apart} of {one.runs} runs tell equals apart; {math.ceil(_TOLD_APART_SHARE * one.runs)} may."
-
-
-def _missed_throughputs(figures: Sequence[ThroughputFigures]) -> Iterator[str]:
-    for one in figures:
-        for name, error in zip(("FPS", "sustained FPS"), one.errors, strict=True):
-            if abs(error) > _LARGEST_ERROR:
-                yield f"With {one.load}, {name} are off by {error * 100:+.1f} %, by more than 1 %."
-
-
-def _row(table: GroupResult, backend: str) -> CellResult:
-    return next(one for one in table.cells if one.backend == backend)
-
-
-def _known(value: T | None, row: str) -> T:
-    if value is None:
-        raise IrbenchError(f"A run gave no figure for {row}.", hint="Look at its table: irbench show")
-    return value
-
-
-def _percent(fraction: float) -> str:
+def percent(fraction: float) -> str:
+    """Return a fraction in percent, to two decimals."""
     return f"{fraction * 100:.2f} %"

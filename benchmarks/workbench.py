@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,6 +88,7 @@ class Workbench:
         home: Path | None = None,
         watch_memory: bool = False,
         accept: Collection[int] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> Finished:
         """Run a program of this environment in a session of its own and wait for it.
 
@@ -97,6 +98,7 @@ class Workbench:
             home: What ``IRBENCH_HOME`` is; a folder that lasts as long as the workbench unless given.
             watch_memory: Whether to look at its memory ten times a second.
             accept: Exit codes besides 0 that are no error, provided that it wrote something to standard output.
+            environment: Variables that it gets besides those of this process and the workbench's own.
 
         Raises:
             CommandFailed: It ended with an error, or not within a quarter of an hour.
@@ -108,7 +110,7 @@ class Workbench:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                env=self._environment(home),
+                env={**self._environment(home), **(environment or {})},
                 start_new_session=True,
             )
             with _ended_at_last(process), _memory_watched(process.pid if watch_memory else None) as peaks:

@@ -44,7 +44,7 @@ def test_a_subject_that_fails_is_a_row_and_the_others_go_on(monkeypatch: pytest.
     ]
     assert found[1]["remark"] == "RuntimeError: the runtime is not installed"
     assert found[2]["medians"] == {"own": 3.0, "ratio": 1.5, "difference": 1.0}
-    assert found[2]["met"] is False
+    assert found[2]["met"] == "missed"
 
 
 def test_the_report_goes_into_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def test_six_launches_give_the_range_of_their_own_shares():
     assert (share.value, share.low, share.high) == pytest.approx((0.65, 0.4, 1.0), abs=0.01)
 
 
-def test_nine_launches_leave_one_share_out_at_each_end():
-    gains = (1.00, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09, 1.10, 1.30)
-    share = share_of_gain(logs(*gains), logs(*[1.10] * 9), 0.95)
+def test_ten_launches_leave_one_share_out_at_each_end():
+    gains = (1.00, 1.04, 1.05, 1.06, 1.07, 1.07, 1.08, 1.09, 1.10, 1.30)
+    share = share_of_gain(logs(*gains), logs(*[1.10] * 10), 0.95)
     assert share is not None
     assert (share.low, share.high) == pytest.approx((0.4, 1.0))
 
@@ -73,11 +73,11 @@ def test_a_graph_by_hand_that_may_gain_nothing_leaves_no_gain_to_reach():
     assert share_of_gain([], [], 0.95) is None
 
 
-def test_one_launch_of_nine_without_a_gain_by_hand_does_not_blow_the_share_up():
-    share = share_of_gain(logs(*[1.05] * 9), logs(1.0001, *[1.10] * 8), 0.95)
+def test_one_launch_of_ten_without_a_gain_by_hand_does_not_blow_the_share_up():
+    share = share_of_gain(logs(*[1.05] * 10), logs(1.0001, *[1.10] * 9), 0.95)
     assert share is not None
     assert (share.value, share.low, share.high) == pytest.approx((0.5, 0.5, 0.5))
-    share = share_of_gain(logs(*[1.05] * 9), logs(0.999, *[1.10] * 8), 0.95)
+    share = share_of_gain(logs(*[1.05] * 10), logs(0.999, *[1.10] * 9), 0.95)
     assert share is not None
     assert (share.low, share.high) == pytest.approx((0.5, 0.5))
 

@@ -1,0 +1,91 @@
+"""A chain of equal layers, and passes of the optimiser that append more of them.
+
+1. n layers    -> the same n layers, in a file of their own
+2. n layers    -> n + n / 20 layers: 1.05 times the work
+3. n layers    -> 2 n layers: twice the work
+
+A layer is ``x + relu(x @ w)``, with weights of its own that no other layer has. A product of (128, 384) and (384, 384)
+keeps two threads busy for a tenth of a millisecond and more, while a runtime's pool of threads meets at each operator,
+as it does in models that people run. No runtime can join two layers, for a relu and a sum lie between their products;
+none can leave one out, for its weights are not zero. They are so small that 80 layers change an answer by less than
+1e-4 of its size, so that graphs of every length pass the verification of fp32 against one reference.
+
+What a call costs besides its layers is the same for every length: the call itself, and 192 KiB copied in and out. A
+share c of it in the call of the shortest graph makes the true ratios 1.05 - 0.05 c and 2 - c. A share of 1 % would
+therefore show as 1.99 where 2.00 is expected, and leave 1.05 right to 0.05 %.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from irbench.ir.passes import Pass, Rewrite
+
+__all__ = ["LAYERS", "longer", "same", "twice", "write_model"]
+
+LAYERS = 40
+"""Of the shortest graph."""
+
+_ROWS, _WIDTH = 128, 384
+_WEIGHT = 1e-6
+_OPSET, _IR_VERSION = 17, 8
+
+
+def write_model(path: Path) -> Path:
+    """Write the shortest graph, float32 ``x`` to ``y`` of shape (1, 128, 384), and return its path."""
+    x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=_shape())
+    graph = ir.Graph([x], [], nodes=[], opset_imports={"": _OPSET}, name="layers")
+    graph.outputs.append(_append(graph, x, first=0, count=LAYERS))
+    graph.outputs[0].name = "y"
+    ir.save(ir.Model(graph, ir_version=_IR_VERSION), path)
+    return path
+
+
+def _lengthen(model: ir.Model, share: float) -> bool:
+    """Rules 1 to 3."""
+    graph = model.graph
+    held = sum(node.op_type == "MatMul" for node in graph)
+    (old,) = graph.outputs
+    name, old.name = old.name, f"layer{held - 1}"
+    new = _append(graph, old, first=held, count=round(held * share))
+    new.name = name
+    graph.outputs[0] = new
+    return True
+
+
+def _append(graph: ir.Graph, x: ir.Value, first: int, count: int) -> ir.Value:
+    """Append layers, numbered from ``first`` on, and return the output of the last."""
+    for number in range(first, first + count):
+        x = _layer(graph, x, number)
+    return x
+
+
+def _layer(graph: ir.Graph, x: ir.Value, number: int) -> ir.Value:
+    """Append a layer, whose number decides its weights, and return its output."""
+    drawn = np.random.default_rng(number).standard_normal((_WIDTH, _WIDTH)) * _WEIGHT / np.sqrt(_WIDTH)
+    name = f"weights{number}"
+    weights = ir.Value(name=name, const_value=ir.tensor(drawn.astype(np.float32), name=name))
+    weights.shape, weights.dtype = ir.Shape(drawn.shape), ir.DataType.FLOAT
+    graph.register_initializer(weights)
+    product = _node(graph, "MatMul", (x, weights), f"product{number}")
+    positive = _node(graph, "Relu", (product,), f"positive{number}")
+    return _node(graph, "Add", (x, positive), f"layer{number}")
+
+
+def _node(graph: ir.Graph, operation: str, inputs: tuple[ir.Value, ...], name: str) -> ir.Value:
+    output = ir.Value(name=name, type=ir.TensorType(ir.DataType.FLOAT), shape=_shape())
+    graph.append(ir.node(operation, inputs, outputs=[output], name=f"node_{name}"))
+    return output
+
+
+def _shape() -> ir.Shape:
+    return ir.Shape((1, _ROWS, _WIDTH))
+
+
+same: Pass = Rewrite("add_none", "the layers as they are", partial(_lengthen, share=0.0))
+longer: Pass = Rewrite("add_a_twentieth", "a twentieth more layers", partial(_lengthen, share=0.05))
+twice: Pass = Rewrite("add_as_many", "as many layers again", partial(_lengthen, share=1.0))
