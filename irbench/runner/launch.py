@@ -38,6 +38,8 @@ Say = Callable[[str], None]
 
 _SLOWDOWN = 3.0
 """A request may take so many times as long as the warm-up foretells, and the protocol's deadline on top."""
+_SIDE_BY_SIDE = 0.6
+"""What cells that start and compile side by side take, as a share of taking turns: two processors, partly used."""
 
 
 class Launch:
@@ -95,7 +97,9 @@ class Launch:
         block_s = sum(self._round_s(cell, samples[cell]) + timing.settle for cell in streams)
         tail_s = sum(self._calls_s(cell, timing.tail_calls) for cell in streams) if timing.tail else 0.0
         # a tail costs each launch the same however many blocks it has, as its start does
-        cost = LaunchCost(start_s + tail_s + len(streams) * timing.sustain, block_s)
+        alone_s = tail_s + len(streams) * timing.sustain
+        later_s = _SIDE_BY_SIDE * start_s if self._number == 0 and self._together() else start_s
+        cost = LaunchCost(start_s + alone_s, block_s, later_s + alone_s)
         return Tempo(samples, launch_size(timing, cost, self._turn.room, self._turn.scatters))
 
     def _run_alone(self) -> tuple[Sustained, ...]:
@@ -157,8 +161,8 @@ class Launch:
     def _warm_up(self, cell: Cell) -> None:
         """Load and compile, unless that was done side by side with others; check where it runs, and warm up alone."""
         notes = self._notes[cell.id]
+        self._say(f"{cell.label}: {'compile and ' if notes.prepared is None else ''}warm up")
         if notes.prepared is None:
-            self._say(f"{cell.label}: compile and warm up")
             notes.prepared = self._crew.ask(cell.id, "compile", "prepare", self._verifies)
         if notes.prepared is None:
             return

@@ -35,10 +35,12 @@ class LaunchCost:
     Attributes:
         start_s: Everything in a launch but its blocks: starts, warm-ups, and uninterrupted runs where they are wanted.
         block_s: One round of every cell.
+        later_start_s: The same as ``start_s`` of the launches that follow; ``None`` where it will be alike.
     """
 
     start_s: float
     block_s: float
+    later_start_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,8 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
     """Return the protocol with the number of blocks of one launch.
 
     As many as buy the most certainty for their time (:func:`irbench.stats.scatter.blocks_worth_taking`), and as let
-    all launches that must fit still fit, however busy the machine is. Launches are worth more than blocks, because an
-    interval is taken over launches: blocks go first, down to ``timing.min_blocks``.
+    all launches that must fit still fit on a quiet machine. Launches are worth more than blocks, because an interval is
+    taken over launches: blocks go first, down to ``timing.min_blocks``.
 
     Args:
         timing: The protocol's numbers.
@@ -144,10 +146,10 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
         scatters: Of the pairs that are compared, as far as launches have shown them.
     """
     wanted = blocks_worth_taking(scatters, cost.start_s, cost.block_s, timing)
-    per_launch_s = room.left_s / max(1, room.launches) - cost.start_s
-    # a launch on a busy machine repeats blocks that were disturbed, up to its most
-    clean_block_s = cost.block_s * timing.max_blocks / timing.blocks
-    affordable = math.floor(per_launch_s / clean_block_s) - timing.burn_in_blocks if clean_block_s > 0 else wanted
+    launches = max(1, room.launches)
+    later_start_s = cost.start_s if cost.later_start_s is None else cost.later_start_s
+    per_launch_s = (room.left_s - cost.start_s - (launches - 1) * later_start_s) / launches
+    affordable = math.floor(per_launch_s / cost.block_s) - timing.burn_in_blocks if cost.block_s > 0 else wanted
     blocks = max(min(timing.min_blocks, timing.blocks), min(wanted, affordable))
     return replace(timing, blocks=blocks, max_blocks=math.ceil(blocks * timing.max_blocks / timing.blocks))
 

@@ -119,9 +119,13 @@ def test_a_fast_model_keeps_all_its_blocks():
 
 
 def test_a_slow_model_gives_up_blocks_before_launches():
-    blocks, most = sized(13, 1.0)
-    assert blocks == 5
-    assert 4 * (13 + (most + 1) * 1.0) <= 90.0 + 4 * 1.0  # also when blocks must be repeated
+    assert sized(13, 1.5) == (5, 8)
+    assert 4 * (13 + (5 + 1) * 1.5) <= 90.0
+
+
+def test_launches_that_start_sooner_than_the_first_leave_more_time_to_blocks():
+    costs = LaunchCost(start_s=16, block_s=1.0), LaunchCost(start_s=16, block_s=1.0, later_start_s=10)
+    assert [launch_size(TIMING, cost, ROOM, ()).blocks for cost in costs] == [5, 8]
 
 
 def test_no_launch_has_fewer_than_four_blocks_whatever_it_costs():
@@ -145,7 +149,7 @@ def test_launches_that_scatter_more_than_blocks_are_given_fewer_of_them():
 def test_launches_that_do_not_differ_at_all_are_given_the_most_blocks_that_fit():
     alike = Scatter(between=0.0, within=0.0001, blocks=8)
     assert sized(2, 0.1, scatters=[alike])[0] == TIMING.most_blocks
-    assert sized(2, 1.0, Room(20.0, 1), [alike])[0] == 11
+    assert sized(2, 1.0, Room(12.0, 1), [alike])[0] == 9
 
 
 @pytest.mark.parametrize("within_share", [0.1, 1.0, 10.0, 100.0])
