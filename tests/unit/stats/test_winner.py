@@ -50,11 +50,11 @@ def test_fewer_launches_than_the_first_look_name_no_winner_and_say_who_leads():
     assert (found.leader, found.reason) == ("a", "preview")
 
 
-def test_of_ten_launches_the_adjusted_interval_of_three_cells_leaves_none_out_where_a_rows_leaves_one():
-    times = {"a": [8.0] * 10, "b": [10.0, 10.5, *[10.1] * 8], "c": [20.0] * 10}
+def test_of_eleven_launches_the_adjusted_interval_of_four_cells_leaves_none_out_where_that_of_two_leaves_one():
+    times = {"a": [8.0] * 11, "b": [10.0, 10.5, *[10.1] * 9], "c": [20.0] * 11}
     three, two = found_in(times), found_in(times, ["a", "b"])
     assert (three.ratio.bound.rank, two.ratio.bound.rank) == (2, 2)
-    four = found_in({**times, "d": [30.0] * 10})
+    four = found_in({**times, "d": [30.0] * 11})
     assert four.ratio.bound.rank == 1
     assert math.exp(four.ratio.high) == pytest.approx(10.5 / 8)
     assert math.exp(two.ratio.high) == pytest.approx(10.1 / 8)
