@@ -9,14 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from benchmarks.workbench import Workbench
 from irbench.measure.clock import utc_now
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.spec import Bundle, Group, Timing
 from irbench.stats.observed import Observed, observe
+from irbench.stats.rederive import planned_timing
 from irbench.store import Store
 
 __all__ = ["StoredRun", "run_stored"]
@@ -46,7 +45,7 @@ class StoredRun:
     @property
     def timing(self) -> Timing:
         """The protocol's numbers that it ran by."""
-        return msgspec.convert(self.document.plan["timing"], Timing)
+        return planned_timing(self.document.plan)
 
     @property
     def observed(self) -> tuple[Observed, ...]:

@@ -89,6 +89,7 @@ class Lead:
         high: Upper end.
         launches: How many measured both.
         reason: Why it is no winner; null where it is.
+        assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
     """
 
     cell: str
@@ -98,6 +99,7 @@ class Lead:
     high: float
     launches: int
     reason: NoWinner | None = None
+    assumes_one_mode: bool = False
 
 
 @dataclass(frozen=True)

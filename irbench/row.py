@@ -43,11 +43,14 @@ class Spans:
     """The interval of a figure over launches, for this row alone.
 
     Attributes:
-        low: Lower end, in the figure's unit; the smallest launch where there are too few for an interval.
+        value: The median over launches, which the interval is about, in the figure's unit. Not that of all calls
+            together, which one slow launch may move.
+        low: Lower end; the smallest launch where there are too few for an interval.
         high: Upper end.
         all_blocks_value: The figure over every block, those set aside included.
     """
 
+    value: float
     low: float
     high: float
     all_blocks_value: float | None = None
@@ -87,7 +90,7 @@ class Speedup:
         all_blocks_verdict: What the interval over every block says; null where it was not derived.
         verified: Whether the answers of both rows were held against a reference; null in older documents.
         launches: How many measured both; null in older documents.
-        confidence: That the verdicts and intervals of the whole table hold, whenever the run stopped; null without.
+        confidence: That all that is called faster or slower in the table is, whenever the run stopped; null without.
         direction_confidence: At which this row alone is faster or slower, whichever it looks; null below 80 %.
         assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
     """

@@ -46,7 +46,7 @@ Examples:
     help="For --aa: total for each process, or native. [default: the physical cores we may use]",
 )
 @click.option("--cpus", type=CPUS, help="For --aa: processors it may use. [default: all that are allowed]")
-@click.option("--budget", type=DURATION, help="For --aa. [default: 150s]")
+@click.option("--budget", type=DURATION, help="For --aa. [default: 90s]")
 @click.option("--no-lock", is_flag=True, help="Run --aa though another irbench measures on this machine.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT

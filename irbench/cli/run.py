@@ -135,7 +135,7 @@ _SECTIONS = {
 @click.option(
     "--sustain", type=DURATION, cls=ToldInWords, show_default="off", help="Also FPS alone for so long in each launch."
 )
-@click.option("--strict", is_flag=True, help="Exit with 4 where a verdict is undecided.")
+@click.option("--strict", is_flag=True, help="Exit with 4 where a verdict or the winner is undecided.")
 @click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
 @click.option(
     "--dry-run",

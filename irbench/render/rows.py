@@ -60,10 +60,10 @@ def _spans(cell: CellResult) -> dict[Column, Spans | None]:
 
 
 def _with_spans(row: Row, columns: Sequence[Column], spans: Mapping[Column, Spans | None]) -> Row:
-    """Return a row with the interval behind each figure that has one."""
+    """Return a row with medians over launches and their intervals, where a figure has one."""
     shown = [spans.get(column) for column in columns[: len(row.cells)]]
     cells = (
-        text if span is None else f"{text} [{significant(span.low)}, {significant(span.high)}]"
+        text if span is None else f"{significant(span.value)} [{significant(span.low)}, {significant(span.high)}]"
         for text, span in zip(row.cells, shown, strict=True)
     )
     return replace(row, cells=tuple(cells))

@@ -119,6 +119,8 @@ def footer(result: GroupResult) -> Iterator[str]:
     """Yield how it was measured, what the columns mean, what marks the rows, and further notes."""
     yield _SEPARATOR.join(_protocol(result))
     yield _SEPARATOR.join(_legend(result))
+    if _assumes_one_mode(result):
+        yield "few launches: their intervals assume that launches scatter around one usual speed"
     names = row_names(result.cells)
     marks = dict.fromkeys(mark for cell in result.cells for mark in row_marks(cell))
     for mark in marks:
@@ -170,7 +172,8 @@ def _protocol(result: GroupResult) -> Iterator[str]:
 
 def _raced(result: GroupResult) -> str:
     """Return that some rows ran in fewer launches, being decided before."""
-    counts = [cell.launches_measured for cell in result.cells if cell.launches_measured is not None]
+    compared = [cell for cell in result.cells if cell.speedup is not None or cell.id == result.baseline]
+    counts = [cell.launches_measured for cell in compared if cell.launches_measured is not None]
     return f" (decided rows left after {min(counts)})" if counts and min(counts) < max(counts) else ""
 
 
@@ -203,6 +206,11 @@ def _legend(result: GroupResult) -> Iterator[str]:
         yield f"max err: against {result.verified_against}"
     if result.unverified:
         yield "speedup ?: outputs unverified"
+
+
+def _assumes_one_mode(result: GroupResult) -> bool:
+    speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
+    return any(one.assumes_one_mode for one in (*speedups, *filter(None, [result.lead])))
 
 
 def _precision(cell: CellResult) -> str:

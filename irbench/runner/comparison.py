@@ -120,7 +120,8 @@ class Comparison:
     @property
     def _launches_planned(self) -> float:
         """How many launches of all cells the budget should have room for."""
-        return launches_planned(len(self._healthy()), self._timing)
+        wrong = self._admission().mismatches
+        return launches_planned(sum(cell.id not in wrong for cell in self._healthy()), self._timing)
 
     def _turn(self, planned: Next) -> Turn:
         number = len(self._records)

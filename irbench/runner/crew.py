@@ -44,7 +44,7 @@ class Crew:
         """Start a worker for each cell, one after the other, and leave it frozen once its runtime is imported."""
         for cell, task in self._tasks.items():
             self._start_one(cell, task)
-            self._finish(cell, "import")
+            self._finish(cell, "import", self._deadline_s)
 
     def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
         """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.
@@ -56,13 +56,14 @@ class Crew:
             self._start_one(cell, task)
             if cell in together and cell in self._workers:
                 # waits in the worker until the import is done
-                self._try(cell, "compile", partial(self._send, cell, "prepare", False))
+                self._try(cell, "import", partial(self._send, cell, "prepare", False))
         prepared: dict[str, Any] = {}
+        shared_s = self._deadline_s * max(1, len(together))  # they share the processors
         for cell in self._tasks:
             if cell not in together:
-                self._finish(cell, "import")
-            elif self._receive(cell, "import"):
-                prepared[cell] = self._finish(cell, "compile")
+                self._finish(cell, "import", self._deadline_s)
+            elif self._receive(cell, "import", shared_s):
+                prepared[cell] = self._finish(cell, "compile", shared_s)
         return {cell: answer for cell, answer in prepared.items() if cell in self._workers}
 
     def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
@@ -114,18 +115,18 @@ class Crew:
     def _send(self, cell: str, method: str, *args: Any) -> None:
         self._workers[cell].send(method, *args, deadline_s=self._deadline_s)
 
-    def _receive(self, cell: str, stage: str) -> bool:
+    def _receive(self, cell: str, stage: str, deadline_s: float) -> bool:
         """Take one answer, whatever it is; whether the cell is still healthy."""
         if cell in self._workers:
-            self._try(cell, stage, lambda: self._workers[cell].receive(deadline_s=self._deadline_s))
+            self._try(cell, stage, lambda: self._workers[cell].receive(deadline_s=deadline_s))
         return cell in self._workers
 
-    def _finish(self, cell: str, stage: str) -> Any:
+    def _finish(self, cell: str, stage: str, deadline_s: float) -> Any:
         """Return the answer to what was sent to a worker, and freeze it; ``None`` where it failed."""
         if cell not in self._workers:
             return None
         worker = self._workers[cell]
-        answer = self._try(cell, stage, lambda: worker.receive(deadline_s=self._deadline_s))
+        answer = self._try(cell, stage, lambda: worker.receive(deadline_s=deadline_s))
         if cell in self._workers:
             self._try(cell, stage, worker.freeze)
         return answer

@@ -11,7 +11,7 @@ from irbench.stats.dependence import dependence_warnings
 from irbench.stats.doubts import log_ratio_by_launch, mostly_disturbed
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.modes import mode_warnings
-from irbench.stats.race import half_width_wanted, lead_interval
+from irbench.stats.race import aim_of
 from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
 from irbench.stats.stopping import launches_to_reach
@@ -65,25 +65,22 @@ def _too_few_launches(scene: Scene) -> Iterator[Warn]:
 
 
 def _wide_interval(scene: Scene) -> Iterator[Warn]:
-    found = lead_interval(scene.launches, scene.standing, scene.timing)
-    if found is None or found[1].confidence is None:
+    aim = aim_of(scene.launches, scene.standing, scene.timing)
+    if aim is None or aim.interval.confidence is None:
         return  # the range of a preview is no interval, and has no target
-    cell, interval = found
-    target = half_width_wanted(interval, scene.timing) if len(scene.standing.compared) > 1 else scene.timing.target
-    if interval.half_width <= target:
+    if aim.interval.half_width <= aim.half_width:
         return
-    wanted = launches_to_reach(interval, target, scene.timing)
+    wanted = launches_to_reach(aim.interval, aim.half_width, scene.timing)
     remedy = (
         f"About {plural(wanted, 'launch')} would reach it: use --thorough, or a larger --budget."
         if wanted is not None
         else "No reasonable number of launches would reach it: look for what makes them differ."
     )
-    dominate = len(scene.standing.compared) > 1 and _launches_dominate(scene, cell)
-    whose = "lead of" if len(scene.standing.compared) > 1 else "time of"
+    dominate = aim.is_lead and _launches_dominate(scene, aim.cell)
     yield Warn(
         "wide-interval",
-        f"The interval of the {whose} {scene.label(cell)} is ±{percent(interval.half_width)} wide,"
-        f" above the target of ±{percent(target)}"
+        f"The interval of the {'lead' if aim.is_lead else 'time'} of {scene.label(aim.cell)} is"
+        f" ±{percent(aim.interval.half_width)} wide, above the target of ±{percent(aim.half_width)}"
         f"{': its launches differ far more than the blocks within them' if dominate else ''}.",
         f"{remedy}{' More blocks will not help.' if dominate else ''}",
     )
@@ -153,7 +150,7 @@ def _told_otherwise(scene: Scene, figure: Callable[[str], Mapping[int, float]], 
     for cell in scene.rivals if baseline is not None else ():
         row = scene.rows[cell]
         ratio = log_ratio_by_launch(figure(cell), figure(baseline), scene) if baseline is not None else None
-        if row.speedup is None or ratio is None:
+        if row.speedup is None or ratio is None or ratio.confidence is None:
             continue
         above = ratio.low > math.log(row.speedup.high) + math.log1p(beyond)
         if above or ratio.high < math.log(row.speedup.low) - math.log1p(beyond):

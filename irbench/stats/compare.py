@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from irbench.result import Speedup, Verdict
 from irbench.spec import Timing
@@ -12,7 +13,7 @@ from irbench.stats.observed import Observed, log_ratio_of_launch
 
 __all__ = ["direction_confidence", "holm_intervals", "launch_ratios", "speedups", "verdict", "within_band"]
 
-_LEVELS = (0.999, 0.99, 0.98, 0.95, 0.9, 0.8)
+_LEVELS = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 
 
 def launch_ratios(
@@ -26,7 +27,7 @@ def launch_ratios(
 def speedups(launches: Sequence[Observed], cells: Sequence[str], baseline: str, timing: Timing) -> dict[str, Speedup]:
     """Return how much faster each cell is than ``baseline``: exp(-m) of the median log ratio m.
 
-    Intervals and verdicts of all cells hold together with the protocol's confidence; see :func:`holm_intervals`.
+    Whatever is called faster or slower holds together with the protocol's confidence; see :func:`holm_intervals`.
 
     Args:
         launches: Every launch, reduced.
@@ -57,8 +58,7 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     found: dict[str, Interval] = {}
     left = dict(ratios)
     while left:
-        confidence = 1 - (1 - timing.confidence) / len(left)
-        tried = {name: interval_at(values, looks_of(timing), confidence) for name, values in left.items()}
+        tried = {name: _nested(values, len(left), timing) for name, values in left.items()}
         clear = [name for name, one in tried.items() if one.confidence is not None and (one.low > 0 or one.high < 0)]
         if not clear:
             return {**found, **tried}
@@ -68,13 +68,26 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     return found
 
 
+def _nested(values: Sequence[float], claims: int, timing: Timing) -> Interval:
+    """Return the interval of one of several claims, which holds those of fewer claims.
+
+    Holm's argument needs that what is clear at a strict confidence is clear at every laxer one. Order statistics of a
+    strict confidence may lie deeper at some look, because they saved their misses for it.
+    """
+    misses = [(1 - timing.confidence) / count for count in range(1, claims + 1)]
+    intervals = [interval_at(values, looks_of(timing), 1 - miss) for miss in misses]
+    return replace(intervals[-1], low=min(one.low for one in intervals), high=max(one.high for one in intervals))
+
+
 def direction_confidence(values: Sequence[float], timing: Timing) -> float | None:
-    """Return the highest usual confidence at which the interval leaves 0 out; ``None`` below 80 %."""
+    """Return the highest usual confidence up to which the interval leaves 0 out; ``None`` below 80 %."""
+    highest = None
     for confidence in _LEVELS:
         one = interval_at(values, looks_of(timing), confidence)
-        if one.confidence is not None and (one.low > 0 or one.high < 0):
-            return confidence
-    return None
+        if one.confidence is None or one.low <= 0 <= one.high:
+            break
+        highest = confidence
+    return highest
 
 
 def verdict(faster: Interval, timing: Timing) -> Verdict:

@@ -15,10 +15,10 @@ from irbench.result import Warn
 from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import launch_levels
 from irbench.stats.observed import Observed
-from irbench.stats.race import lead_interval
+from irbench.stats.race import aim_of
 from irbench.stats.scene import Scene
 
-__all__ = ["dependence_warnings", "neighbour_chance", "trend_of_launch"]
+__all__ = ["dependence_warnings", "neighbour_chance", "resembles_neighbours", "trend_of_launch"]
 
 _SELDOM = 0.05
 _TREND = 0.02
@@ -60,25 +60,25 @@ def _usual_roughness(count: int) -> tuple[int, ...]:
 
 def trend_of_launch(one: Observed, cell: str) -> float | None:
     """Return the log of how much slower a cell's later half of blocks was than its earlier; ``None`` below four."""
-    logs = [value for _, value in sorted(one.log_ns.get(cell, {}).items())]
+    logs = [value for block, value in sorted(one.log_ns.get(cell, {}).items()) if block in one.counted]
     half = len(logs) // 2
     return None if half < 2 else statistics.median(logs[-half:]) - statistics.median(logs[:half])
 
 
-def _resemble(values: Sequence[float], seldom: float) -> bool:
+def resembles_neighbours(values: Sequence[float], seldom: float) -> bool:
     """Whether launches follow each other so closely as independent ones seldom do."""
     return len(values) >= _FEWEST_NEIGHBOURS and len(set(values)) > 2 and neighbour_chance(values) <= seldom
 
 
 def _neighbours(scene: Scene) -> Iterator[Warn]:
-    found = lead_interval(scene.launches, scene.standing, scene.timing)
-    if found is None:
+    aim = aim_of(scene.launches, scene.standing, scene.timing)
+    if aim is None:
         return
-    leader = found[0]
+    leader = aim.cell
     series = {cell: launch_ratios(scene.launches, cell, leader) for cell in scene.standing.compared if cell != leader}
     if not series:
         series = {leader: launch_levels(scene.launches, leader)}
-    alike = [cell for cell, values in series.items() if _resemble(values, _SELDOM / len(series))]
+    alike = [cell for cell, values in series.items() if resembles_neighbours(values, _SELDOM / len(series))]
     if alike:
         yield Warn(
             "launches-depend",

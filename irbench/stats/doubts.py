@@ -22,7 +22,8 @@ def doubt(scene: Scene, finding: Finding) -> NoWinner | None:
     """Return what forbids to call the leader the fastest; ``None`` where nothing does.
 
     A machine that disturbed most blocks says nothing of the cells. A leader by the median that its rival beats in
-    throughput, over all blocks, or running alone, by more than counts as the same, is not the fastest for everybody.
+    throughput, over all blocks, or running alone, in the median over launches by more than counts as the same, is not
+    the fastest for everybody.
     """
     if mostly_disturbed(scene):
         return "busy"
@@ -33,11 +34,13 @@ def doubt(scene: Scene, finding: Finding) -> NoWinner | None:
     everything = launch_ratios(scene.launches, rival, leader, all_blocks=True)
     if everything and statistics.median(everything) < edge:
         return "all-blocks-disagree"
-    throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, rival), scene)
-    if throughput is not None and throughput.value < edge:
-        return "throughput-disagrees"
+    if not scene.group.has_streams:  # there throughput is what is compared
+        throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, rival), scene)
+        if throughput is not None and throughput.value < edge:
+            return "throughput-disagrees"
     alone = log_ratio_by_launch(_alone(scene, leader), _alone(scene, rival), scene)
-    return "sustained-disagrees" if alone is not None and alone.high < edge else None
+    disagrees = alone is not None and alone.confidence is not None and alone.value < edge
+    return "sustained-disagrees" if disagrees else None
 
 
 def mostly_disturbed(scene: Scene) -> bool:

@@ -18,7 +18,9 @@ from irbench.stats.rounds import call_latency_ns
 
 __all__ = [
     "Rounds",
+    "by_launch",
     "calls_to_bound",
+    "can_tell_p90",
     "frames_by_launch",
     "frames_per_second",
     "latency_ms",
@@ -80,17 +82,28 @@ def span_over_launches(counted: Rounds, everything: Rounds, figure: Callable[[Ro
         figure: Makes it from rounds: of one launch for the interval, of all for the companion.
         timing: Confidence and looks.
     """
+    return positive_span([figure(rounds) for rounds in by_launch(counted)], timing, figure(everything))
+
+
+def by_launch(rounds: Rounds) -> list[Rounds]:
+    """Return the rounds of each launch."""
     of_launch: dict[int, list[tuple[CellLaunch, Round]]] = {}
-    for one in counted:
+    for one in rounds:
         of_launch.setdefault(id(one[0]), []).append(one)
-    return positive_span([figure(rounds) for rounds in of_launch.values()], timing, figure(everything))
+    return list(of_launch.values())
+
+
+def can_tell_p90(rounds: Rounds) -> bool:
+    """Whether these rounds hold enough calls, one for each sample, to bound their p90."""
+    samples = sum(one.latency_ns.size for _, one in rounds)
+    return samples >= calls_to_bound(90) and all(launch.calls_per_sample == 1 for launch, _ in rounds)
 
 
 def positive_span(values: Sequence[float], timing: Timing, all_blocks_value: float | None = None) -> Spans:
     """Return the interval over launches of a figure that is above 0, made on its logarithm so that its ends are too."""
     logs = [math.log(max(one, _SMALLEST)) for one in values]
     interval = interval_at(logs, looks_of(timing), timing.confidence)
-    return Spans(math.exp(interval.low), math.exp(interval.high), all_blocks_value)
+    return Spans(math.exp(interval.value), math.exp(interval.low), math.exp(interval.high), all_blocks_value)
 
 
 def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:
@@ -105,10 +118,9 @@ def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timin
     calls = max(launch.calls_per_sample for launch, _ in rounds)
     p99 = tail_percentiles_ms(tails, 99, timing)
     pooled_ms = np.concatenate([np.empty(0), *tails]) / 1e6
-    knows_p90 = calls == 1 and values_ms.size >= calls_to_bound(90)
     return LatencyMs(
         p50=percentile(values_ms, 50),
-        p90=percentile(values_ms, 90) if knows_p90 else None,
+        p90=percentile(values_ms, 90) if can_tell_p90(rounds) else None,
         p99=median(p99) if p99 else None,
         p99_9=percentile(pooled_ms, 99.9) if p99 and pooled_ms.size >= calls_to_bound(99.9) else None,
         min=float(values_ms.min()) if calls == 1 else None,

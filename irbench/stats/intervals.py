@@ -147,7 +147,7 @@ def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
     found: dict[int, Bound] = {}
     for share in _FOR_RANKS:
         found = _with_early_looks(_ranks(looks, miss * share), looks, miss)
-        if max(bound.stretch for bound in found.values()) <= _WIDEST_STRETCH:
+        if max((bound.stretch for bound in found.values()), default=0.0) <= _WIDEST_STRETCH:
             break
     return found
 

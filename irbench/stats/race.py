@@ -9,6 +9,7 @@ early, and because of what was seen, costs none of their confidence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from irbench.spec import Timing
 from irbench.stats.compare import holm_intervals, launch_ratios, verdict, within_band
@@ -17,7 +18,7 @@ from irbench.stats.observed import Observed, log_level
 from irbench.stats.standing import Standing
 from irbench.stats.winner import find_winner
 
-__all__ = ["contenders", "half_width_wanted", "lead_interval", "level_intervals"]
+__all__ = ["Aim", "aim_of", "contenders", "half_width_wanted", "level_intervals"]
 
 
 def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing) -> frozenset[str]:
@@ -54,6 +55,23 @@ def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing)
     return frozenset(open_ones | first if open_ones else ())
 
 
+@dataclass(frozen=True)
+class Aim:
+    """What a run is to find out, and how well it is known.
+
+    Attributes:
+        cell: The leader; where nothing leads, the cell whose own time is known least well.
+        interval: Of the leader's log lead over its rival, or of the cell's own log time.
+        is_lead: Whether it is the former.
+        half_width: At which it is known well enough.
+    """
+
+    cell: str
+    interval: Interval
+    is_lead: bool
+    half_width: float
+
+
 def half_width_wanted(ratio: Interval, timing: Timing) -> float:
     """Return the half-width at which a log ratio is known well enough.
 
@@ -62,16 +80,16 @@ def half_width_wanted(ratio: Interval, timing: Timing) -> float:
     return max(timing.target, abs(ratio.value) / 10)
 
 
-def lead_interval(launches: Sequence[Observed], standing: Standing, timing: Timing) -> tuple[str, Interval] | None:
-    """Return what the run is to find out and how well it is known: the leader's log lead over its rival.
-
-    Without two cells to compare, the least well known log time of a cell. ``None`` before anything was measured.
-    """
-    finding = find_winner(launches, standing.candidates, timing) if len(standing.compared) > 1 else None
-    if finding is not None and finding.leader is not None and finding.ratio is not None:
-        return finding.leader, finding.ratio
+def aim_of(launches: Sequence[Observed], standing: Standing, timing: Timing) -> Aim | None:
+    """Return the lead of the fastest candidate; without two of them a cell's own time; ``None`` without any launch."""
+    finding = find_winner(launches, standing.candidates, timing)
+    if finding.leader is not None and finding.ratio is not None:
+        return Aim(finding.leader, finding.ratio, is_lead=True, half_width=half_width_wanted(finding.ratio, timing))
     levels = level_intervals(launches, standing, timing)
-    return max(levels.items(), key=lambda one: one[1].half_width, default=None)
+    if not levels:
+        return None
+    cell = max(levels, key=lambda one: levels[one].half_width)
+    return Aim(cell, levels[cell], is_lead=False, half_width=timing.target)
 
 
 def level_intervals(launches: Sequence[Observed], standing: Standing, timing: Timing) -> dict[str, Interval]:

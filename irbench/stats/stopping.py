@@ -13,7 +13,7 @@ from irbench.result import StoppedBy, tell_apart
 from irbench.spec import Group, Timing
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
 from irbench.stats.observed import observe
-from irbench.stats.race import contenders, half_width_wanted, lead_interval
+from irbench.stats.race import aim_of, contenders
 from irbench.stats.scatter import Scatter, scatter_of
 from irbench.stats.standing import Admission, stand
 from irbench.stats.winner import lead_miss
@@ -30,7 +30,7 @@ __all__ = [
     "unit_half_width",
 ]
 
-_FARTHEST_LAUNCHES = 60
+_LAUNCHES_TO_TRY = (*range(2, 21), 25, 30, 40, 50)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def next_launch(
         pace: Where the group stands in time.
     """
     standing = stand(group, records, admission)
-    if not (records[-1].cells and standing.healthy):
+    if not standing.healthy:
         return Next(stopped_by="failures")
     wanted = contenders(observe(group, records, timing), standing, timing)
     cells = tuple(cell.id for cell in group.cells if cell.id in wanted)
@@ -141,7 +141,7 @@ def launches_planned(cells: int, timing: Timing) -> float:
 
 
 def launches_to_reach(interval: Interval, target: float, timing: Timing) -> int | None:
-    """Return after how many launches the interval is expected to be narrow enough; ``None`` beyond sight.
+    """Return after about how many launches the interval is expected to be narrow enough; ``None`` beyond sight.
 
     Launches are taken to scatter as they have so far.
 
@@ -154,7 +154,7 @@ def launches_to_reach(interval: Interval, target: float, timing: Timing) -> int 
     if interval.count < 2 or now is None:
         return None
     scatter = interval.half_width / now
-    for count in range(interval.count, _FARTHEST_LAUNCHES + 1):
+    for count in (count for count in _LAUNCHES_TO_TRY if count >= interval.count):
         unit = unit_half_width(count, timing, interval.confidence)
         if unit is not None and scatter * unit <= target:
             return count
@@ -180,19 +180,16 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     """Return one line on how the interval that decides narrows, or an empty one where nothing can be said."""
     standing = stand(group, records, admission)
     launches = observe(group, records, timing)
-    found = lead_interval(launches, standing, timing)
-    if found is None or found[1].count < 2:
+    aim = aim_of(launches, standing, timing)
+    if aim is None or aim.interval.count < 2:
         return ""
-    cell, interval = found
     labels = tell_apart({one.id: (one.label, one.load.precision) for one in group.cells})
-    compared = len(standing.compared) > 1
-    target = half_width_wanted(interval, timing) if compared else timing.target
-    leads = f"{labels[cell]} leads by {percent(math.expm1(interval.value))}" if compared else labels[cell]
-    state = f"{leads} ±{percent(interval.half_width)}"
-    if interval.confidence is None:
+    leads = f" leads by {percent(math.expm1(aim.interval.value))}" if aim.is_lead else ""
+    state = f"{labels[aim.cell]}{leads} ±{percent(aim.interval.half_width)}"
+    if aim.interval.confidence is None:
         return f"{state}, intervals from launch {timing.min_launches} on"
     left = contenders(launches, standing, timing)
     if not left:
         return f"{state}: decided"
     running = "" if len(left) == len(standing.healthy) else f", {plural(len(left), 'row')} left"
-    return f"{state}, target ±{percent(target)}{running}"
+    return f"{state}, target ±{percent(aim.half_width)}{running}"

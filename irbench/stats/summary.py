@@ -19,6 +19,8 @@ from irbench.stats.doubts import doubt
 from irbench.stats.estimators import median
 from irbench.stats.figures import (
     Rounds,
+    by_launch,
+    can_tell_p90,
     frames_per_second,
     latency_ms,
     launch_levels,
@@ -161,7 +163,7 @@ def _filled(
         row,
         latency_ms=latency,
         p50_over_launches=spans(percentile_ms(50)),
-        p90_over_launches=None if latency.p90 is None else spans(percentile_ms(90)),
+        p90_over_launches=spans(percentile_ms(90)) if all(map(can_tell_p90, by_launch(rounds))) else None,
         fps=fps(rounds),
         fps_over_launches=spans(fps),
         sustained_fps=median(sustained) if sustained else None,

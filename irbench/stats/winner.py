@@ -8,7 +8,7 @@ nearest rival is
     min over j of L_bj  <=  (log speed of b) - max over j != b of (log speed of j)  <=  min over j of U_bj
 
 If b = t, the lower end can only be wrong where L_tr misses (one event). If b is not t, it is wrong only where L_bt
-misses, and the upper end is right because the truth is not above 0 and a chosen b has U_bj >= 0 for all j. If b = t,
+misses, and the upper end is right because the truth is not above 0 and that end is never put below 0. If b = t,
 the upper end is wrong only where some U_tj misses, which is the event that L_jt misses. In all these are k events:
 the interval covers with probability 1 - k e at least. For two cells this is the two-sided interval of the rows.
 
@@ -45,7 +45,8 @@ class Finding:
     Attributes:
         leader: The cell that looks fastest; ``None`` where no two were launched together.
         rival: The cell that comes next.
-        ratio: ln(time of rival / time of leader): the estimate and its adjusted interval.
+        ratio: ln(time of rival / time of leader): the estimate and its adjusted interval, whose confidence is that of
+            each pair. Neither lies below 0 at its upper end: the leader was chosen as the fastest.
         rivals: The adjusted interval of each cell's log time relative to the leader's.
         reason: Why no cell can be called the fastest; ``None`` with a winner.
     """
@@ -68,6 +69,7 @@ class Finding:
             high=math.exp(self.ratio.high),
             launches=self.ratio.count,
             reason=reason or self.reason,
+            assumes_one_mode=self.ratio.assumes_one_mode,
         )
 
 
@@ -89,11 +91,11 @@ def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timi
     rival = min(rivals, key=lambda cell: rivals[cell].value)
     nearest = rivals[rival]
     ratio = Interval(
-        value=nearest.value,
+        value=max(0.0, nearest.value),
         low=min(one.low for one in rivals.values()),
-        high=min(one.high for one in rivals.values()),
+        high=max(0.0, min(one.high for one in rivals.values())),
         count=nearest.count,
-        confidence=None if any(one.confidence is None for one in rivals.values()) else timing.confidence,
+        confidence=None if any(one.confidence is None for one in rivals.values()) else nearest.confidence,
         bound=nearest.bound,
     )
     return Finding(leader, rival, ratio, rivals, _why_not(ratio, timing))

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from irbench.spec import Timing
-from irbench.stats.dependence import neighbour_chance
+from irbench.stats.dependence import resembles_neighbours
 from irbench.stats.intervals import Bound, Interval, Looks
 from simulation.regimes import Array, Order, Regime, launches_of, one_after_the_other, truth_of
 from simulation.shipped import decided_by, hodges_lehmann, run_until_stopped
@@ -149,7 +149,7 @@ def _runs_of(method: Method, regime: Regime, runs: int, effect: float, seed: int
     ratios = method.estimate(*launches_of(regime, shape, effect, seed, method.order)).tolist()
     with decided_by(method.interval):
         ends = [run_until_stopped(one, TIMING) for one in ratios]
-    alike = [neighbour_chance(one[: end.count]) <= _SELDOM for one, end in zip(ratios, ends, strict=True)]
+    alike = [resembles_neighbours(one[: end.count], _SELDOM) for one, end in zip(ratios, ends, strict=True)]
     return ends, float(np.mean(alike))
 
 

@@ -103,6 +103,15 @@ def test_a_cell_that_gets_faster_within_every_launch_is_told_so():
     assert "faster" in found["not-steady"].message
 
 
+def test_disturbed_blocks_make_no_trend():
+    late = tuple(block(number, throttled_ns=int(number > 4)) for number in range(8))
+    slowed = [replace(one, blocks=late) for one in drifting(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)]
+    slow = tuple(synchronous(number, [30 * MS] * 3) for number in range(5, 8))
+    cells = [(one.cells[0], replace(one.cells[1], rounds=(*one.cells[1].rounds[:5], *slow))) for one in slowed]
+    stormy = [replace(one, cells=own) for one, own in zip(slowed, cells, strict=True)]
+    assert "not-steady" not in warnings(group("base", "cell"), stormy)
+
+
 def test_blocks_that_scatter_both_ways_are_no_trend():
     assert "not-steady" not in warnings(group("base", "cell"), drifting(0.95, 1.06, 0.96, 1.04, 0.95, 1.05))
 

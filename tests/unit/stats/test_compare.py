@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
@@ -141,3 +142,12 @@ def test_dirty_blocks_count_only_in_the_ratio_over_all_blocks():
 
 def test_cells_that_never_met_have_no_ratio():
     assert speedup((), "cell", "base", SIX) is None
+
+
+@pytest.mark.parametrize("launches", range(10, 21))
+def test_an_interval_of_one_of_many_rows_holds_that_of_one_of_fewer(launches):
+    thorough = Timing(min_launches=10, max_launches=20)
+    centred = [n - (launches - 1) / 2 for n in range(launches)]  # so that no row is clear
+    rows = ["abcdef"[:count] for count in range(1, 7)]
+    found = [holm_intervals(dict.fromkeys(names, centred), thorough)["a"] for names in rows]
+    assert all(more.low <= fewer.low and fewer.high <= more.high for fewer, more in pairwise(found))

@@ -103,3 +103,8 @@ def test_negating_an_interval_swaps_its_ends():
 
 def test_more_launches_than_the_last_look_keep_its_rank():
     assert interval_at([float(n) for n in range(20)], USUAL, 0.95).low == 1.0
+
+
+def test_a_single_launch_has_no_interval_whatever_the_plan():
+    assert bounds(Looks(1, 1), 0.05) == {}
+    assert interval_at([2.0], Looks(1, 1), 0.95).confidence is None

@@ -1,10 +1,11 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from launches import even, group, launch
 
 from irbench.record import Failure
-from irbench.spec import Timing
+from irbench.spec import Artifact, Timing
 from irbench.stats import Admission, Next, Pace, next_launch, outlook
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.stopping import forecast_s, launches_to_reach
@@ -138,3 +139,20 @@ def test_the_outlook_tells_two_precisions_of_one_backend_apart():
 def test_there_is_no_outlook_before_two_launches():
     assert outlook(group("base", "cell"), [], TIMING, Admission()) == ""
     assert told({"base": [10.0], "cell": [9.0]}) == ""
+
+
+def test_where_the_leader_and_its_rival_fail_together_the_others_go_on():
+    times = {"base": WILD[:5], "slow": [10.1 * one / 10 for one in reversed(WILD[:5])], "a": [5.0] * 5, "b": [5.1] * 5}
+    records = even(times)
+    lost = {name: Failure("measure", "killed by SIGKILL") for name in ("a", "b")}
+    records[4] = replace(records[4], cells=(), failures=lost)
+    found = next_launch(group(*times), records, TIMING, EVERYONE, Pace(10, [5.0] * 5))
+    assert found == Next(("base", "slow"))
+
+
+def test_one_candidate_beside_a_row_that_answers_otherwise_is_judged_by_its_own_time():
+    both = group("base", "int8")
+    cautioned = replace(both.cells[1], artifact=Artifact("onnx", Path(), (), (), caution="top-1 agreement 63 %"))
+    asked = replace(both, cells=(both.cells[0], cautioned))
+    records = even({"base": [10.0] * 3, "int8": [5.0] * 3})
+    assert outlook(asked, records, TIMING, Admission()) == "base ±0.0 %, intervals from launch 4 on"

@@ -8,7 +8,7 @@ import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 
 from irbench.record import Failure, OutputError, Sustained
-from irbench.render.sentences import headline
+from irbench.render.sentences import footer, headline
 from irbench.result import GroupResult, Warn
 from irbench.spec import Artifact, Cell, Load, TensorSpec, Timing
 from irbench.stats import Admission, summarise
@@ -147,6 +147,20 @@ def test_a_leader_that_is_slower_alone_is_no_winner():
     ran = (Sustained("a", 200, 3_000_000_000), Sustained("b", 300, 3_000_000_000))
     found = table(group("a", "b"), [replace(one, sustained=ran) for one in records])
     assert found.lead.reason == "sustained-disagrees"
+
+
+def test_runs_alone_in_too_few_launches_contradict_nobody():
+    records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
+    ran = (Sustained("a", 200, 3_000_000_000), Sustained("b", 300, 3_000_000_000))
+    records[-1] = replace(records[-1], sustained=ran)
+    assert table(group("a", "b"), records).winner.cell == "a"
+
+
+def test_a_row_with_wrong_outputs_is_not_called_decided():
+    records = even({"a": [8.0] * 6, "b": [10.0] * 6, "wrong": [1.0] * 6})
+    raced = [replace(one, cells=one.cells[: 3 if one.launch < 1 else 2]) for one in records]
+    found = table(group("a", "b", "wrong"), raced, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
+    assert not any("decided rows left" in line for line in footer(found))
 
 
 def test_each_row_says_in_how_many_launches_it_ran():
