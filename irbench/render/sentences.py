@@ -209,8 +209,8 @@ def _legend(result: GroupResult) -> Iterator[str]:
 
 
 def _assumes_one_mode(result: GroupResult) -> bool:
-    speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
-    return any(one.assumes_one_mode for one in (*speedups, *filter(None, [result.lead])))
+    in_rows = any(cell.speedup is not None and cell.speedup.assumes_one_mode for cell in result.cells)
+    return in_rows or (result.lead is not None and result.lead.assumes_one_mode)
 
 
 def _precision(cell: CellResult) -> str:

@@ -30,7 +30,7 @@ __all__ = [
     "unit_half_width",
 ]
 
-_LAUNCHES_TO_TRY = (*range(2, 21), 25, 30, 40, 50)
+_LAUNCHES_TO_TRY: tuple[int, ...] = (*range(2, 21), 25, 30, 40, 50)
 
 
 @dataclass(frozen=True)
