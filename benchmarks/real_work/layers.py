@@ -11,7 +11,7 @@ none can leave one out, for its weights are not zero. They are so small that 80 
 1e-4 of its size, so that graphs of every length pass the verification of fp32 against one reference.
 
 The weights of all layers take 2.5 to 5 MiB: with many times that, the longest graph would no longer fit into a cache
-that holds the shortest, and time would grow faster than layers.
+that holds the shortest, and time would not be linear in layers.
 
 What a call costs besides its layers is the same for every length: the call itself, and 256 KiB copied in and out. A
 share c of it in the call of the shortest graph makes the true ratios 1.05 - 0.05 c and 2 - c. A share of 1 % would
