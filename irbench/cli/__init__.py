@@ -58,10 +58,10 @@ Examples:
 \b
 Exit codes:
   0    all well
-  1    outputs do not match
+  1    outputs do not match, or doctor --aa told a backend from itself
   2    wrong call or impossible plan
   3    at least one cell failed; the others are recorded
-  4    a verdict is undecided (only with --strict)
+  4    a verdict or the winner is undecided (run --strict, doctor --aa)
   5    a backend or model that was asked for is not installed
   70   a defect of irbench itself
   130  interrupted; what was measured is saved

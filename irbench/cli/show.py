@@ -28,7 +28,9 @@ Examples:
 @click.command("show", short_help="Print a stored run again, or its raw samples.", epilog=_EXAMPLES)
 @click.argument("run", required=False, type=RUN)
 @click.option("--samples", is_flag=True, help="Print the raw samples instead: a line for each, as CSV or JSON lines.")
-@click.option("--intervals", is_flag=True, help="Also the intervals over launches of p50, p90 and FPS of each row.")
+@click.option(
+    "--intervals", is_flag=True, help="Medians over launches, with intervals, in place of figures of all calls."
+)
 @FORMAT
 @OUTPUT
 @RESULTS

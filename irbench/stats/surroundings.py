@@ -35,8 +35,9 @@ def _disturbed(scene: Scene) -> Iterator[Warn]:
     if share > scene.timing.dirty_foreign_share * max((one.processors for one in scene.records), default=1):
         found["busy-machine"] = f"Other programs used {percent(share, 0)} of a processor while this was measured."
     dirty = sum(len(one.dirty) for one in scene.launches)
-    if dirty > _MANY_DIRTY * len(scene.blocks):
-        found["many-dirty-blocks"] = f"{dirty} of {plural(len(scene.blocks), 'block')} were disturbed from outside."
+    blocks = sum(len(one.blocks) for one in scene.launches)
+    if dirty > _MANY_DIRTY * blocks:
+        found["many-dirty-blocks"] = f"{dirty} of {plural(blocks, 'block')} were disturbed from outside."
     launches = sum(one.too_few_clean for one in scene.launches)
     if launches:
         found["few-clean-blocks"] = (
