@@ -73,15 +73,15 @@ def shift_interval(first: Sequence[float], second: Sequence[float], confidence: 
 
 def ablation_table(claims: Sequence[Claim]) -> TextTable:
     """Return a row for each subject and way: equals that were told apart, and what was said of unequals."""
-    keys = {(one.subject, one.way) for one in claims}
-    subjects = dict.fromkeys(one.subject for one in claims)
+    keys = {(claim.subject, claim.way) for claim in claims}
+    subjects = dict.fromkeys(claim.subject for claim in claims)
     columns = (
         *(Column("backend", words=True), Column("measured", words=True)),
         *(Column("equals told apart"), Column("5 % held"), Column("5 % found")),
         *(Column("median error"), Column("median half-width"), Column("launches"), Column("s per run")),
     )
     rows = (
-        _row([one for one in claims if (one.subject, one.way) == (subject, way)])
+        _row([claim for claim in claims if (claim.subject, claim.way) == (subject, way)])
         for subject in subjects
         for way in WAYS
         if (subject, way) in keys
@@ -90,18 +90,18 @@ def ablation_table(claims: Sequence[Claim]) -> TextTable:
 
 
 def _row(claims: Sequence[Claim]) -> Row:
-    equals = [one for one in claims if one.ratio == 1]
-    unequals = [one for one in claims if one.ratio != 1]
-    found = sum(one.verdict == "faster" for one in unequals)
+    equals = [claim for claim in claims if claim.ratio == 1]
+    unequals = [claim for claim in claims if claim.ratio != 1]
+    found = sum(unequal.verdict == "faster" for unequal in unequals)
     return Row(
         (
             *(claims[0].subject, claims[0].way),
-            _of(sum(one.tells_apart for one in equals), equals),
-            *(_of(sum(one.holds for one in unequals), unequals), _of(found, unequals)),
-            *(percent(statistics.median(one.error for one in claims)),),
-            *(percent(statistics.median(one.half_width for one in claims)),),
-            f"{statistics.median(one.launches for one in claims):g}",
-            f"{statistics.median(one.seconds for one in claims):.0f}",
+            _of(sum(equal.tells_apart for equal in equals), equals),
+            *(_of(sum(unequal.holds for unequal in unequals), unequals), _of(found, unequals)),
+            *(percent(statistics.median(claim.error for claim in claims)),),
+            *(percent(statistics.median(claim.half_width for claim in claims)),),
+            f"{statistics.median(claim.launches for claim in claims):g}",
+            f"{statistics.median(claim.seconds for claim in claims):.0f}",
         )
     )
 

@@ -54,7 +54,7 @@ def main(only: Sequence[str], quick: bool, form: str, output: Path | None) -> No
     click.echo(f"{watch.elapsed_s:5.0f} s  done", err=True)
     if output is None:
         print_data(_text(findings, form, to_file=False), None)
-    if any(one.failed for one in findings):
+    if any(finding.failed for finding in findings):
         raise SystemExit(1)
 
 

@@ -25,8 +25,8 @@ def measure(bench: Workbench) -> Iterator[Finding]:
         "export",
         "irbench export resnet50, wall time",
         "s",
-        tuple(one.seconds for one in ours),
-        tuple(one.seconds for one in plain),
+        tuple(item.seconds for item in ours),
+        tuple(item.seconds for item in plain),
         _PLAIN,
         remark="verification included",
     )
@@ -34,8 +34,8 @@ def measure(bench: Workbench) -> Iterator[Finding]:
         "export",
         "irbench export resnet50, resident peak",
         "MiB",
-        tuple(one.peak_bytes / _MIB for one in ours),
-        tuple(one.peak_bytes / _MIB for one in plain),
+        tuple(item.peak_bytes / _MIB for item in ours),
+        tuple(item.peak_bytes / _MIB for item in plain),
         _PLAIN,
         remark="of the largest process",
     )

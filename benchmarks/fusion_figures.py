@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irbench.optimize import UNOPTIMIZED
+from irbench.optimizer import UNOPTIMIZED
 from irbench.result import CellResult, GroupResult, Speedup
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, Looks, interval_at
@@ -49,8 +49,8 @@ class Graph:
     @property
     def harms(self) -> bool:
         """Whether it is slower than the graph as exported, beyond doubt."""
-        one = self.speedup
-        return one is not None and one.verdict != "preview" and one.high < 1
+        speedup = self.speedup
+        return speedup is not None and speedup.verdict != "preview" and speedup.high < 1
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Comparison:
     @property
     def is_complete(self) -> bool:
         """Whether every form was measured and answers rightly."""
-        return bool(self.graphs) and all(one.row.state == "ok" for one in self.graphs)
+        return bool(self.graphs) and all(graph.row.state == "ok" for graph in self.graphs)
 
 
 def compare(
@@ -124,18 +124,18 @@ def compare(
     share = None
     if best is not None and ceiling is not None:
         pairs = _paired_gains(launches, best.row.id, ceiling.row.id, table.baseline or "")
-        share = share_of_gain([one for one, _ in pairs], [one for _, one in pairs], confidence)
+        share = share_of_gain([item for item, _ in pairs], [item for _, item in pairs], confidence)
     return Comparison(*names, graphs, best, ceiling, share, table.launches, table.preview)
 
 
 def _fastest(graphs: Sequence[Graph], levels: Sequence[str]) -> Graph | None:
-    speedups = {one.speedup.value: one for one in graphs if one.level in levels and one.speedup is not None}
+    speedups = {graph.speedup.value: graph for graph in graphs if graph.level in levels and graph.speedup is not None}
     return speedups[max(speedups)] if speedups else None
 
 
 def _paired_gains(launches: Sequence[Observed], cell: str, other: str, baseline: str) -> list[tuple[float, float]]:
     """Return ln of both speedups for each launch that measured all three."""
-    found = [(launch_ratios([one], cell, baseline), launch_ratios([one], other, baseline)) for one in launches]
+    found = [(launch_ratios([launch], cell, baseline), launch_ratios([launch], other, baseline)) for launch in launches]
     return [(-own[0], -others[0]) for own, others in found if own and others]
 
 
@@ -154,7 +154,7 @@ def share_of_gain(gains: Sequence[float], ceilings: Sequence[float], confidence:
     """
     if not ceilings or _interval(ceilings, confidence).low <= 0:
         return None
-    pairs = [(math.expm1(one), math.expm1(other)) for one, other in zip(gains, ceilings, strict=True)]
+    pairs = [(math.expm1(gain), math.expm1(other)) for gain, other in zip(gains, ceilings, strict=True)]
     ends = [gain / ceiling for gain, ceiling in pairs if ceiling]
     held = [share for share in ends if _may_be(share, pairs, confidence)]
     value = _median_gain(gains, confidence) / _median_gain(ceilings, confidence)

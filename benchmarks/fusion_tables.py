@@ -22,7 +22,7 @@ def graph_table(comparisons: Sequence[Comparison]) -> TextTable:
         *(Column("nodes"), Column("p50 ms"), Column(f"speedup [{_span(comparisons)}]"), Column("verdict", words=True)),
         *(Column("max err"), Column("remark", words=True)),
     )
-    return TextTable(columns, tuple(row for one in comparisons for row in _graph_rows(one)))
+    return TextTable(columns, tuple(row for comparison in comparisons for row in _graph_rows(comparison)))
 
 
 def share_table(comparisons: Sequence[Comparison]) -> TextTable:
@@ -32,7 +32,7 @@ def share_table(comparisons: Sequence[Comparison]) -> TextTable:
         *(Column("speedup"), Column("by hand", words=True), Column("speedup")),
         *(Column(f"share of its gain [{_span(comparisons)}]"), Column("nine tenths", words=True), Column("launches")),
     )
-    return TextTable(columns, tuple(_share_row(one) for one in comparisons))
+    return TextTable(columns, tuple(_share_row(comparison) for comparison in comparisons))
 
 
 def _graph_rows(comparison: Comparison) -> Iterator[Row]:
@@ -86,4 +86,4 @@ def _bounded(share: float) -> str:
 
 
 def _span(comparisons: Sequence[Comparison]) -> str:
-    return "range" if any(one.preview for one in comparisons) else "95 %"
+    return "range" if any(comparison.preview for comparison in comparisons) else "95 %"

@@ -22,7 +22,7 @@ from benchmarks.workbench import MEASURED, CommandFailed, Workbench
 from irbench.cli.console import print_data, to_text
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
-from irbench.optimize import UNOPTIMIZED, read_lineage
+from irbench.optimizer import UNOPTIMIZED, read_lineage
 
 __all__ = ["main"]
 
@@ -59,7 +59,7 @@ _SUBJECTS = (
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", multiple=True, type=click.Choice([one.words for one in _SUBJECTS]), help="May be repeated.")
+@click.option("--only", multiple=True, type=click.Choice([item.words for item in _SUBJECTS]), help="May be repeated.")
 @click.option("--quick", is_flag=True, help="Three launches: whether everything works, not what it gains.")
 @click.option("--backends", default="ort,openvino", show_default=True, help="What measures them.")
 @click.option("--budget", default="150s", show_default=True, help="Time for each table.")
@@ -74,7 +74,7 @@ def main(only: Sequence[str], quick: bool, backends: str, budget: str, output: P
     how = ("--quick",) if quick else ("--budget", budget)
     with tempfile.TemporaryDirectory(prefix="irbench-fusions-") as folder:
         bench = Workbench(Path(folder), quick=quick)
-        chosen = [one for one in _SUBJECTS if not only or one.words in only]
+        chosen = [item for item in _SUBJECTS if not only or item.words in only]
         for subject, backend in product(chosen, backends.split(",")):
             click.echo(f"{watch.elapsed_s:5.0f} s  {subject.words} on {backend}", err=True)
             found.append(_measured(bench, replace(subject, backend=backend), how))
@@ -82,7 +82,7 @@ def main(only: Sequence[str], quick: bool, backends: str, budget: str, output: P
                 print_data(_text(found, markdown=True), output)
     click.echo(f"{watch.elapsed_s:5.0f} s  done", err=True)
     print_data(_text(found, markdown=False), None)
-    if not all(one.is_complete for one in found):
+    if not all(item.is_complete for item in found):
         raise SystemExit(1)
 
 
@@ -120,7 +120,7 @@ def _nodes(bench: Workbench, subject: _Subject) -> Iterator[tuple[str, int]]:
 
 def _text(found: Sequence[Comparison], *, markdown: bool) -> str:
     tables = (graph_table(found), share_table(found))
-    return "\n\n".join(one.as_markdown() if markdown else to_text(one).rstrip("\n") for one in tables)
+    return "\n\n".join(table.as_markdown() if markdown else to_text(table).rstrip("\n") for table in tables)
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ def measure(bench: Workbench) -> Iterator[Finding]:
 
 def findings(found: Sequence[Overhead]) -> Iterator[Finding]:
     """Return the medians of each process, in microseconds."""
-    driver = _microseconds([one.driver for one in found])
-    bare = _microseconds([one.bare for one in found])
-    calls = _microseconds([one.calls for one in found])
+    driver = _microseconds([item.driver for item in found])
+    bare = _microseconds([item.bare for item in found])
+    calls = _microseconds([item.calls for item in found])
     goal = Goal("difference", "<=", 0.3)
     yield Finding(
         "harness", "a timed call that does nothing", "µs", driver, bare, "a bare loop", goal, "fresh processes"
@@ -39,4 +39,4 @@ def findings(found: Sequence[Overhead]) -> Iterator[Finding]:
 
 
 def _microseconds(loops: Sequence[Repeats]) -> tuple[float, ...]:
-    return tuple(statistics.median(one.values_ns) / 1e3 for one in loops)
+    return tuple(statistics.median(loop.values_ns) / 1e3 for loop in loops)

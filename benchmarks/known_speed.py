@@ -14,7 +14,7 @@ from benchmarks.steps import Step
 from benchmarks.truth_figures import ThroughputFigures, throughput_figures
 from benchmarks.workbench import Workbench
 from irbench import registry
-from irbench.ir.tiny import matmul
+from irbench.onnx.probe_graph import matmul
 from irbench.result import GroupResult
 from irbench.store import decode_document
 

@@ -47,7 +47,7 @@ def measure(bench: Workbench) -> Iterator[Finding]:
             index.unlink()
         rounds.append({name: list_runs() for name, list_runs in commands.items()})
     for name, shown in (("cold", ""), ("warm", ""), ("filtered", f" {' '.join(filters)}")):
-        own, nothing = (tuple(one[key] for one in rounds) for key in (name, "empty"))
+        own, nothing = (tuple(round_[key] for round_ in rounds) for key in (name, "empty"))
         what = f"{count} runs, {name}: irbench results{shown}"
         goal = None if name == "cold" else _GOAL
         yield Finding("list", what, "s", own, nothing, "an empty store", goal)
@@ -69,9 +69,9 @@ def copies(template: RunDocument, newest: datetime, count: int) -> Iterator[tupl
     encoded = [_encoded(template, f"{model}-{number}") for number in range(_MODELS)]
     for number in range(count):
         created = newest - number * _APART
-        one = replace(template, run_id=new_ulid(created), created=created.isoformat(timespec="seconds"), groups=())
-        data = encoded[number % _MODELS].replace(template.run_id.encode(), one.run_id.encode())
-        yield one, data.replace(template.created.encode(), one.created.encode())
+        document = replace(template, run_id=new_ulid(created), created=created.isoformat(timespec="seconds"), groups=())
+        data = encoded[number % _MODELS].replace(template.run_id.encode(), document.run_id.encode())
+        yield document, data.replace(template.created.encode(), document.created.encode())
 
 
 def fill(root: Path, template: RunDocument, count: int) -> None:
@@ -83,7 +83,7 @@ def fill(root: Path, template: RunDocument, count: int) -> None:
 
 
 def _encoded(template: RunDocument, model: str) -> bytes:
-    return encode_document(replace(template, groups=tuple(replace(one, model=model) for one in template.groups)))
+    return encode_document(replace(template, groups=tuple(replace(group, model=model) for group in template.groups)))
 
 
 def _listed(bench: Workbench, root: Path, *filters: str) -> float:

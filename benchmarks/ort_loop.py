@@ -31,7 +31,7 @@ def _main(path: str, threads: str, seconds: str) -> None:
     settings.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     generator = np.random.default_rng(0)
-    feed = {one.name: generator.random(one.shape, dtype=np.float32) for one in session.get_inputs()}
+    feed = {tensor.name: generator.random(tensor.shape, dtype=np.float32) for tensor in session.get_inputs()}
     frames_per_second(lambda: session.run(None, feed), _WARM_UP_S)
     sys.stdout.write(f"{frames_per_second(lambda: session.run(None, feed), float(seconds))}\n")
 

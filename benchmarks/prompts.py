@@ -20,8 +20,8 @@ def measure(bench: Workbench) -> Iterator[Finding]:
         **{name: lambda name=name: bench.irbench(name).seconds for name in _COMMANDS},  # type: ignore[misc]
     }
     rounds = [{name: call() * 1e3 for name, call in calls.items()} for _ in range(1 + bench.repeats(15))][1:]
-    interpreter = tuple(one[_INTERPRETER] for one in rounds)
+    interpreter = tuple(round_[_INTERPRETER] for round_ in rounds)
     for name in _COMMANDS:
         goal = Goal("own", "<", 150.0) if name == "--help" else None
-        own = tuple(one[name] for one in rounds)
+        own = tuple(round_[name] for round_ in rounds)
         yield Finding("prompt", f"irbench {name}", "ms", own, interpreter, _INTERPRETER, goal)

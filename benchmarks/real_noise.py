@@ -27,7 +27,7 @@ from benchmarks.real_work.layers import write_model
 from benchmarks.steps import Step
 from benchmarks.stored import StoredRun, run_stored
 from benchmarks.workbench import MEASURED, Workbench
-from irbench.optimize import UNOPTIMIZED
+from irbench.optimizer import UNOPTIMIZED
 from irbench.stats.observed import log_level
 
 __all__ = ["RealNoise"]
@@ -127,13 +127,13 @@ def _words(backend: str, seed: int) -> str:
 def _ids(run: StoredRun) -> tuple[str, str]:
     """Return the ids of the row that is compared and of the baseline."""
     baseline = known(run.table.baseline, "the baseline")
-    row = next((one.id for one in run.table.cells if one.id != baseline and one.speedup is not None), None)
+    row = next((cell.id for cell in run.table.cells if cell.id != baseline and cell.speedup is not None), None)
     return known(row, "the shortest graph"), baseline
 
 
 def _unpaired(backend: str, run: StoredRun, other: StoredRun, level: str) -> Claim:
     """Return what two runs one after the other say of the first graph's speedup over the second."""
-    own, others = (_levels(one) for one in (run, other))
+    own, others = (_levels(item) for item in (run, other))
     faster = shift_interval(own, others, run.timing.confidence)
     cost = (len(own) + len(others), run.table.seconds + other.table.seconds)
     return claim_of_interval(faster, run.timing, (backend, ONE_AFTER_THE_OTHER), _RATIOS[level], cost)
@@ -142,5 +142,5 @@ def _unpaired(backend: str, run: StoredRun, other: StoredRun, level: str) -> Cla
 def _levels(run: StoredRun) -> list[float]:
     """Return the log time of a run's only row in each launch, ln(ns)."""
     (row,) = run.table.cells
-    found = (log_level(one, row.id) for one in run.observed)
-    return [known(one, row.label) for one in found]
+    found = (log_level(item, row.id) for item in run.observed)
+    return [known(item, row.label) for item in found]

@@ -41,7 +41,7 @@ class Goal:
         """Return whether a finding with values meets it."""
         values = found.values(self.judged)
         held = values if self.always else (statistics.median(values),)
-        return "yes" if all(_MEETS[self.relation](one, self.limit) for one in held) else "missed"
+        return "yes" if all(_MEETS[self.relation](item, self.limit) for item in held) else "missed"
 
     def words(self, unit: str) -> str:
         """Return what is wanted of a finding in ``unit``."""
@@ -112,7 +112,7 @@ class Finding:
     @property
     def log_ratio(self) -> Interval:
         """The interval of the median logarithm of the ratio, over the repeats that were planned and made."""
-        logs = [math.log(one) for one in self.values("ratio")]
+        logs = [math.log(item) for item in self.values("ratio")]
         return interval_at(logs, Looks(len(logs), len(logs)), _CONFIDENCE)
 
     @property
@@ -125,13 +125,13 @@ def as_plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the findings with their repeats, medians and verdicts, ready for JSON; what is not known is null."""
     return [
         {
-            **asdict(one),
-            "own": [_finite(value) for value in one.own],
-            "ratio": [_finite(value) for value in one.values("ratio")],
-            "medians": _medians(one),
-            "met": one.met,
+            **asdict(finding),
+            "own": [_finite(value) for value in finding.own],
+            "ratio": [_finite(value) for value in finding.values("ratio")],
+            "medians": _medians(finding),
+            "met": finding.met,
         }
-        for one in findings
+        for finding in findings
     ]
 
 
@@ -150,62 +150,62 @@ def as_table(findings: Sequence[Finding]) -> TextTable:
         Column("met", words=True),
         Column("remark", words=True, folds=True),
     )
-    return TextTable(columns, tuple(_row(one) for one in findings))
+    return TextTable(columns, tuple(_row(finding) for finding in findings))
 
 
-def _row(one: Finding) -> Row:
-    if not one.own:
-        return Row((one.subject, one.what), sentence=f"{'failed: ' if one.failed else ''}{one.remark}")
-    compared = f"against {one.against}" if one.against else ""
-    remark = " · ".join(text for text in (compared, one.remark, _repeats(one)) if text)
+def _row(finding: Finding) -> Row:
+    if not finding.own:
+        return Row((finding.subject, finding.what), sentence=f"{'failed: ' if finding.failed else ''}{finding.remark}")
+    compared = f"against {finding.against}" if finding.against else ""
+    remark = " · ".join(text for text in (compared, finding.remark, _repeats(finding)) if text)
     return Row(
         (
-            one.subject,
-            one.what,
-            _amount(one.own, one),
-            _amount(one.other, one),
-            _ratio(one),
-            _goal(one),
-            _met(one),
+            finding.subject,
+            finding.what,
+            _amount(finding.own, finding),
+            _amount(finding.other, finding),
+            _ratio(finding),
+            _goal(finding),
+            _met(finding),
             remark,
         )
     )
 
 
-def _repeats(one: Finding) -> str:
-    return f"{len(one.own)} repeat{'s' if len(one.own) > 1 else ''}"
+def _repeats(finding: Finding) -> str:
+    return f"{len(finding.own)} repeat{'s' if len(finding.own) > 1 else ''}"
 
 
-def _amount(values: Sequence[float], one: Finding) -> str:
+def _amount(values: Sequence[float], finding: Finding) -> str:
     median = statistics.median(values) if values else math.nan
-    return "-" if math.isnan(median) else f"{_number(median)} {one.unit if math.isfinite(median) else ''}".rstrip()
+    return "-" if math.isnan(median) else f"{_number(median)} {finding.unit if math.isfinite(median) else ''}".rstrip()
 
 
-def _ratio(one: Finding) -> str:
-    shown = one.values("ratio") or one.own
-    if isinstance(one.goal, Parity) and one.met is not None:
-        interval = one.log_ratio
+def _ratio(finding: Finding) -> str:
+    shown = finding.values("ratio") or finding.own
+    if isinstance(finding.goal, Parity) and finding.met is not None:
+        interval = finding.log_ratio
         low, high = math.exp(interval.low), math.exp(interval.high)
         return f"{_number(math.exp(interval.value))} {_span(low, high)} at {_CONFIDENCE * 100:g} %"
     span = _span(min(shown), max(shown))
-    return f"{_number(statistics.median(shown))} {span}" if one.other else span
+    return f"{_number(statistics.median(shown))} {span}" if finding.other else span
 
 
 def _span(low: float, high: float) -> str:
     return f"[{_number(low)}, {_number(high)}]"
 
 
-def _goal(one: Finding) -> str:
-    return "-" if one.goal is None else one.goal.words(one.unit)
+def _goal(finding: Finding) -> str:
+    return "-" if finding.goal is None else finding.goal.words(finding.unit)
 
 
-def _met(one: Finding) -> str:
-    return {None: "-", "yes": "yes", "missed": "MISSED", "undecided": "undecided"}[one.met]
+def _met(finding: Finding) -> str:
+    return {None: "-", "yes": "yes", "missed": "MISSED", "undecided": "undecided"}[finding.met]
 
 
-def _medians(one: Finding) -> dict[str, float | None]:
+def _medians(finding: Finding) -> dict[str, float | None]:
     judged: tuple[Judged, ...] = ("own", "ratio", "difference")
-    found = {name: one.values(name) for name in judged}
+    found = {name: finding.values(name) for name in judged}
     return {name: _finite(statistics.median(values)) if values else None for name, values in found.items()}
 
 

@@ -29,7 +29,7 @@ def measure(bench: Workbench) -> Iterator[Finding]:
     """Run both commands; the export that precedes a first run is not in their time."""
     bench.irbench("export", "resnet50")
     pairs, demos = in_turn(bench.repeats(_REPEATS), lambda: _run(bench, _PAIR), lambda: _run(bench, _DEMO))
-    needed = tuple((sum(map(launch_ns, one.launches)) + _timed_ns(one)) / 1e9 for one in pairs)
+    needed = tuple((sum(map(launch_ns, pair.launches)) + _timed_ns(pair)) / 1e9 for pair in pairs)
     remark = "; ".join(map(_parts, pairs))
     yield Finding("run", _what(_PAIR), "s", _walls(pairs), needed, "launch cost and timed time", _BEYOND, remark)
     yield _share_timed(_PAIR, pairs)
@@ -38,7 +38,7 @@ def measure(bench: Workbench) -> Iterator[Finding]:
     remark = "; ".join(map(_parts, demos))
     yield Finding("run", f"{_what(_DEMO)}, from start to table", "s", _walls(demos), goal=_TABLE, remark=remark)
     yield _share_timed(_DEMO, demos)
-    previews = tuple(float(one.table.preview) for one in demos)
+    previews = tuple(float(demo.table.preview) for demo in demos)
     yield Finding("run", f"{_DEMO}: tables that are a preview", own=previews, goal=_NEVER)
 
 
@@ -67,7 +67,7 @@ def timed_ns(record: LaunchRecord) -> int:
     A round lasts from its settling calls to its draining (``Evidence.wall_ns``); blocks that were set aside count,
     because they were measured. An uninterrupted run is its timed window alone.
     """
-    return _rounds_ns(record.cells) + sum(one.wall_ns for one in record.sustained)
+    return _rounds_ns(record.cells) + sum(item.wall_ns for item in record.sustained)
 
 
 def first_where(tables: Sequence[GroupResult], known: Callable[[Speedup], bool]) -> int | None:
@@ -79,22 +79,22 @@ def first_where(tables: Sequence[GroupResult], known: Callable[[Speedup], bool])
     return None
 
 
-def has_direction(one: Speedup) -> bool:
+def has_direction(speedup: Speedup) -> bool:
     """Whether it is known to be faster, slower or the same."""
-    return one.verdict in ("faster", "slower", "same")
+    return speedup.verdict in ("faster", "slower", "same")
 
 
-def is_narrow(one: Speedup) -> bool:
+def is_narrow(speedup: Speedup) -> bool:
     """Whether a speedup is known as well as a run tries to: half its interval, in logarithms, is 1 %, or a tenth of it.
 
     A preview has no interval.
     """
-    wanted = max(_TARGET, abs(math.log(one.value)) / 10)
-    return one.verdict != "preview" and math.log(one.high / one.low) / 2 <= wanted
+    wanted = max(_TARGET, abs(math.log(speedup.value)) / 10)
+    return speedup.verdict != "preview" and math.log(speedup.high / speedup.low) / 2 <= wanted
 
 
 def _rounds_ns(cells: Sequence[CellLaunch]) -> int:
-    return sum(one.evidence.wall_ns for cell in cells for one in cell.rounds)
+    return sum(round_.evidence.wall_ns for cell in cells for round_ in cell.rounds)
 
 
 def _run(bench: Workbench, backends: str) -> StoredRun:
@@ -107,7 +107,7 @@ def _what(backends: str) -> str:
 
 
 def _walls(runs: Sequence[StoredRun]) -> tuple[float, ...]:
-    return tuple(one.seconds for one in runs)
+    return tuple(run.seconds for run in runs)
 
 
 def _timed_ns(run: StoredRun) -> int:
@@ -124,7 +124,7 @@ def _parts(run: StoredRun) -> str:
 
 
 def _share_timed(backends: str, runs: Sequence[StoredRun]) -> Finding:
-    shares = tuple(100 * _timed_ns(one) / 1e9 / one.seconds for one in runs)
+    shares = tuple(100 * _timed_ns(run) / 1e9 / run.seconds for run in runs)
     return Finding("run", f"{backends}: share of the wall time that is timed", "%", shares)
 
 
@@ -134,7 +134,7 @@ def _time_until(what: str, runs: Sequence[StoredRun], known: Callable[[Speedup],
     The time is that of the clock, from the start of the command until the launch was on the disk; where only the last
     launch told, until the command ended. It is infinite in a run that never told.
     """
-    times = tuple(_known_s(one, known) for one in runs)
+    times = tuple(_known_s(run, known) for run in runs)
     return Finding("run", f"{_PAIR}: time {what}", "s", times, goal=goal)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.rows import Finding
 from benchmarks.workbench import Workbench
-from irbench.ir.tiny import matmul
 from irbench.measure.clock import Stopwatch
+from irbench.onnx.probe_graph import matmul
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.store import Store, encode_launch
@@ -32,8 +32,8 @@ def measure(bench: Workbench) -> Iterator[Finding]:
     """Keep the launches of two short runs: of a model with few calls in a round, and of one with hundreds."""
     tiny = matmul(bench.scratch, "fp32").path
     for name, run in (("resnet50", short_run(bench)), ("a tiny model", short_run(bench, tiny))):
-        raw = tuple(float(raw_bytes(one)) for one in run.launches)
-        kept = tuple(float(len(encode_launch(one))) for one in run.launches)
+        raw = tuple(float(raw_bytes(launch)) for launch in run.launches)
+        kept = tuple(float(len(encode_launch(launch))) for launch in run.launches)
         yield Finding("store", f"a launch of {name}", "B", kept, raw, "its samples alone as int64")
         taken = tuple(_commits(bench, run))
         yield Finding("store", f"committing a launch of {name}", "ms", taken, remark="onto the temporary folder's disk")
@@ -41,7 +41,7 @@ def measure(bench: Workbench) -> Iterator[Finding]:
 
 def raw_bytes(record: LaunchRecord) -> int:
     """Return the size of a launch's samples, issue and completion of each, as plain int64."""
-    samples = sum(one.issue_ns.size + one.completion_ns.size for cell in record.cells for one in cell.rounds)
+    samples = sum(round_.issue_ns.size + round_.completion_ns.size for cell in record.cells for round_ in cell.rounds)
     return _INT64_BYTES * (samples + sum(cell.tail_ns.size for cell in record.cells))
 
 

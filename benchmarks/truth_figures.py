@@ -83,9 +83,10 @@ class ThroughputFigures:
 
 def ratio_figures(claims: Sequence[Claim]) -> tuple[RatioFigures, ...]:
     """Return what runs said of each subject and ratio, in the order in which they first come."""
-    keys = dict.fromkeys((one.subject, one.ratio) for one in claims)
+    keys = dict.fromkeys((claim.subject, claim.ratio) for claim in claims)
     return tuple(
-        _figures([one for one in claims if (one.subject, one.ratio) == (subject, ratio)]) for subject, ratio in keys
+        _figures([claim for claim in claims if (claim.subject, claim.ratio) == (subject, ratio)])
+        for subject, ratio in keys
     )
 
 
@@ -94,12 +95,12 @@ def _figures(claims: Sequence[Claim]) -> RatioFigures:
         subject=claims[0].subject,
         ratio=claims[0].ratio,
         runs=len(claims),
-        held=sum(one.holds for one in claims),
-        median_error=statistics.median(one.error for one in claims),
-        median_half_width=statistics.median(one.half_width for one in claims),
-        verdicts=Counter(one.verdict for one in claims),
-        launches=statistics.median(one.launches for one in claims),
-        seconds=statistics.median(one.seconds for one in claims),
+        held=sum(claim.holds for claim in claims),
+        median_error=statistics.median(claim.error for claim in claims),
+        median_half_width=statistics.median(claim.half_width for claim in claims),
+        verdicts=Counter(claim.verdict for claim in claims),
+        launches=statistics.median(claim.launches for claim in claims),
+        seconds=statistics.median(claim.seconds for claim in claims),
     )
 
 
@@ -114,7 +115,7 @@ def throughput_figures(call_s: float, table: GroupResult, words: str = "") -> tu
     Raises:
         IrbenchError: A row has no throughput.
     """
-    rows = sorted(table.cells, key=lambda one: one.requested.streams)
+    rows = sorted(table.cells, key=lambda item: item.requested.streams)
     return tuple(
         ThroughputFigures(
             load=", ".join(filter(None, (f"{row.requested.streams} in flight", words))),
@@ -136,31 +137,31 @@ def missed_ratios(figures: Sequence[RatioFigures], largest_error: float | None =
         largest_error: What the median error should not exceed either, as a fraction; ``None`` where the machine
             decides it.
     """
-    for one in figures:
-        of = f" of {one.subject}" if one.subject else ""
-        wanted = max(1, math.floor(_HELD_SHARE * one.runs))
-        if one.held < wanted:
-            yield f"{one.held} of {one.runs} intervals{of} hold the ratio {one.ratio:.2f}; {wanted} should."
-        if largest_error is not None and one.median_error > largest_error:
-            error, limit = percent(one.median_error), f"{largest_error * 100:g} %"
-            yield f"The median error{of} at the ratio {one.ratio:.2f} is {error}, above {limit}."
-        told_apart = one.verdicts.get("faster", 0) + one.verdicts.get("slower", 0)
-        allowed = math.ceil(_TOLD_APART_SHARE * one.runs)
-        if one.ratio == 1 and told_apart > allowed:
-            yield f"{told_apart} of {one.runs} runs{of} tell equals apart; {allowed} may."
+    for figure in figures:
+        of = f" of {figure.subject}" if figure.subject else ""
+        wanted = max(1, math.floor(_HELD_SHARE * figure.runs))
+        if figure.held < wanted:
+            yield f"{figure.held} of {figure.runs} intervals{of} hold the ratio {figure.ratio:.2f}; {wanted} should."
+        if largest_error is not None and figure.median_error > largest_error:
+            error, limit = percent(figure.median_error), f"{largest_error * 100:g} %"
+            yield f"The median error{of} at the ratio {figure.ratio:.2f} is {error}, above {limit}."
+        told_apart = figure.verdicts.get("faster", 0) + figure.verdicts.get("slower", 0)
+        allowed = math.ceil(_TOLD_APART_SHARE * figure.runs)
+        if figure.ratio == 1 and told_apart > allowed:
+            yield f"{told_apart} of {figure.runs} runs{of} tell equals apart; {allowed} may."
 
 
 def missed_throughputs(figures: Sequence[ThroughputFigures]) -> Iterator[str]:
     """Yield a sentence for each throughput that is off by more than 1 %."""
-    for one in figures:
-        for name, error in zip(("FPS", "sustained FPS"), one.errors, strict=True):
+    for figure in figures:
+        for name, error in zip(("FPS", "sustained FPS"), figure.errors, strict=True):
             if abs(error) > LARGEST_ERROR:
-                yield f"With {one.load}, {name} are off by {error * 100:+.1f} %, by more than 1 %."
+                yield f"With {figure.load}, {name} are off by {error * 100:+.1f} %, by more than 1 %."
 
 
 def ratio_table(figures: Sequence[RatioFigures]) -> TextTable:
     """Return a row for each ratio, and for each subject where they have names."""
-    named = any(one.subject for one in figures)
+    named = any(figure.subject for figure in figures)
     columns = (
         *([Column("backend", words=True)] if named else []),
         *(Column("true ratio"), Column("intervals that hold it"), Column("median error"), Column("median half-width")),
@@ -169,14 +170,14 @@ def ratio_table(figures: Sequence[RatioFigures]) -> TextTable:
     rows = (
         Row(
             (
-                *([one.subject] if named else []),
-                *(f"{one.ratio:.2f}", f"{one.held} of {one.runs}"),
-                *(percent(one.median_error), percent(one.median_half_width)),
-                ", ".join(f"{count} {verdict}" for verdict, count in sorted(one.verdicts.items())),
-                *(f"{one.launches:g}", f"{one.seconds:.0f}"),
+                *([figure.subject] if named else []),
+                *(f"{figure.ratio:.2f}", f"{figure.held} of {figure.runs}"),
+                *(percent(figure.median_error), percent(figure.median_half_width)),
+                ", ".join(f"{count} {verdict}" for verdict, count in sorted(figure.verdicts.items())),
+                *(f"{figure.launches:g}", f"{figure.seconds:.0f}"),
             )
         )
-        for one in figures
+        for figure in figures
     )
     return TextTable(columns, tuple(rows))
 
@@ -187,12 +188,12 @@ def throughput_table(figures: Sequence[ThroughputFigures]) -> TextTable:
     rows = (
         Row(
             (
-                *(one.load, f"{one.expected:.0f}"),
-                *(f"{one.fps:.0f}", f"{one.errors[0] * 100:+.2f} %"),
-                *(f"{one.sustained_fps:.0f}", f"{one.errors[1] * 100:+.2f} %"),
+                *(figure.load, f"{figure.expected:.0f}"),
+                *(f"{figure.fps:.0f}", f"{figure.errors[0] * 100:+.2f} %"),
+                *(f"{figure.sustained_fps:.0f}", f"{figure.errors[1] * 100:+.2f} %"),
             )
         )
-        for one in figures
+        for figure in figures
     )
     columns = (Column("load", words=True), *(Column(heading) for heading in headings))
     return TextTable(columns, tuple(rows))

@@ -40,11 +40,11 @@ class Report:
 
     def take(self, found: Sequence[Found]) -> None:
         """Keep what a step found."""
-        for one in found:
-            if isinstance(one, Claim):
-                self._claims.append(one)
+        for item in found:
+            if isinstance(item, Claim):
+                self._claims.append(item)
             else:
-                self._throughputs.append(one)
+                self._throughputs.append(item)
 
     def fail(self, words: str, reason: str) -> None:
         """Keep why a step failed."""
@@ -57,9 +57,11 @@ class Report:
             form: ``md`` for Markdown; otherwise plain tables.
             to_file: Whether it is for a file, which has no width.
         """
-        tables = [one for one in self._tables() if one.rows]
-        drawn = [one.as_markdown() if form == "md" else to_text(one, to_file=to_file).rstrip("\n") for one in tables]
-        return "\n\n".join((*drawn, *("not measured: " + one for one in self.failures)))
+        tables = [table for table in self._tables() if table.rows]
+        drawn = [
+            table.as_markdown() if form == "md" else to_text(table, to_file=to_file).rstrip("\n") for table in tables
+        ]
+        return "\n\n".join((*drawn, *("not measured: " + failure for failure in self.failures)))
 
     def missed(self) -> tuple[str, ...]:
         """Return a sentence for each goal that was missed; an ablation has none."""
@@ -71,18 +73,18 @@ class Report:
 
     @property
     def _known(self) -> list[Claim]:
-        return [one for one in self._claims if not one.subject]
+        return [claim for claim in self._claims if not claim.subject]
 
     @property
     def _real(self) -> list[Claim]:
         """What real runtimes said in the usual way."""
-        shipped = [one for one in self._claims if one.subject and one.way == SHIPPED]
+        shipped = [claim for claim in self._claims if claim.subject and claim.way == SHIPPED]
         return shipped if REAL in self._parts else []
 
     @property
     def _ablated(self) -> list[Claim]:
         """What every way said of the pairs that all of them measure."""
-        return [one for one in self._claims if one.subject and one.ratio < 2] if ABLATION in self._parts else []
+        return [claim for claim in self._claims if claim.subject and claim.ratio < 2] if ABLATION in self._parts else []
 
     def _tables(self) -> Iterator[TextTable]:
         yield ratio_table(ratio_figures(self._known))

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO, TypeVar
 
 import psutil
 
-from irbench import host
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
+from irbench.system import host
 
 __all__ = ["MEASURED", "CommandFailed", "Finished", "Workbench", "in_turn"]
 
@@ -131,12 +131,12 @@ class Workbench:
         }
 
 
-def in_turn(repeats: int, one: Callable[[], Value], other: Callable[[], Value]) -> tuple[tuple[Value, ...], ...]:
+def in_turn(repeats: int, item: Callable[[], Value], other: Callable[[], Value]) -> tuple[tuple[Value, ...], ...]:
     """Return what two measurements give that take turns, every other time in reverse order."""
     found: tuple[list[Value], list[Value]] = ([], [])
     for repeat in range(repeats):
         for index in (0, 1) if repeat % 2 == 0 else (1, 0):
-            found[index].append((one, other)[index]())
+            found[index].append((item, other)[index]())
     return tuple(found[0]), tuple(found[1])
 
 
@@ -172,8 +172,8 @@ def _memory_watched(process_id: int | None) -> Iterator[dict[int, int]]:
     def look() -> None:
         while not ended.wait(_LOOK_EVERY_S):
             with suppress(psutil.Error):
-                for one in (root := psutil.Process(process_id)), *root.children(recursive=True):
-                    peaks[one.pid] = max(peaks.get(one.pid, 0), _peak_bytes(one.pid))
+                for child in (root := psutil.Process(process_id)), *root.children(recursive=True):
+                    peaks[child.pid] = max(peaks.get(child.pid, 0), _peak_bytes(child.pid))
 
     watcher = threading.Thread(target=look, daemon=True)
     watcher.start()

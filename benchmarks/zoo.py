@@ -50,7 +50,7 @@ def main(only: Sequence[str], backends: str, budget: str, results: Path, form: s
         raise click.UsageError(f"{error.message} {error.hint}") from error
     if output is None:
         print_data(_text(tours, form, to_file=False), None)
-    raise SystemExit(ExitCode.OK if all(one.is_complete for one in tours) else ExitCode.DIFFERENT)
+    raise SystemExit(ExitCode.OK if all(item.is_complete for item in tours) else ExitCode.DIFFERENT)
 
 
 def _text(tours: Sequence[Tour], form: str, *, to_file: bool) -> str:
@@ -81,25 +81,25 @@ def _default_shapes(name: str) -> Iterator[object]:
     """Yield the options that bind each input's free dimensions as a run without options does."""
     source = registry.model(name)
     sizes = {"batch": 1, **source.defaults}
-    for one in source.inputs:
-        if set(one.tensor.free_dimensions) - {"batch"}:
-            shape = "x".join(str(size) for size in one.tensor.bind(sizes).shape)
-            yield from ("--shape", f"{one.tensor.name}={shape}")
+    for tensor in source.inputs:
+        if set(tensor.tensor.dynamic_dimensions) - {"batch"}:
+            shape = "x".join(str(size) for size in tensor.tensor.bind(sizes).shape)
+            yield from ("--shape", f"{tensor.tensor.name}={shape}")
 
 
 def _names(patterns: Sequence[str]) -> list[str]:
     known = registry.names(registry.MODELS)
-    chosen = [name for name in known if not patterns or any(fnmatch.fnmatch(name, one) for one in patterns)]
+    chosen = [name for name in known if not patterns or any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
     if not chosen:
         raise IrbenchError(f"No model is called like {', '.join(patterns)}.", hint="See: irbench models")
     return chosen
 
 
-def _tours(names: Sequence[str], one: Callable[[str], Tour]) -> Iterator[Tour]:
+def _tours(names: Sequence[str], item: Callable[[str], Tour]) -> Iterator[Tour]:
     watch = Stopwatch()
     for number, name in enumerate(names, 1):
         click.echo(f"{watch.elapsed_s:5.0f} s  {number} of {len(names)}: {name}", err=True)
-        tour = one(name)
+        tour = item(name)
         if tour.failure:
             click.echo(f"         {tour.failure}", err=True)
         yield tour

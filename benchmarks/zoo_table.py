@@ -44,7 +44,7 @@ def as_table(tours: Sequence[Tour]) -> TextTable:
 
     Latencies are p50 in milliseconds; ``max err`` is the worst of a model's cells.
     """
-    labels = list(dict.fromkeys(cell.label for one in tours if one.group for cell in one.group.cells))
+    labels = list(dict.fromkeys(cell.label for tour in tours if tour.group for cell in tour.group.cells))
     labels.sort(key=lambda label: (label.partition("+")[0] != "tf", label))
     columns = (
         Column("model", words=True),
@@ -56,7 +56,7 @@ def as_table(tours: Sequence[Tour]) -> TextTable:
         Column("max err"),
         Column("marks", words=True, folds=True),
     )
-    return TextTable(columns, tuple(_row(one, labels) for one in tours))
+    return TextTable(columns, tuple(_row(tour, labels) for tour in tours))
 
 
 def _row(tour: Tour, labels: Sequence[str]) -> Row:

@@ -31,8 +31,8 @@ from irbench.card import (
     write_card,
 )
 from irbench.errors import IrbenchError
-from irbench.files import replace_folder, write_atomically
 from irbench.spec import Bundle
+from irbench.system.files import replace_folder, write_atomically
 
 __all__ = [
     "CARD",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from irbench import host
 from irbench.errors import IrbenchError
-from irbench.files import write_atomically
 from irbench.spec import Artifact, Bundle, TensorSpec
+from irbench.system import host
+from irbench.system.files import write_atomically
 
 if TYPE_CHECKING:
     from irbench.spi import Array
@@ -94,7 +94,7 @@ def load_card(directory: Path) -> Card:
 def _require_sense(bundle: Bundle) -> None:
     """Raise ValueError where a bundle contradicts itself."""
     logical = [spec.tensor for spec in bundle.inputs]
-    for spec in (*logical, *(one for artifact in bundle.artifacts for one in artifact.inputs)):
+    for spec in (*logical, *(tensor for artifact in bundle.artifacts for tensor in artifact.inputs)):
         _require_possible(spec)
     for artifact in bundle.artifacts:
         if len(artifact.inputs) != len(logical):
@@ -146,7 +146,7 @@ def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
 def _refuse_bombs(path: Path) -> None:
     """Raise where an archive would unpack to more than there is memory for."""
     with zipfile.ZipFile(path) as archive:
-        unpacked = sum(one.file_size for one in archive.infolist())
+        unpacked = sum(item.file_size for item in archive.infolist())
     if unpacked > host.available_memory_bytes():
         raise ValueError(f"they would take {unpacked / 1e9:.1f} GB of memory")
 

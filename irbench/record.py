@@ -130,8 +130,8 @@ class CellLaunch:
     @property
     def worst_error(self) -> OutputError | None:
         """The larger of both output errors."""
-        errors = [one for one in (self.output_error, self.repeat_error) if one is not None]
-        return max(errors, key=lambda one: one.max_rel, default=None)
+        errors = [item for item in (self.output_error, self.repeat_error) if item is not None]
+        return max(errors, key=lambda item: item.max_rel, default=None)
 
 
 @dataclass(frozen=True)

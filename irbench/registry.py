@@ -17,7 +17,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.spi import Availability, Backend, Description, Exporter, ModelSource
 
 if TYPE_CHECKING:
-    from irbench.ir.passes import Pass
+    from irbench.optimizer.passes import Pass
 
 __all__ = [
     "BACKENDS",
@@ -137,7 +137,7 @@ def parse_backend(text: str) -> tuple[str, str]:
     if not colon:
         return name, "cpu"
     if device not in devices:
-        known = ", ".join(one if one == "cpu" else f"{name}:{one}" for one in devices)
+        known = ", ".join(item if item == "cpu" else f"{name}:{item}" for item in devices)
         raise IrbenchError(
             f"{name} has no device '{device}'.",
             hint=f"{_did_you_mean(device, devices)}Its devices: {known}; {name} alone means the CPU.",
@@ -185,7 +185,7 @@ def require_options(name: str, keys: Iterable[str]) -> None:
 def installed_backends() -> tuple[str, ...]:
     """Return the names of the backends whose runtime is installed, sorted."""
     found: dict[str, Backend] = load_all(BACKENDS)
-    return tuple(name for name, one in found.items() if one.describe().version is not None)
+    return tuple(name for name, item in found.items() if item.describe().version is not None)
 
 
 def references_in_order() -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def references_in_order() -> tuple[str, ...]:
     irbench brings one of its own, so there is always one. A broken plugin becomes a :class:`PluginWarning`.
     """
     found: dict[str, Backend] = load_all(REFERENCES)
-    installed = [name for name, one in found.items() if one.describe().version is not None]
+    installed = [name for name, item in found.items() if item.describe().version is not None]
     quick = [name for name in _QUICKEST_REFERENCES if name in installed]
     return (*quick, *(name for name in installed if name not in quick))
 
@@ -238,6 +238,6 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    folded = {one.casefold(): one for one in known}
+    folded = {item.casefold(): item for item in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
     return f"Did you mean '{folded[close[0]]}'? " if close else ""

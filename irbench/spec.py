@@ -55,7 +55,7 @@ class TensorSpec:
     permutation: tuple[int, ...] | None = None
 
     @property
-    def free_dimensions(self) -> tuple[str, ...]:
+    def dynamic_dimensions(self) -> tuple[str, ...]:
         """Names of the dimensions that are still to be bound, in axis order."""
         return tuple(size for size in self.shape if isinstance(size, str))
 
@@ -145,7 +145,7 @@ class Bundle:
     def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
         """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""
         for kind in kinds:
-            for artifact in sorted(self.artifacts, key=lambda one: len(one.passes)):
+            for artifact in sorted(self.artifacts, key=lambda item: len(item.passes)):
                 if artifact.kind == kind:
                     return artifact
         return None

@@ -51,12 +51,12 @@ def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bo
     """
     if len(outputs) != len(reference):
         raise ValueError(f"gave {len(outputs)} outputs, the reference has {len(reference)}")
-    pairs = [(np.asarray(one), np.asarray(other)) for one, other in zip(outputs, reference, strict=True)]
-    errors = [_compare_one(one, other, f"output {position}") for position, (one, other) in enumerate(pairs)]
+    pairs = [(np.asarray(tensor), np.asarray(other)) for tensor, other in zip(outputs, reference, strict=True)]
+    errors = [_compare_one(item, other, f"output {position}") for position, (item, other) in enumerate(pairs)]
     return OutputError(
-        max_abs=max((one.max_abs for one in errors), default=0.0),
-        max_rel=max((one.max_rel for one in errors), default=0.0),
-        cosine=min((one.cosine for one in errors), default=1.0),
+        max_abs=max((error.max_abs for error in errors), default=0.0),
+        max_rel=max((error.max_rel for error in errors), default=0.0),
+        cosine=min((error.cosine for error in errors), default=1.0),
         top1_agreement=_top1_agreement(*pairs[0]) if classifier and pairs else None,
     )
 
@@ -131,7 +131,7 @@ def _cosine(actual: NDArray[Any], expected: NDArray[Any]) -> float:
 def _top1_agreement(output: Array, reference: Array) -> float | None:
     if output.ndim == 0 or not output.size or output.dtype.kind in "OSUc":
         return None
-    chosen, expected = (_wide(one).reshape(one.shape).argmax(axis=-1) for one in (output, reference))
+    chosen, expected = (_wide(tensor).reshape(tensor.shape).argmax(axis=-1) for tensor in (output, reference))
     return float(np.mean(chosen == expected))
 
 

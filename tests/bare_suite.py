@@ -27,7 +27,7 @@ def passed(run: Run, pattern: str) -> list[str]:
     """Return the names of the node cases with tensor inputs that pass, judged as ONNX' own runner does."""
     names = []
     for case in load_model_tests(kind="node"):
-        tensors = all(one.type.HasField("tensor_type") for one in case.model.graph.input)
+        tensors = all(tensor.type.HasField("tensor_type") for tensor in case.model.graph.input)
         if tensors and fnmatchcase(case.name, pattern) and _passes(run, case):
             names.append(case.name)
     return names
@@ -36,8 +36,10 @@ def passed(run: Run, pattern: str) -> list[str]:
 def _passes(run: Run, case: Any) -> bool:
     try:
         for inputs, expected in case.data_sets:
-            outputs = run(case.model, [_array(one) for one in inputs])
-            Runner.assert_similar_outputs([_array(one) for one in expected], outputs, case.rtol, case.atol)
+            outputs = run(case.model, [_array(tensor) for tensor in inputs])
+            Runner.assert_similar_outputs(
+                [_array(expected_output) for expected_output in expected], outputs, case.rtol, case.atol
+            )
     except Exception:  # noqa: BLE001 - a runtime says no in a way of its own
         return False
     return True
@@ -46,7 +48,7 @@ def _passes(run: Run, case: Any) -> bool:
 def _array(value: Any) -> Any:
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
-    return [_array(one) for one in value] if isinstance(value, list | tuple) else np.asarray(value)
+    return [_array(element) for element in value] if isinstance(value, list | tuple) else np.asarray(value)
 
 
 def ort() -> Run:
@@ -58,7 +60,7 @@ def ort() -> Run:
 
     def run(model: onnx.ModelProto, inputs: Sequence[Any]) -> Sequence[Any]:
         session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
-        return session.run(None, dict(zip((one.name for one in model.graph.input), inputs, strict=True)))
+        return session.run(None, dict(zip((tensor.name for tensor in model.graph.input), inputs, strict=True)))
 
     return run
 

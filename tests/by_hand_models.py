@@ -20,8 +20,8 @@ def transformer_base(depth: int) -> ir.Model:
     """Return normalisation behind each sum, nothing normalised before the first layer, heads joined."""
     layers = [f"block{number + 1}" for number in range(depth)]
     tensors = [("embedding_1/Shape/ReadVariableOp/resource:0", (WORDS, WIDTH))]
-    tensors += [one for name in layers for place in (1, 2) for one in _norm(f"{name}_norm{place}")]
-    denses = [one for name in layers for one in _layer(name, "projection", (WIDTH,), "BiasAdd")]
+    tensors += [item for name in layers for place in (1, 2) for item in _norm(f"{name}_norm{place}")]
+    denses = [item for name in layers for item in _layer(name, "projection", (WIDTH,), "BiasAdd")]
     return _model("transformer_base", tensors, denses, ["tokens"], [(1, LENGTH, WIDTH)])
 
 
@@ -35,7 +35,7 @@ def bert_mini(depth: int) -> ir.Model:
         *_norm("embeddings_norm"),
         *_keras_norms(layers),
     ]
-    denses = [one for name in layers for one in _keras_layer(name)]
+    denses = [item for name in layers for item in _keras_layer(name)]
     denses.append(("pooler_1", (WIDTH, WIDTH), "BiasAdd", (WIDTH,)))
     return _model("bert_mini", tensors, denses, ["tokens", "mask", "segments"], [(1, LENGTH, WIDTH), (1, WIDTH)])
 
@@ -49,7 +49,7 @@ def vit_tiny(depth: int) -> ir.Model:
         *_norm("norm"),
         *_keras_norms(layers),
     ]
-    denses = [one for name in layers for one in _keras_layer(name)]
+    denses = [item for name in layers for item in _keras_layer(name)]
     denses.append(("predictions_1", (WIDTH, CLASSES), "BiasAdd", (CLASSES,)))
     return _model("vit_tiny", tensors, denses, ["image"], [(1, CLASSES)])
 
@@ -62,7 +62,7 @@ def feed(model: ir.Model) -> dict[str, Any]:
         "segments": np.array([[0, 0, 1, 1, 1]], np.int32),
         "image": np.linspace(-1, 1, 3 * SIZE * SIZE, dtype=np.float32).reshape(1, 3, SIZE, SIZE),
     }
-    return {one.name: values[one.name] for one in model.graph.inputs if one.name is not None}
+    return {tensor.name: values[tensor.name] for tensor in model.graph.inputs if tensor.name is not None}
 
 
 def _norm(name: str) -> list[Tensor]:
@@ -70,7 +70,7 @@ def _norm(name: str) -> list[Tensor]:
 
 
 def _keras_norms(layers: Sequence[str]) -> list[Tensor]:
-    return [one for name in layers for part in ("attention", "feed_forward") for one in _norm(f"{name}_{part}_norm")]
+    return [item for name in layers for part in ("attention", "feed_forward") for item in _norm(f"{name}_{part}_norm")]
 
 
 def _layer(name: str, output: str, biases: tuple[int, ...], added: str) -> Iterator[tuple[Any, ...]]:
@@ -90,7 +90,7 @@ def _model(
 ) -> ir.Model:
     """Return the weights where an export has them; what else is computed does not matter to who writes it anew."""
     random = np.random.default_rng(0)
-    held = [_tensor(random, f"{name}_1/{one}", shape) for one, shape in tensors]
+    held = [_tensor(random, f"{name}_1/{item}", shape) for item, shape in tensors]
     nodes: list[Any] = []
     for layer, kernel, added, bias in denses:
         held += [
@@ -102,10 +102,10 @@ def _model(
         held += [_tensor(random, "patches", (WIDTH, 3, PATCH, PATCH)), _tensor(random, "patches.bias", (WIDTH,))]
         nodes.append(helper.make_node("Conv", ["image", "patches", "patches.bias"], ["grid"], strides=[PATCH, PATCH]))
     shapes = [(f"out{place}", shape) for place, shape in enumerate(outputs)]
-    held += [numpy_helper.from_array(np.zeros(shape, np.float32), f"{one}.zeros") for one, shape in shapes]
-    nodes += [helper.make_node("Identity", [f"{one}.zeros"], [one]) for one, _ in shapes]
-    results = [helper.make_tensor_value_info(one, TensorProto.FLOAT, shape) for one, shape in shapes]
-    graph = helper.make_graph(nodes, "export", [_input(one) for one in inputs], results, held)
+    held += [numpy_helper.from_array(np.zeros(shape, np.float32), f"{item}.zeros") for item, shape in shapes]
+    nodes += [helper.make_node("Identity", [f"{item}.zeros"], [item]) for item, _ in shapes]
+    results = [helper.make_tensor_value_info(item, TensorProto.FLOAT, shape) for item, shape in shapes]
+    graph = helper.make_graph(nodes, "export", [_input(tensor) for tensor in inputs], results, held)
     return ir.from_proto(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11))
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from irbench import registry
 from irbench.feeds import generate, lay_out
-from irbench.ir.bind import bind
 from irbench.measure.drive import make_driver
 from irbench.measure.evidence import evidence_between, read_counters
+from irbench.onnx.bind import bind
 from irbench.spec import Artifact, InputSpec, Io, Load
 from irbench.spi import Array, AsyncSlot, Backend, Feed, Refusal, Session
 
@@ -42,14 +42,14 @@ def widened(artifact: Artifact, folder: Path, batch: int) -> Artifact:
         return bind(models.mlp(folder), {"batch": batch}, folder)
     return replace(
         artifact,
-        inputs=tuple(replace(one, shape=(batch, *one.shape[1:])) for one in artifact.inputs),
-        outputs=tuple(replace(one, shape=(batch, *one.shape[1:])) for one in artifact.outputs),
+        inputs=tuple(replace(tensor, shape=(batch, *tensor.shape[1:])) for tensor in artifact.inputs),
+        outputs=tuple(replace(tensor, shape=(batch, *tensor.shape[1:])) for tensor in artifact.outputs),
     )
 
 
 def feed(artifact: Artifact, seed: int) -> Feed:
     sizes = {"batch": BATCH}
-    return lay_out(generate([InputSpec(one, -1.0, 1.0) for one in artifact.inputs], sizes, seed), artifact)
+    return lay_out(generate([InputSpec(tensor, -1.0, 1.0) for tensor in artifact.inputs], sizes, seed), artifact)
 
 
 def answers(group: str, name: str, artifact: Artifact, load: Load, io: Io, seeds: Sequence[int]) -> list[list[Array]]:
@@ -61,7 +61,7 @@ def answers(group: str, name: str, artifact: Artifact, load: Load, io: Io, seeds
             slot.stage(feed(artifact, seed))
             slot.run()
             fetched.append(slot.fetch())
-        return [[np.array(one) for one in outputs] for outputs in fetched]
+        return [[np.array(tensor) for tensor in outputs] for outputs in fetched]
 
 
 def concurrent_answers(name: str, artifact: Artifact, load: Load, io: Io, calls: int) -> list[list[list[Array]]]:
@@ -76,7 +76,7 @@ def concurrent_answers(name: str, artifact: Artifact, load: Load, io: Io, calls:
             for _ in range(calls):
                 slots[index].stage(feed(artifact, index))
                 slots[index].run()
-                collected[index].append([np.array(one) for one in slots[index].fetch()])
+                collected[index].append([np.array(output) for output in slots[index].fetch()])
 
         threads = [threading.Thread(target=work, args=(index,)) for index in range(len(slots))]
         for thread in threads:
@@ -96,7 +96,7 @@ def queued_answers(name: str, artifact: Artifact, load: Load, calls: int) -> tup
         counts = [
             [_start_and_wait(slot, feed(artifact, index)) for _ in range(calls)] for index, slot in enumerate(slots)
         ]
-        return counts, [[np.array(one) for one in slot.fetch()] for slot in slots]
+        return counts, [[np.array(output) for output in slot.fetch()] for slot in slots]
 
 
 def effective(name: str, artifact: Artifact, load: Load, device: str = "cpu") -> dict[str, Any] | tuple[str, str]:
@@ -129,7 +129,7 @@ def processors_used(name: str, artifact: Artifact, load: Load) -> tuple[float, f
     to run but had to wait, which a busy machine takes from the first.
     """
     with _session(registry.backend(name), artifact, load) as session:
-        fed = lay_out(generate([InputSpec(one, -1.0, 1.0) for one in artifact.inputs], {}, 0), artifact)
+        fed = lay_out(generate([InputSpec(tensor, -1.0, 1.0) for tensor in artifact.inputs], {}, 0), artifact)
         slots = session.open_slots(load.streams, "copy")
         driver = make_driver(slots, [fed] * len(slots), "copy")
         pilot = driver.drive(_PILOT_SAMPLES)
@@ -200,4 +200,4 @@ def zoo_answer(name: str, folder: Path, load: Load, scratch: Path) -> tuple[list
         (slot,) = session.open_slots(1, "copy")
         slot.stage(lay_out(generate(bundle.inputs, sizes, bundle.seed), artifact))
         slot.run()
-        return [np.array(one) for one in slot.fetch()], str(session.effective["precision"])
+        return [np.array(output) for output in slot.fetch()], str(session.effective["precision"])

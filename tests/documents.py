@@ -29,8 +29,8 @@ ENVIRONMENT = {"physical_cores_allowed": 2, "cpus_allowed": 2, "system": "Linux"
 
 def speedup(value: float, low: float, high: float, verdict: Verdict = "faster", **changes: Any) -> Speedup:
     excludes_one = not low <= 1 <= high
-    one = Speedup(value, low, high, verdict, excludes_one, all_blocks_value=value, all_blocks_verdict=verdict)
-    return replace(one, **changes)
+    made = Speedup(value, low, high, verdict, excludes_one, all_blocks_value=value, all_blocks_verdict=verdict)
+    return replace(made, **changes)
 
 
 def cell(backend: str = "ort", p50: float = 37.0, **changes: Any) -> CellResult:

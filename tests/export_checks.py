@@ -88,7 +88,7 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
     """Convert one of the tiny models; return its ONNX operations and its worst relative error at batch 3."""
     from onnx.reference import ReferenceEvaluator
 
-    from irbench.ir.loose import write
+    from irbench.onnx.detached_weights import write
     from irbench_tf import exporter, signatures, tracing
     from irbench_tf.convert import convert, name_dimensions
     from irbench_tf.sources import Loaded
@@ -99,16 +99,16 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
     sizes = signatures.default_sizes(inputs)
     loaded = Loaded(case, signatures.keras_call(model), inputs, fixed, names, sizes, False, model, False, model)
     traced = tracing.trace(loaded, None)
-    loose = convert(traced, 18, ())
+    detached = convert(traced, 18, ())
     shapes = tracing.output_shapes(traced, loaded)
     outputs = [
         exporter.TensorSpec(name, tensor.dtype.name, shape)
         for name, tensor, shape in zip(traced.output_names, traced.function.outputs, shapes, strict=True)
     ]
-    name_dimensions(loose.model, traced.inputs, outputs)
-    exporter._fold(loose)
+    name_dimensions(detached.model, traced.inputs, outputs)
+    exporter._fold(detached)
     path = folder / f"{case}.onnx"
-    write(loose, path)
+    write(detached, path)
     feed = feeds.generate(inputs, {**sizes, "batch": 3}, 0)
     answers = ReferenceEvaluator(str(path)).run(
         None, {spec.name: array for spec, array in zip(traced.inputs, feed, strict=True)}
@@ -118,7 +118,7 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
         float(np.abs(answer - reference[:3]).max() / np.abs(reference[:3]).max())
         for answer, reference in zip(answers, expected, strict=True)
     )
-    return dict(Counter(node.op_type for node in loose.model.graph.node)), worst
+    return dict(Counter(node.op_type for node in detached.model.graph.node)), worst
 
 
 def _hard_sigmoid() -> Any:

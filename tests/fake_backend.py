@@ -175,7 +175,7 @@ def leave_daemon(then: str) -> None:
 
 def kill_idle(_: str) -> None:
     """Kill another worker while it is frozen, as the kernel does that chooses the largest process."""
-    frozen = [one for one in psutil.Process(os.getppid()).children() if one.status() == psutil.STATUS_STOPPED]
+    frozen = [child for child in psutil.Process(os.getppid()).children() if child.status() == psutil.STATUS_STOPPED]
     frozen[-1].kill()
 
 
@@ -191,7 +191,7 @@ def fill_disk(_: str) -> None:
 
 def kill_helpers(_: str) -> None:
     """Kill what serves the coordinator besides its workers."""
-    helpers = [one for one in psutil.Process(os.getppid()).children() if "irbench.worker" not in one.cmdline()]
+    helpers = [child for child in psutil.Process(os.getppid()).children() if "irbench.worker" not in child.cmdline()]
     for helper in helpers:
         helper.kill()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irbench.ir.passes import Pass, Rewrite
+from irbench.optimizer.passes import Pass, Rewrite
 
 
 def _insert_identity(model: Any) -> bool:

@@ -40,5 +40,5 @@ def run_all(model: Path, faults: Mapping[str, str], *arguments: object) -> Calle
 def cell(called: Called, backend: str) -> dict[str, Any]:
     """Return a backend's only row."""
     found: dict[str, Any]
-    (found,) = [one for one in called.document["groups"][0]["cells"] if one["backend"] == backend]
+    (found,) = [item for item in called.document["groups"][0]["cells"] if item["backend"] == backend]
     return found

@@ -50,6 +50,6 @@ def irbench_here(*arguments: object) -> Called:
     """Call irbench within this process, which spares its start: for calls that are refused."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
-        main([str(one) for one in arguments])
+        main([str(argument) for argument in arguments])
     assert isinstance(left.value.code, int)
     return Called(left.value.code, out.getvalue(), err.getvalue())

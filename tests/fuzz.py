@@ -66,7 +66,7 @@ def cases(count: int, seed: int) -> Iterator[Case]:
     for number in range(count):
         chance = random.Random(f"{seed}/{number}")
         name = names[number % len(names)]
-        mutation, files = mutate(known[name], [known[one] for one in names], chance)
+        mutation, files = mutate(known[name], [known[item] for item in names], chance)
         yield Case(number, name, mutation, files)
 
 
@@ -97,15 +97,15 @@ def through_the_front_door(case: Case, folder: Path) -> str:
 def report(findings: Sequence[Finding]) -> str:
     """Return two Markdown tables: what irbench made of the files, and what the runtimes made of those it accepted."""
     rows = ["| mutation | files | refused | accepted | irbench failed |", "|---|---|---|---|---|"]
-    for mutation in [*sorted({one.case.mutation for one in findings}), "all"]:
-        of_it = [one.outcome for one in findings if mutation in ("all", one.case.mutation)]
-        count = Counter("failed" if one.forbidden else one.intake for one in of_it)
+    for mutation in [*sorted({finding.case.mutation for finding in findings}), "all"]:
+        of_it = [finding.outcome for finding in findings if mutation in ("all", finding.case.mutation)]
+        count = Counter("failed" if item.forbidden else item.intake for item in of_it)
         rows.append(f"| {mutation} | {len(of_it)} | {count['refused']} | {count['accepted']} | {count['failed']} |")
     rows += ["", f"| runtime | {' | '.join(_RUNTIME_OUTCOMES)} |", "|---" * (len(_RUNTIME_OUTCOMES) + 1) + "|"]
     for backend in BACKENDS:
-        count = Counter(one.outcome.backends.get(backend) for one in findings)
+        count = Counter(finding.outcome.backends.get(backend) for finding in findings)
         rows.append(f"| {backend} | {' | '.join(str(count[outcome]) for outcome in _RUNTIME_OUTCOMES)} |")
-    died = Counter(one.outcome.checker for one in findings if one.outcome.checker)
+    died = Counter(finding.outcome.checker for finding in findings if finding.outcome.checker)
     rows += ["", f"The worker that examines files crashed on {died['crashed']} and hung on {died['hung']} of them."]
     return "\n".join(rows)
 
@@ -121,7 +121,9 @@ def main() -> int:
     for finding in fuzz(arguments.count, arguments.seed, arguments.keep):
         findings.append(finding)
         outcome = finding.outcome
-        ends = {name: outcome.reasons[name] for name, one in outcome.backends.items() if one in ("crashed", "hung")}
+        ends = {
+            name: outcome.reasons[name] for name, backend in outcome.backends.items() if backend in ("crashed", "hung")
+        }
         if outcome.forbidden or outcome.checker or ends:
             said = f"{outcome.intake}: {outcome.said}" if outcome.said else ends
             click.echo(f"{finding.case.name}: {said}", err=True)
@@ -133,7 +135,7 @@ def main() -> int:
                 problems.append(f"{case.name} through the front door: {problem}")
     click.echo(report(findings))
     click.echo("\n".join(problems), err=True)
-    return int(bool(problems) or any(one.outcome.forbidden for one in findings))
+    return int(bool(problems) or any(item.outcome.forbidden for item in findings))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import onnx
 from fuzz_models import Files
 from onnx import TensorProto, helper
 
-from irbench.ir.wire import Attribute, Graph, Model, Node, encode_length_delimited
+from irbench.onnx.wire import Attribute, Graph, Model, Node, encode_length_delimited
 
 __all__ = ["MUTATIONS", "mutate"]
 
@@ -124,7 +124,7 @@ def _repeat_or_reorder(model: onnx.ModelProto, chance: random.Random) -> None:
     values = chance.choice(repeated)
     copies = list(values)
     copies = [*copies, chance.choice(copies)] if chance.random() < 0.5 else chance.sample(copies, len(copies))
-    kept = [type(one).FromString(one.SerializeToString()) if hasattr(one, "ListFields") else one for one in copies]
+    kept = [type(copy).FromString(copy.SerializeToString()) if hasattr(copy, "ListFields") else copy for copy in copies]
     del values[:]
     values.extend(kept)
 
@@ -173,7 +173,7 @@ def _change_dim(model: onnx.ModelProto, chance: random.Random) -> None:
 
 def _rename(model: onnx.ModelProto, chance: random.Random) -> None:
     nodes = list(model.graph.node)
-    side = chance.choice([one for node in nodes for one in (node.input, node.output) if one])
+    side = chance.choice([tensor for node in nodes for tensor in (node.input, node.output) if tensor])
     names = [name for node in nodes for name in (*node.input, *node.output)]
     side[chance.randrange(len(side))] = chance.choice((*names, *_STRINGS))
 
@@ -195,14 +195,14 @@ def _change_operator(model: onnx.ModelProto, chance: random.Random) -> None:
 
 
 def _change_attribute(model: onnx.ModelProto, chance: random.Random) -> None:
-    node = chance.choice([one for one in model.graph.node if one.attribute] or list(model.graph.node))
+    node = chance.choice([item for item in model.graph.node if item.attribute] or list(model.graph.node))
     if node.attribute and chance.random() < 0.6:
         attribute = chance.choice(node.attribute)
         attribute.i = attribute.i and chance.choice(_INTEGERS)
         for position in range(len(attribute.ints)):
             attribute.ints[position] = chance.choice((attribute.ints[position], *_INTEGERS))
         return
-    names = [one.name for one in node.attribute] or ["axis", "to", "pads", "strides", "perm", "keepdims"]
+    names = [item.name for item in node.attribute] or ["axis", "to", "pads", "strides", "perm", "keepdims"]
     value = chance.choice((chance.choice(_INTEGERS), 0.5, "text", list(chance.choices(_INTEGERS, k=3))))
     del node.attribute[:]
     node.attribute.append(helper.make_attribute(chance.choice(names), value))

@@ -142,7 +142,7 @@ def _request(bundle: Bundle) -> RunRequest:
     shapes = {
         spec.tensor.name: tuple(_FREE_SIZE if isinstance(size, str) else size for size in spec.tensor.shape)
         for spec in bundle.inputs
-        if spec.tensor.free_dimensions
+        if spec.tensor.dynamic_dimensions
     }
     backends = tuple((name, "cpu") for name in BACKENDS)
     return RunRequest((bundle,), backends, precisions=("native",), shapes=shapes)

@@ -27,7 +27,7 @@ def graph(text: str, weights: Arrays | None = None, opset: int = 23) -> ir.Model
     imports = f'["" : {opset}, "com.microsoft" : 1]'
     proto = onnx.parser.parse_model(f"<ir_version: 10, opset_import: {imports}> tiny {text}")
     proto.graph.initializer.extend(
-        numpy_helper.from_array(np.asarray(one), name) for name, one in (weights or {}).items()
+        numpy_helper.from_array(np.asarray(weight), name) for name, weight in (weights or {}).items()
     )
     return ir.from_proto(proto)
 
@@ -48,18 +48,20 @@ def answered(model: ir.Model, feed: Arrays) -> Sequence[Any]:
     answers = session.run(None, dict(feed))
     if not any(node.domain or node.op_type == "Loop" for node in model.graph):  # which joins a Loop's badly
         answers += ReferenceEvaluator(proto).run(None, dict(feed))
-    return [np.asarray(one) for one in answers]
+    return [np.asarray(answer) for answer in answers]
 
 
 def applied(rewrite: Any, model: ir.Model, feed: Arrays, atol: float = 1e-5) -> list[str]:
     """Apply a pass that must change the graph but not its answers, and return the operations that are left."""
     before = answered(model, feed)
-    signature = [(one.name, one.shape, one.dtype) for one in (*model.graph.inputs, *model.graph.outputs)]
+    signature = [(tensor.name, tensor.shape, tensor.dtype) for tensor in (*model.graph.inputs, *model.graph.outputs)]
     assert rewrite(model), "nothing was rewritten"
-    assert [(one.name, one.shape, one.dtype) for one in (*model.graph.inputs, *model.graph.outputs)] == signature
+    assert [
+        (tensor.name, tensor.shape, tensor.dtype) for tensor in (*model.graph.inputs, *model.graph.outputs)
+    ] == signature
     onnx.checker.check_model(ir.to_proto(model), full_check=rewrite.vendor is None)
-    for one, two in zip(answered(model, feed), before, strict=False):  # a vendor's operation is of its runtime alone
-        assert np.allclose(one, two, atol=atol, rtol=1e-4)
+    for output, two in zip(answered(model, feed), before, strict=False):  # a vendor's operation is of its runtime alone
+        assert np.allclose(output, two, atol=atol, rtol=1e-4)
     assert not rewrite(model), "a second application still finds something"
     return operations(model)
 

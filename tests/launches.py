@@ -69,8 +69,8 @@ def block(number: int, **changes: Any) -> BlockEvidence:
 
 def launch(number: int, cells: Sequence[CellLaunch], **changes: Any) -> LaunchRecord:
     """Return a launch; its blocks are quiet unless given."""
-    count = max((len(one.rounds) for one in cells), default=0)
-    facts: dict[str, Any] = {"failures": dict[str, Failure](), "blocks": tuple(block(one) for one in range(count))}
+    count = max((len(cell.rounds) for cell in cells), default=0)
+    facts: dict[str, Any] = {"failures": dict[str, Failure](), "blocks": tuple(block(index) for index in range(count))}
     return LaunchRecord(group=0, launch=number, cells=tuple(cells), **{**facts, **changes})
 
 
@@ -87,7 +87,7 @@ def even(levels_ms: Mapping[str, Sequence[float]], blocks: int = 5, **changes: A
         launch(
             number,
             [
-                measured(cell, [synchronous(one, [levels[number] * MS] * 3) for one in range(blocks)], **changes)
+                measured(cell, [synchronous(index, [levels[number] * MS] * 3) for index in range(blocks)], **changes)
                 for cell, levels in levels_ms.items()
             ],
         )

@@ -45,7 +45,7 @@ def answer(
     (slot,) = session.open_slots(1, "copy")
     slot.stage(feed)
     slot.run()
-    outputs = [np.array(one) for one in slot.fetch()]
+    outputs = [np.array(output) for output in slot.fetch()]
     session.close()
     return outputs, dict(session.effective)
 

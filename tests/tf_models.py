@@ -60,7 +60,7 @@ def expected(kind: str, feed: tuple[Any, ...]) -> list[Any]:
     import tensorflow as tf
 
     concrete, _, _ = build(kind)
-    return [np.array(one) for one in tf.nest.flatten(concrete(*map(tf.constant, feed)))]
+    return [np.array(item) for item in tf.nest.flatten(concrete(*map(tf.constant, feed)))]
 
 
 def _write(kind: str, folder: Path) -> Artifact:

@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from irbench.ir.external import external_tensors
-from irbench.ir.wire import mapped
+from irbench.onnx.external import external_tensors
+from irbench.onnx.wire import mapped
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_openvino import precision, runtime
@@ -95,7 +95,7 @@ def _require(core: Any, device: str) -> str:
     """
     found = tuple(core.available_devices)
     target = _DEVICES.get(device, "")
-    if target and any(one.split(".")[0] == target for one in found):
+    if target and any(item.split(".")[0] == target for item in found):
         return target
     raise Refusal(
         f"OpenVINO finds no {target or device} device on this machine.",

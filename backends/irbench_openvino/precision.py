@@ -41,7 +41,7 @@ def computed_precision(layers: Iterable[tuple[str, str]], hint: str) -> str:
         hint: The element type the compiled model was granted; what counts where no layer does such arithmetic.
     """
     found = {_NAMES.get(element, element) for layer, element in layers if layer in _COMPUTING_LAYERS}
-    return next((one for one in _NARROWEST_FIRST if one in found), _NAMES.get(hint, hint))
+    return next((item for item in _NARROWEST_FIRST if item in found), _NAMES.get(hint, hint))
 
 
 def read_back(compiled: Any, hint: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
-from irbench.ir.tiny import matmul
+from irbench.onnx.probe_graph import matmul
 from irbench.spec import Artifact, Load, Precision
 from irbench.spi import Availability, Backend, Refusal
 from irbench_openvino import runtime
@@ -25,14 +25,14 @@ def probe(backend: Backend, devices: Mapping[str, str]) -> Availability:
         devices: OpenVINO's name of each device.
     """
     core = runtime.load().Core()
-    here = {one.split(".")[0] for one in core.available_devices}
+    here = {available_device.split(".")[0] for available_device in core.available_devices}
     found = tuple(device for device, target in devices.items() if target in here)
     precisions: dict[str, tuple[str, ...]] = {}
     native: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="irbench-openvino-") as folder:
         artifact = matmul(Path(folder), "fp32")
         for device in found:
-            precisions[device] = tuple(one for one in _PINNED if _computed_in(backend, artifact, device, one))
+            precisions[device] = tuple(item for item in _PINNED if _computed_in(backend, artifact, device, item))
             native[device] = _computed_in(backend, artifact, device, "native") or "unknown"
     return Availability(
         found,

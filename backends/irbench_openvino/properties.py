@@ -122,7 +122,7 @@ def _require_settable(key: str, settable: list[str]) -> None:
     if key not in settable:
         close = difflib.get_close_matches(key, settable, n=1)
         suggestion = f"Did you mean '{close[0]}'? " if close else ""
-        known = ", ".join(one for one in settable if one not in RESERVED)
+        known = ", ".join(item for item in settable if item not in RESERVED)
         raise Refusal(f"OpenVINO has no property '{key}' that can be set here.", hint=f"{suggestion}Known: {known}.")
 
 

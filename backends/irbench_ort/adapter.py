@@ -8,11 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from irbench.ir.precision import read_precision
+from irbench.onnx.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_ort import devices, precision
-from irbench_ort.options import KNOWN, RESERVED, Options, parse_options
+from irbench_ort.options import KNOWN, RESERVED, OrtOptions, parse_options
 from irbench_ort.probing import probe
 
 __all__ = ["OrtBackend"]
@@ -87,7 +87,7 @@ class OrtBackend:
         install = "" if found else "pip install 'irbench[ort]'"
         return Description(self.name, distribution, found, devices.DEVICES, install, _DOMAINS, KNOWN, RESERVED)
 
-    def _settings(self, load: Load, options: Options, device: str, written: Path | None) -> Any:
+    def _settings(self, load: Load, options: OrtOptions, device: str, written: Path | None) -> Any:
         """Return the SessionOptions of a load.
 
         The callers of ``run`` compute too, so of ``threads`` in all, each stream's caller is one and the rest

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from irbench.spec import Precision
 from irbench.spi import Refusal
 
-__all__ = ["KNOWN", "RESERVED", "Options", "parse_options"]
+__all__ = ["KNOWN", "RESERVED", "OrtOptions", "parse_options"]
 
 _LEVELS = ("disabled", "basic", "extended", "all")
 _ATTRIBUTES = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute")
@@ -48,7 +48,7 @@ _LEVEL = "graph_optimization_level"
 _CUDA = "cuda."
 
 KNOWN = tuple(
-    sorted((_LEVEL, *_ATTRIBUTES, *_SWITCHES, *_NUMBERS, *_TEXTS, *_OPTIMISERS, *(_CUDA + one for one in _PROVIDER)))
+    sorted((_LEVEL, *_ATTRIBUTES, *_SWITCHES, *_NUMBERS, *_TEXTS, *_OPTIMISERS, *(_CUDA + item for item in _PROVIDER)))
 )
 """Every key that may be set."""
 
@@ -63,7 +63,7 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True)
-class Options:
+class OrtOptions:
     """What the user's options mean to ONNX Runtime.
 
     Attributes:
@@ -79,7 +79,7 @@ class Options:
     provider: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def parse_options(given: Mapping[str, str], device: str, precision: Precision) -> Options:
+def parse_options(given: Mapping[str, str], device: str, precision: Precision) -> OrtOptions:
     """Return what ``given`` means.
 
     Raises:
@@ -94,7 +94,7 @@ def parse_options(given: Mapping[str, str], device: str, precision: Precision) -
     level = given.get(_LEVEL)
     if level is not None and level not in _LEVELS:
         raise _bad_value(_LEVEL, level, " or ".join(_LEVELS))
-    return Options(
+    return OrtOptions(
         level,
         tuple((key, _switch(key, given[key])) for key in _ATTRIBUTES if key in given),
         tuple(_entry(key, text) for key, text in given.items() if _is_entry(key)),

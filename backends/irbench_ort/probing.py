@@ -6,7 +6,7 @@ import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
-from irbench.ir.tiny import matmul
+from irbench.onnx.probe_graph import matmul
 from irbench.spec import Load, Precision
 from irbench.spi import Availability, Backend, Refusal
 from irbench_ort.devices import DEVICES
@@ -23,7 +23,7 @@ def probe(backend: Backend) -> Availability:
     precisions: dict[str, tuple[str, ...]] = {}
     native: dict[str, str] = {}
     for device in DEVICES:
-        found = tuple(one for one in _PINNED if _computed_in(backend, device, one, one) is not None)
+        found = tuple(item for item in _PINNED if _computed_in(backend, device, item, item) is not None)
         default = _computed_in(backend, device, "fp32", "native")
         if default is not None:
             precisions[device] = found

@@ -91,7 +91,7 @@ class _BoundSlot:
             self._binding.bind_ortvalue_input(spec.name, value)
             self._inputs.append(value)
         for spec in artifact.outputs:
-            if spec.free_dimensions:  # known only after each run, so the runtime allocates it
+            if spec.dynamic_dimensions:  # known only after each run, so the runtime allocates it
                 self._binding.bind_output(spec.name, device, 0)
             else:
                 self._binding.bind_ortvalue_output(spec.name, _allocate(spec, device))

@@ -15,7 +15,7 @@ from irbench_tf import precision
 from irbench_tf.computation import as_one_computation, bind_shapes
 from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
 from irbench_tf.loops import lower
-from irbench_tf.options import Options, parse_options
+from irbench_tf.options import TensorFlowOptions, parse_options
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
 
@@ -39,7 +39,7 @@ class Job:
     jit: bool
 
     @property
-    def options(self) -> Options:
+    def options(self) -> TensorFlowOptions:
         """The load's options, parsed."""
         return parse_options(self.load.options, "tf-xla" if self.jit else "tf")
 

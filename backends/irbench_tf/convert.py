@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.ir.loose import LooseModel, loosen
+from irbench.onnx.detached_weights import DetachedModel, detach
 from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
 from irbench_tf.handlers import custom_handlers, optimizers
@@ -25,7 +25,7 @@ MAX_OPSET = 18
 _NHWC_TO_NCHW = (0, 3, 1, 2)
 
 
-def convert(traced: Traced, opset: int, nchw: Collection[str]) -> LooseModel:
+def convert(traced: Traced, opset: int, nchw: Collection[str]) -> DetachedModel:
     """Convert to ONNX, unfolded.
 
     Args:
@@ -58,11 +58,11 @@ def convert(traced: Traced, opset: int, nchw: Collection[str]) -> LooseModel:
         tf.import_graph_def(frozen, name="")
         frozen = tf_loader.tf_optimize(inputs, outputs, frozen)
     try:
-        loose = _to_onnx(frozen, weights, request)
+        detached = _to_onnx(frozen, weights, request)
     except Exception as error:
         raise _failed(error, frozen) from error
-    _require_mapped(loose.model)
-    return loose
+    _require_mapped(detached.model)
+    return detached
 
 
 def _open_compiled_calls(frozen: Any) -> None:
@@ -76,7 +76,7 @@ def _open_compiled_calls(frozen: Any) -> None:
         part.attr.pop("_XlaMustCompile", None)
 
 
-def _to_onnx(frozen: Any, weights: dict[str, Array], request: dict[str, Any]) -> LooseModel:
+def _to_onnx(frozen: Any, weights: dict[str, Array], request: dict[str, Any]) -> DetachedModel:
     """Map and optimise; where a pass of tf2onnx fails, start again and leave that pass out.
 
     Leaving passes out makes tf2onnx copy its graph before each, so it is not the first choice.
@@ -87,7 +87,7 @@ def _to_onnx(frozen: Any, weights: dict[str, Array], request: dict[str, Any]) ->
         return _attempt(frozen, weights, request, forgiving=True)
 
 
-def _attempt(frozen: Any, weights: dict[str, Array], request: dict[str, Any], *, forgiving: bool) -> LooseModel:
+def _attempt(frozen: Any, weights: dict[str, Array], request: dict[str, Any], *, forgiving: bool) -> DetachedModel:
     import tensorflow as tf
     from tf2onnx import optimizer
     from tf2onnx.tfonnx import process_tf_graph
@@ -97,7 +97,7 @@ def _attempt(frozen: Any, weights: dict[str, Array], request: dict[str, Any], *,
         mapped = process_tf_graph(graph, custom_op_handlers=custom_handlers(), **request)
         found = hoist_constants(mapped)
         model = optimizer.optimize_graph(mapped, catch_errors=forgiving, optimizers=optimizers()).make_model("irbench")
-    return loosen(model, {**weights, **found})
+    return detach(model, {**weights, **found})
 
 
 def name_dimensions(model: onnx.ModelProto, inputs: Iterable[TensorSpec], outputs: Iterable[TensorSpec]) -> None:
@@ -123,7 +123,7 @@ def unmapped_operations(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return the operations of ``model`` that ONNX does not define, sorted."""
     from onnx import defs
 
-    known = {(one.domain, one.name) for one in defs.get_all_schemas_with_history()}
+    known = {(all_schema.domain, all_schema.name) for all_schema in defs.get_all_schemas_with_history()}
     return tuple(sorted({node.op_type for node in _nodes(model.graph) if (node.domain, node.op_type) not in known}))
 
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 
 from irbench.spec import Load
-from irbench_tf.options import Options
+from irbench_tf.options import TensorFlowOptions
 from irbench_tf.precision import NARROW_ENVIRONMENT
 
 __all__ = ["apply_environment", "environment_for"]
 
 
-def environment_for(load: Load, options: Options, device: str) -> Mapping[str, str]:
+def environment_for(load: Load, options: TensorFlowOptions, device: str) -> Mapping[str, str]:
     """Return the variables for one load.
 
     CUDA is hidden from a CPU session, and no library may trade precision for speed behind ``fp32``.

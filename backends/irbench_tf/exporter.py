@@ -155,33 +155,33 @@ def _write_reference(traced: Traced, loaded: Loaded, request: ExportRequest) -> 
 def _write_onnx(
     traced: Traced, outputs: tuple[TensorSpec, ...], request: ExportRequest
 ) -> tuple[Artifact, Mapping[str, Scalar]]:
-    from irbench.ir.loose import opset_of, write
-    from irbench.ir.passes.upgrade_opset import upgrade_opset
+    from irbench.onnx.detached_weights import opset_of, write
+    from irbench.optimizer.passes.upgrade_opset import upgrade_opset
     from irbench_tf.convert import MAX_OPSET, convert, name_dimensions, nchw_spec
 
     images = [spec.name for spec in traced.inputs if request.layout == "nchw" and _is_image(spec)]
     inputs = tuple(nchw_spec(spec) if spec.name in images else spec for spec in traced.inputs)
-    loose = convert(traced, min(request.opset, MAX_OPSET), images)
-    converted = len(loose.model.graph.node)
-    name_dimensions(loose.model, inputs, outputs)
-    upgrade_opset(loose, request.opset)
-    _fold(loose)
-    digest = write(loose, request.directory / _ONNX_FILE)
-    artifact = Artifact("onnx", Path(_ONNX_FILE), inputs, outputs, sha256=digest, opset=opset_of(loose.model))
+    detached = convert(traced, min(request.opset, MAX_OPSET), images)
+    converted = len(detached.model.graph.node)
+    name_dimensions(detached.model, inputs, outputs)
+    upgrade_opset(detached, request.opset)
+    _fold(detached)
+    digest = write(detached, request.directory / _ONNX_FILE)
+    artifact = Artifact("onnx", Path(_ONNX_FILE), inputs, outputs, sha256=digest, opset=opset_of(detached.model))
     layout: Literal["keep", "nchw"] = "nchw" if images else "keep"
-    return artifact, {"layout": layout, "nodes_converted": converted, "nodes": len(loose.model.graph.node)}
+    return artifact, {"layout": layout, "nodes_converted": converted, "nodes": len(detached.model.graph.node)}
 
 
-def _fold(loose: Any) -> None:
-    from irbench.ir.passes.drop_unused import drop_unused
-    from irbench.ir.passes.fold_affine import fold_affine
-    from irbench.ir.passes.fold_constants import fold_constants
+def _fold(detached: Any) -> None:
+    from irbench.optimizer.passes.drop_unused import drop_unused
+    from irbench.optimizer.passes.fold_affine import fold_affine
+    from irbench.optimizer.passes.fold_constants import fold_constants
 
     for _ in range(_FOLDING_ROUNDS):
-        folded = fold_constants(loose)
-        if not fold_affine(loose) and not folded:
+        folded = fold_constants(detached)
+        if not fold_affine(detached) and not folded:
             break
-    drop_unused(loose)
+    drop_unused(detached)
 
 
 def _is_image(spec: TensorSpec) -> bool:

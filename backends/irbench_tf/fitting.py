@@ -86,8 +86,8 @@ class _Fit:
 
 def _kernel(layer: Any) -> Any:
     """Return the kernel that scales the layer's output; ``None`` for a layer that has none, or is recurrent."""
-    kernels = [one for one in layer.weights if one.name.endswith("kernel")]
-    recurrent = any("recurrent" in one.name for one in kernels)
+    kernels = [weight for weight in layer.weights if weight.name.endswith("kernel")]
+    recurrent = any("recurrent" in kernel.name for kernel in kernels)
     return kernels[-1] if kernels and not recurrent and hasattr(layer, "activation") else None
 
 

@@ -54,7 +54,7 @@ def freeze(
     Raises:
         IrbenchError: The weights exceed what one file can hold, or a part cannot be made constant.
     """
-    arguments = [one for one in concrete_function.inputs if one.dtype.name not in ("resource", "variant")]
+    arguments = [array for array in concrete_function.inputs if array.dtype.name not in ("resource", "variant")]
     results = list(concrete_function.outputs)
     inputs = tuple(inputs if inputs is not None else _describe_inputs(arguments))
     outputs = tuple(outputs if outputs is not None else _describe_outputs(results, inputs))
@@ -84,7 +84,7 @@ def constant_graph(concrete_function: Any) -> Any:
     """
     from tensorflow.python.framework import convert_to_constants
 
-    size_bytes = sum(one.dtype.size * one.shape.num_elements() for one in concrete_function.variables)
+    size_bytes = sum(variable.dtype.size * variable.shape.num_elements() for variable in concrete_function.variables)
     if size_bytes > _LARGEST_BYTES:
         raise IrbenchError(
             f"The model's weights take {size_bytes / 1e9:.1f} GB; a TensorFlow graph file ends at 2 GB.",
@@ -112,7 +112,7 @@ def _describe_inputs(tensors: Sequence[Any]) -> tuple[TensorSpec, ...]:
 
 
 def _describe_outputs(tensors: Sequence[Any], inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    free = {size for spec in inputs for size in spec.free_dimensions} - {BATCH}
+    free = {size for spec in inputs for size in spec.dynamic_dimensions} - {BATCH}
     only = next(iter(free)) if len(free) == 1 else None
     return tuple(
         TensorSpec(name, tensor.dtype.name, _named_shape(tensor, name, only))

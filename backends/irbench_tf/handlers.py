@@ -27,7 +27,7 @@ def optimizers() -> Any:
 
     class ScalarSafeTransposeOptimizer(TransposeOptimizer):  # type: ignore[misc]  # tf2onnx ships no types
         def _add_handler(self, trans: Any, node: Any) -> Any:
-            if any(one.is_const() and one.is_scalar() for one in node.inputs):
+            if any(tensor.is_const() and tensor.is_scalar() for tensor in node.inputs):
                 return self._handle_node_having_branches(trans, node)
             return super()._add_handler(trans, node)
 
@@ -43,12 +43,12 @@ def _erfc(graph: Any, node: Any, name: str, _arguments: list[Any]) -> None:
     """
     dtype, shape = graph.get_dtype(node.output[0]), graph.get_shape(node.output[0])
     one_value = np.array(1, dtype=_numpy_dtype(dtype))
-    one = graph.make_const(f"{name}_one", one_value).output[0]
+    ones = graph.make_const(f"{name}_one", one_value).output[0]
     argument, negated = _strip_gelu_scale(graph, node, name)
     consumers_output = node.output[0]
     graph.remove_node(node.name)
     erf = graph.make_node("Erf", [argument], name=f"{name}_erf", shapes=[shape], dtypes=[dtype])
-    operation, operands = ("Add", [erf.output[0], one]) if negated else ("Sub", [one, erf.output[0]])
+    operation, operands = ("Add", [erf.output[0], ones]) if negated else ("Sub", [ones, erf.output[0]])
     graph.make_node(operation, operands, name=name, outputs=[consumers_output], shapes=[shape], dtypes=[dtype])
 
 

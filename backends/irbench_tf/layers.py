@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from irbench_tf.thrifty import release_early
+from irbench_tf.low_memory import release_early
 
 __all__ = ["Around", "every_layer", "intercept", "run"]
 

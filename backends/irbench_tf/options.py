@@ -8,14 +8,14 @@ from typing import Literal, cast
 
 from irbench.spi import Refusal
 
-__all__ = ["KNOWN", "Options", "parse_options"]
+__all__ = ["KNOWN", "TensorFlowOptions", "parse_options"]
 
 Grappler = Literal["remap", "all", "off"]
 Loops = Literal["lowered", "functional"]
 
 
 @dataclass(frozen=True)
-class Options:
+class TensorFlowOptions:
     """Settings besides the load's.
 
     Attributes:
@@ -36,7 +36,7 @@ class Options:
     gpu_thread_mode: str | None = None
 
 
-def parse_options(options: Mapping[str, str], backend: str) -> Options:
+def parse_options(options: Mapping[str, str], backend: str) -> TensorFlowOptions:
     """Return the settings that the user's words stand for.
 
     Raises:
@@ -48,7 +48,7 @@ def parse_options(options: Mapping[str, str], backend: str) -> Options:
             f"{backend} has no option {unknown[0]!r}.",
             hint="Known options: " + ", ".join(f"{key}={words}" for key, (words, _) in sorted(KNOWN.items())) + ".",
         )
-    return Options(
+    return TensorFlowOptions(
         onednn=None if "onednn" not in options else bool(_parse("onednn", options)),
         grappler=cast("Grappler", _parse("grappler", options) if "grappler" in options else "remap"),
         loops=cast("Loops", _parse("loops", options) if "loops" in options else "lowered"),

@@ -79,7 +79,7 @@ def keras_call(model: Any) -> Callable[[list[Any]], list[Any]]:
 
 def function_call(function: Any, inputs: Sequence[InputSpec]) -> Callable[[list[Any]], list[Any]]:
     """Return the same for a SavedModel's signature, whose outputs are ordered by name."""
-    names = [one.tensor.name for one in inputs]
+    names = [tensor.tensor.name for tensor in inputs]
 
     def call(tensors: list[Any]) -> list[Any]:
         outputs = function(**dict(zip(names, tensors, strict=True)))
@@ -104,7 +104,7 @@ def ends_in_softmax(model: Any) -> bool:
 
 def default_sizes(inputs: Sequence[InputSpec]) -> dict[str, int]:
     """Return a size for every free dimension but the batch."""
-    free = {name for one in inputs for name in one.tensor.free_dimensions} - {BATCH}
+    free = {name for tensor in inputs for name in tensor.tensor.dynamic_dimensions} - {BATCH}
     return {name: _DEFAULT_SIZES.get(name, _OTHER_SIZE) for name in sorted(free)}
 
 

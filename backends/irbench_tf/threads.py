@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from irbench.spec import Load
-from irbench_tf.options import Options
+from irbench_tf.options import TensorFlowOptions
 
 __all__ = ["ThreadPlan", "plan_threads"]
 
@@ -31,7 +31,7 @@ class ThreadPlan:
     total: int
 
 
-def plan_threads(load: Load, options: Options) -> ThreadPlan:
+def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
     """Return the pools for a load.
 
     The thread that runs an operation takes one share of its work and the intra-op pool

@@ -48,7 +48,7 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
             hint=f"Use --batch {loaded.fixed_batch}, or build the model with a free batch.",
         )
     batch = batch or loaded.fixed_batch
-    inputs = tuple(one.tensor if batch is None else one.tensor.bind({BATCH: batch}) for one in loaded.inputs)
+    inputs = tuple(tensor.tensor if batch is None else tensor.tensor.bind({BATCH: batch}) for tensor in loaded.inputs)
     specs = [
         tf.TensorSpec([size if isinstance(size, int) else None for size in spec.shape], spec.dtype, spec.name)
         for spec in inputs
@@ -93,7 +93,7 @@ def output_shapes(traced: Traced, loaded: Loaded) -> tuple[tuple[int | str, ...]
     """
     static = [tuple(output.shape.as_list()) for output in traced.function.outputs]
     names = {BATCH: 2, **loaded.defaults} if traced.batch is None else dict(loaded.defaults)
-    free = [name for name in names if any(name in spec.free_dimensions for spec in traced.inputs)]
+    free = [name for name in names if any(name in spec.dynamic_dimensions for spec in traced.inputs)]
     needs_probe = any(size is None for shape in static for size in shape[1:])
     follows = _probe(traced, loaded, names, free) if needs_probe else {}
     return tuple(

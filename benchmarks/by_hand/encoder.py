@@ -43,7 +43,9 @@ class Attention:
     def packed(self) -> Dense:
         """The three projections as one, side by side."""
         parts = (self.query, self.key, self.value)
-        return Dense(np.concatenate([one.kernel for one in parts], axis=1), np.concatenate([one.bias for one in parts]))
+        return Dense(
+            np.concatenate([part.kernel for part in parts], axis=1), np.concatenate([part.bias for part in parts])
+        )
 
 
 @dataclass(frozen=True)

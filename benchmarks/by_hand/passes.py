@@ -19,9 +19,9 @@ from benchmarks.by_hand.sheet import Sheet
 from benchmarks.by_hand.vendor import Vendor
 from benchmarks.by_hand.weights import Weights
 from irbench.errors import IrbenchError
-from irbench.ir.passes import Pass, Rewrite
-from irbench.ir.rewrite.edit import clean, replace
-from irbench.ir.rewrite.microsoft import MICROSOFT
+from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.rewrite.edit import clean, replace
+from irbench.optimizer.rewrite.microsoft import MICROSOFT
 
 __all__ = ["portable", "vendor"]
 

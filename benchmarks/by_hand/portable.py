@@ -30,7 +30,9 @@ class Portable:
     def embed(self, tables: Sequence[tuple[ir.Value, Array]], positions: Array, norm: Norm | None) -> ir.Value:
         """Gather and add."""
         rows: list[ir.Value] = [self._sheet.node("Gather", table, chosen) for chosen, table in tables]
-        total = self._sheet.node("Add", reduce(lambda one, other: self._sheet.node("Add", one, other), rows), positions)
+        total = self._sheet.node(
+            "Add", reduce(lambda item, other: self._sheet.node("Add", item, other), rows), positions
+        )
         return total if norm is None else self.normalise(total, norm)
 
     def normalise(self, x: ir.Value, norm: Norm) -> ir.Value:
@@ -40,7 +42,7 @@ class Portable:
     def attend(self, x: ir.Value, attention: Attention, mask: ir.Value | None) -> ir.Value:
         """Project apart: one product for all three, and a Split behind it, is no faster."""
         parts = (attention.query, attention.key, attention.value)
-        projected = [self._sheet.node("Add", self._times(x, one), one.bias) for one in parts]
+        projected = [self._sheet.node("Add", self._times(x, part), part.bias) for part in parts]
         heads, masks = attention.heads, [] if mask is None else [mask]
         mixed = self._sheet.node("Attention", *projected, *masks, q_num_heads=heads, kv_num_heads=heads)
         return self._times(mixed, attention.output)

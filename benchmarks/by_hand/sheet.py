@@ -30,7 +30,7 @@ class Sheet:
         self, operation: str, *inputs: Operand, outputs: int, domain: str = "", **attributes: Any
     ) -> tuple[ir.Value, ...]:
         """Append a node and return all of its outputs."""
-        values = [self._constant(one) if isinstance(one, np.ndarray) else one for one in inputs]
+        values = [self._constant(tensor) if isinstance(tensor, np.ndarray) else tensor for tensor in inputs]
         return tuple(self._tape.op_multi_out(operation, values, attributes or None, num_outputs=outputs, domain=domain))
 
     def _constant(self, array: Array) -> ir.Value:

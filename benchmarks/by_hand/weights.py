@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from irbench.errors import IrbenchError
-from irbench.ir.rewrite.edit import weight
+from irbench.optimizer.rewrite.edit import weight
 from irbench.spi import Array
 
 __all__ = ["Dense", "Norm", "Weights"]
@@ -70,7 +70,7 @@ class Weights:
         held = [_array(value, layer) for name, value in self._held.items() if name.startswith(f"{layer}/")]
         if not held:
             raise _missing(layer)
-        return max(held, key=lambda one: one.size)
+        return max(held, key=lambda item: item.size)
 
     def dense(self, layer: str) -> Dense:
         """Return a dense layer, or a projection of an attention layer, with heads joined; raises as :meth:`table`."""
@@ -84,7 +84,7 @@ class Weights:
 
     def norm(self, layer: str, epsilon: float) -> Norm:
         """Return a normalisation; raises as :meth:`table`."""
-        scale, bias = (_array(self._value(f"{layer}/{one}"), layer) for one in ("Reshape", "Reshape_1"))
+        scale, bias = (_array(self._value(f"{layer}/{item}"), layer) for item in ("Reshape", "Reshape_1"))
         return Norm(scale.reshape(-1), bias.reshape(-1), epsilon)
 
     def patches(self) -> Dense:
@@ -114,7 +114,7 @@ def _path(name: str) -> str:
 
 def _upwards(node: ir.Node) -> Iterator[ir.Node]:
     """Yield what computes the first inputs of a node that are computed, the nearest first."""
-    above = next((one.producer() for one in node.inputs if one is not None and one.producer()), None)
+    above = next((tensor.producer() for tensor in node.inputs if tensor is not None and tensor.producer()), None)
     if above is not None:
         yield above
         yield from _upwards(above)

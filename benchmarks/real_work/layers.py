@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from irbench.ir.passes import Pass, Rewrite
+from irbench.optimizer.passes import Pass, Rewrite
 
 __all__ = ["LAYERS", "longer", "same", "twice", "write_model"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.cli.idle import UNTURNED
+from irbench.cli.ineffective_options import UNTURNED
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH
 
 if TYPE_CHECKING:
-    from irbench.optimize import Lineage, Optimized
+    from irbench.optimizer import Lineage, Optimized
     from irbench.record import Agreement
     from irbench.spec import Bundle, TensorSpec
 
@@ -60,8 +60,8 @@ def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     usual = {BATCH: 1, **bundle.defaults}
     if lineage.sizes.get(BATCH, usual[BATCH]) != usual[BATCH]:
         yield f"--batch {lineage.sizes[BATCH]}"
-    for spec in (one.tensor for one in bundle.inputs):
-        names = set(spec.free_dimensions) - {BATCH}
+    for spec in (tensor.tensor for tensor in bundle.inputs):
+        names = set(spec.dynamic_dimensions) - {BATCH}
         if any(lineage.sizes.get(name, usual.get(name)) != usual.get(name) for name in names):
             yield f"--shape {_shape(spec, {**usual, **lineage.sizes})}"
 
@@ -69,23 +69,23 @@ def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
 def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
     """Yield options for the inputs whose shapes a file leaves free, for which it holds no sizes itself."""
     for spec in made.artifact.inputs:
-        if set(spec.free_dimensions) - {BATCH}:
+        if set(spec.dynamic_dimensions) - {BATCH}:
             yield f"--shape {_shape(spec, {**bundle.defaults, BATCH: 1})}"
 
 
 def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
     """Return an input with its shape, a free dimension without a size as 1: ``tokens=1x128``."""
-    return f"{spec.name}={'x'.join(str(sizes.get(one, 1) if isinstance(one, str) else one) for one in spec.shape)}"
+    return f"{spec.name}={'x'.join(str(sizes.get(size, 1) if isinstance(size, str) else size) for size in spec.shape)}"
 
 
 def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     """Yield a line where shapes that stay free may be why no attention was fused."""
     tensors = [spec.tensor for spec in bundle.inputs]
-    names = dict.fromkeys(name for one in tensors for name in one.free_dimensions if name not in lineage.sizes)
+    names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
     idle = any(step.name == "fuse_attention" and not step.modified and not step.remark for step in lineage.steps)
     if not idle or not set(names) - {BATCH}:
         return
-    first = next(one for one in tensors if set(one.free_dimensions) - {BATCH})
+    first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
     yield (
         f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
         f"--batch 1 --shape {_shape(first, {**bundle.defaults, BATCH: 1})}"
@@ -94,7 +94,7 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
 
 def _failure(lineage: Lineage, agreement: Agreement) -> str:
     """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
-    from irbench.optimize.agreement import LEAST_AGREEMENT
+    from irbench.optimizer.agreement import LEAST_AGREEMENT
     from irbench.verify import tolerance
 
     share = agreement.error.top1_agreement
@@ -108,7 +108,7 @@ def _failure(lineage: Lineage, agreement: Agreement) -> str:
 
 def _can_be_named(lineage: Lineage) -> bool:
     """Whether ``irbench run --optimize`` makes this graph of its name alone, but for the sizes."""
-    from irbench.optimize import variant
+    from irbench.optimizer import variant
 
     try:
         return variant(lineage.recipe.name) == lineage.recipe

@@ -63,8 +63,8 @@ def as_table(rows: Sequence[BackendRow]) -> Table:
         table.add_column(header, no_wrap=True)
     table.add_column("devices and precisions here", overflow="fold")
     for row in rows:
-        one = row.description
-        cells = (one.name, one.distribution, one.version or "-", _state(row))
+        description = row.description
+        cells = (description.name, description.distribution, description.version or "-", _state(row))
         table.add_row(*(Text(cell) for cell in cells))  # as Text, because markup would eat irbench[openvino]
     return table
 
@@ -93,5 +93,5 @@ def _state(row: BackendRow) -> str:
 
 
 def _device(found: Availability, device: str) -> str:
-    precisions = ", ".join(one for one in found.precisions.get(device, ()) if one != "native")
+    precisions = ", ".join(item for item in found.precisions.get(device, ()) if item != "native")
     return f"{device}: {precisions}; native is {found.native.get(device, 'unknown')}"

@@ -46,7 +46,7 @@ class _Name(click.ParamType[str]):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
         """Return the names that begin like this, or leave it to the shell to complete a path."""
         begun = incomplete.casefold()
-        fitting = [CompletionItem(one) for one in self._known(ctx, incomplete) if one.casefold().startswith(begun)]
+        fitting = [CompletionItem(item) for item in self._known(ctx, incomplete) if item.casefold().startswith(begun)]
         return fitting or [CompletionItem(incomplete, type="file")]
 
 
@@ -77,10 +77,10 @@ def addresses(begun: str) -> tuple[str, ...]:
 
 def levels(_begun: str) -> tuple[str, ...]:
     """Return the levels of optimisation, alone and followed by a precision."""
-    from irbench.optimize.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED
+    from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED
 
     better = [level for level in LEVELS if level != UNOPTIMIZED]
-    return (*LEVELS, *(f"{level}-{one.name}" for level in better for one in CONVERSIONS))
+    return (*LEVELS, *(f"{level}-{conversion.name}" for level in better for conversion in CONVERSIONS))
 
 
 def settings(incomplete: str) -> list[CompletionItem]:
@@ -90,10 +90,10 @@ def settings(incomplete: str) -> list[CompletionItem]:
     known = registry.names(registry.BACKENDS)
     name, dot, _ = incomplete.partition(".")
     if not dot:
-        offered = [f"{one}." for one in known]
+        offered = [f"{item}." for item in known]
     else:
         offered = [f"{name}.{key}=" for key in registry.backend(name).describe().options or ()] if name in known else []
-    return [CompletionItem(one) for one in offered if one != incomplete and one.startswith(incomplete)]
+    return [CompletionItem(item) for item in offered if item != incomplete and item.startswith(incomplete)]
 
 
 def _models(_context: click.Context, _begun: str) -> list[str]:
@@ -141,7 +141,7 @@ def _graphs(_context: click.Context, begun: str) -> list[str]:
 
 
 def _levels(_context: click.Context, _begun: str) -> tuple[str, ...]:
-    from irbench.optimize.recipe import LEVELS
+    from irbench.optimizer.recipe import LEVELS
 
     return tuple(LEVELS)
 

@@ -71,11 +71,11 @@ def command(
     the same, fails where one looks faster or answers wrongly (1) or has no result (3), and is undecided (4) otherwise;
     it says how small a difference a run of this length finds. The run is stored like any other.
     """
-    from irbench.cli.examine import TwinsAsked, examine
+    from irbench.cli.examine import SelfComparisonRequest, examine
 
     asked = None
     if model is not None:
-        asked = TwinsAsked(model, backend, threads, cpus, budget, results, lock=not no_lock)
+        asked = SelfComparisonRequest(model, backend, threads, cpus, budget, results, lock=not no_lock)
     elif backend or threads or cpus or budget or results or no_lock:
         raise click.UsageError("--backend, --threads, --cpus, --budget, --no-lock and --results belong to --aa.")
     return examine(asked, form, output)

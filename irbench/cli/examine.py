@@ -11,24 +11,25 @@ from typing import Literal
 
 import click
 
-from irbench import bundles, host, registry
+from irbench import bundles, registry
 from irbench.cli.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.running import allowed_cpus, measure, total_threads
-from irbench.doctor import Facts, Report, ReportView, describe_machine, find, judge_twins, watch
-from irbench.doctor.twins import Outcome
+from irbench.doctor import Facts, Report, ReportView, describe_machine, find, judge_self_comparison, watch
+from irbench.doctor.self_comparison import Outcome
 from irbench.errors import ExitCode
-from irbench.ir.tiny import matmul
 from irbench.measure.clock import reading_ns
 from irbench.measure.lock import Company, measuring
 from irbench.measure.overhead import Overhead
+from irbench.onnx.probe_graph import matmul
 from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest
+from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["TwinsAsked", "examine"]
+__all__ = ["SelfComparisonRequest", "examine"]
 
 _EXITS: Mapping[Outcome, ExitCode] = {
     "passed": ExitCode.OK,
@@ -45,7 +46,7 @@ _OWN_SHAPE = (1, 512, 512)
 
 
 @dataclass(frozen=True)
-class TwinsAsked:
+class SelfComparisonRequest:
     """A backend that is to be measured against itself.
 
     Attributes:
@@ -67,7 +68,7 @@ class TwinsAsked:
     lock: bool
 
 
-def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Path | None) -> int:
+def examine(asked: SelfComparisonRequest | None, form: Literal["table", "json"], output: Path | None) -> int:
     """Print what was found, and return the exit code.
 
     Args:
@@ -83,12 +84,12 @@ def examine(asked: TwinsAsked | None, form: Literal["table", "json"], output: Pa
         # a backend or model that is not there is told before anything is looked at
         request = None if asked is None else _request(asked, folder)
         facts, overhead = _look()
-        twins = None
+        self_comparison = None
         if asked is not None and request is not None and company is not None:
             document, stored = measure(request, plan(request, folder), folder, asked.results, company)
-            twins = judge_twins(document, stored, request.timing)
-    _write(Report(facts, find(facts), overhead, twins), form, output)
-    return int(ExitCode.OK if twins is None else _EXITS[twins.outcome])
+            self_comparison = judge_self_comparison(document, stored, request.timing)
+    _write(Report(facts, find(facts), overhead, self_comparison), form, output)
+    return int(ExitCode.OK if self_comparison is None else _EXITS[self_comparison.outcome])
 
 
 def _look() -> tuple[Facts, Overhead]:
@@ -106,11 +107,11 @@ def _write(report: Report, form: Literal["table", "json"], output: Path | None) 
     else:
         text = to_text(ReportView(report, as_table(rows)), to_file=output is not None)
     print_data(text, output)
-    if report.twins is not None:
-        _say(f"stored in {report.twins.folder}")
+    if report.self_comparison is not None:
+        _say(f"stored in {report.self_comparison.folder}")
 
 
-def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
+def _request(asked: SelfComparisonRequest, scratch: Path) -> RunRequest:
     """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
     backend, why_backend = _backend(asked.backend)
     model, why_model = _model(asked.model, scratch)
@@ -128,7 +129,7 @@ def _request(asked: TwinsAsked, scratch: Path) -> RunRequest:
     ).with_budget_for(1)
 
 
-def _place(asked: TwinsAsked | None) -> AbstractContextManager[Company | None]:
+def _place(asked: SelfComparisonRequest | None) -> AbstractContextManager[Company | None]:
     """Return what keeps others from measuring meanwhile, where anything is measured."""
     if asked is None:
         return nullcontext()

@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle
 
 if TYPE_CHECKING:
-    from irbench.optimize import Lineage
+    from irbench.optimizer import Lineage
 
 __all__ = ["StoredGraph", "find_graph"]
 
@@ -85,7 +85,7 @@ def _original(name: str) -> StoredGraph | None:
 
 def _file(path: Path) -> StoredGraph:
     from irbench.export import name_of_file
-    from irbench.optimize import read_lineage
+    from irbench.optimizer import read_lineage
 
     if not path.is_file():
         raise IrbenchError(f"There is no file {path}.", hint="Check the path.")
@@ -98,12 +98,12 @@ def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> Sto
     Without sizes it is the one that was bound to none, where there is one such.
     """
     from irbench.cli.lineages import sizes_text
-    from irbench.optimize import kept_for
+    from irbench.optimizer import kept_for
 
     variant = _in_full(variant)
     every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))
     every_bound = [_Kept(sizes_text(lineage.sizes) or _FREE, path, lineage) for path, lineage in every]
-    latest = {(one.bound, one.lineage.recipe): one for one in every_bound if one.lineage.recipe.name == variant}
+    latest = {(item.bound, item.lineage.recipe): item for item in every_bound if item.lineage.recipe.name == variant}
     if not latest:
         raise _not_optimized(typed, variant, sorted({lineage.recipe.name for _, lineage in every}))
     name, kept = f"{typed}+{variant}", [*latest.values()]
@@ -113,21 +113,21 @@ def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> Sto
     if len(chosen) > 1:
         meant = f"{name}:{sizes}" if sizes else name
         raise IrbenchError(f"{meant} means {len(chosen)} graphs.", hint=f"Name one: {_ways(name, chosen)}")
-    (one,) = chosen
-    suffix = "" if one.bound == _FREE else f":{one.bound}"
-    return StoredGraph(f"{origin.name}+{variant}{suffix}", one.path, lineage=one.lineage)
+    (artifact,) = chosen
+    suffix = "" if artifact.bound == _FREE else f":{artifact.bound}"
+    return StoredGraph(f"{origin.name}+{variant}{suffix}", artifact.path, lineage=artifact.lineage)
 
 
 def _of_sizes(kept: Sequence[_Kept], sizes: str) -> Sequence[_Kept]:
     """Return the one that was bound to just these sizes, else all that were bound to these among others."""
     asked = {*filter(None, sizes.split(","))}
-    just = [one for one in kept if {*one.bound.split(",")} == (asked or {_FREE})]
-    return just if len(just) == 1 else [one for one in kept if asked <= {*one.bound.split(",")}]
+    just = [item for item in kept if {*item.bound.split(",")} == (asked or {_FREE})]
+    return just if len(just) == 1 else [item for item in kept if asked <= {*item.bound.split(",")}]
 
 
 def _in_full(name: str) -> str:
     """Return what a short name of a variant, ``int8``, is short for."""
-    from irbench.optimize import variant
+    from irbench.optimizer import variant
 
     try:
         return variant(name).name
@@ -139,15 +139,15 @@ def _ways(name: str, kept: Sequence[_Kept]) -> str:
     """Return what to type for each graph: its sizes where they tell it from the others, else its path."""
     from irbench.cli.lineages import settings_text
 
-    bounds = [one.bound for one in kept]
+    bounds = [item.bound for item in kept]
     if len(set(bounds)) == len(bounds):
         return ", ".join(f"{name}:{bound}" for bound in bounds)
-    told = ((one.path, ", ".join(filter(None, (one.bound, settings_text(one.lineage))))) for one in kept)
+    told = ((item.path, ", ".join(filter(None, (item.bound, settings_text(item.lineage))))) for item in kept)
     return ", ".join(f"{path} ({settings})" for path, settings in told)
 
 
 def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
-    from irbench.optimize import variant
+    from irbench.optimizer import variant
 
     try:
         asked = variant(name)

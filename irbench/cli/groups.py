@@ -70,7 +70,7 @@ class SectionedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options; see click."""
         heading, records = "Options", dict[str, list[tuple[str, str]]]()
-        for option in (one for one in self.get_params(ctx) if isinstance(one, click.Option)):
+        for option in (param for param in self.get_params(ctx) if isinstance(param, click.Option)):
             heading = self._sections.get(option.name or "", heading)
             record = option.get_help_record(ctx)
             if record is not None:

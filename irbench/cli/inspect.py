@@ -16,11 +16,11 @@ from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
     from irbench.cli.graphs import StoredGraph
-    from irbench.ir.difference import Difference
-    from irbench.ir.inventory import Inventory, NodeEntry
-    from irbench.ir.signature import Signature
-    from irbench.optimize import Lineage
-    from irbench.render.inspect import Work
+    from irbench.onnx.difference import Difference
+    from irbench.onnx.inventory import Inventory, NodeEntry
+    from irbench.onnx.signature import Signature
+    from irbench.optimizer import Lineage
+    from irbench.render.inspect import CountedMacs
 
 __all__ = ["command"]
 
@@ -54,18 +54,18 @@ def command(models: tuple[str, ...], compares: bool, form: Literal["table", "jso
         raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
     found = [find_graph(model) for model in models]
     if form == "json":
-        document = _difference_json(found) if compares else {"graphs": [_as_json(one) for one in found]}
+        document = _difference_json(found) if compares else {"graphs": [_as_json(item) for item in found]}
         print_data(json.dumps(document, indent=2), output)
         return
-    views = [_difference_view(found)] if compares else [_view(one) for one in found]
+    views = [_difference_view(found)] if compares else [_view(item) for item in found]
     print_data("\n".join(to_text(view, to_file=output is not None) for view in views), output)
 
 
 def _view(graph: StoredGraph) -> Any:
     from rich.console import Group
 
-    from irbench.cli.counting import work_of
-    from irbench.ir.inventory import take_inventory
+    from irbench.cli.macs import work_of
+    from irbench.onnx.inventory import take_inventory
     from irbench.render.inspect import graph_view
 
     inventory, signature = take_inventory(graph.path), _signature(graph)
@@ -85,14 +85,14 @@ def _history(graph: StoredGraph) -> Iterator[Any]:
 
 
 def _kept(graph: StoredGraph) -> Sequence[tuple[Path, Lineage]]:
-    from irbench.optimize import kept_for
+    from irbench.optimizer import kept_for
 
     return kept_for(graph.artifact) if graph.artifact is not None else ()
 
 
 def _signature(graph: StoredGraph) -> Signature | None:
     """Return the signature; ``None``, and a warning, where the graph takes what irbench cannot make."""
-    from irbench.ir import signature
+    from irbench.onnx import signature
 
     try:
         return signature.read(graph.path)
@@ -102,10 +102,10 @@ def _signature(graph: StoredGraph) -> Signature | None:
 
 
 def _compared(found: list[StoredGraph]) -> tuple[Inventory, Inventory, Difference]:
-    from irbench.ir.difference import difference
-    from irbench.ir.inventory import take_inventory
+    from irbench.onnx.difference import difference
+    from irbench.onnx.inventory import take_inventory
 
-    before, after = (take_inventory(one.path) for one in found)
+    before, after = (take_inventory(item.path) for item in found)
     return before, after, difference(before, after)
 
 
@@ -121,13 +121,15 @@ def _difference_json(found: list[StoredGraph]) -> dict[str, Any]:
     return {
         "before": {"path": str(found[0].path), "nodes": len(before.nodes)},
         "after": {"path": str(found[1].path), "nodes": len(after.nodes)},
-        "operators": {name: {"before": one, "after": other} for name, (one, other) in changes.operators.items()},
+        "operators": {
+            name: {"before": operator, "after": other} for name, (operator, other) in changes.operators.items()
+        },
         "fused": [
             {"into": fusion.into, "of": dict(fusion.of), "times": times} for fusion, times in changes.fusions.items()
         ],
         "added": [_node_json(node) for node in changes.added],
         "removed": [_node_json(node) for node in changes.removed],
-        "changed": [{"before": _node_json(one), "after": _node_json(other)} for one, other in changes.changed],
+        "changed": [{"before": _node_json(item), "after": _node_json(other)} for item, other in changes.changed],
     }
 
 
@@ -144,8 +146,8 @@ def _node_json(node: NodeEntry) -> dict[str, Any]:
 def _as_json(graph: StoredGraph) -> dict[str, Any]:
     from msgspec import to_builtins
 
-    from irbench.cli.counting import work_of
-    from irbench.ir.inventory import take_inventory
+    from irbench.cli.macs import work_of
+    from irbench.onnx.inventory import take_inventory
 
     inventory, signature = take_inventory(graph.path), _signature(graph)
     bundle, artifact, lineage = graph.bundle, graph.artifact, graph.lineage
@@ -161,20 +163,20 @@ def _as_json(graph: StoredGraph) -> dict[str, Any]:
         "operators": dict(inventory.operators),
         "parameters": inventory.parameters,
         "weights_bytes": dict(inventory.weights_bytes),
-        "external_weights_bytes": sum(one.size_bytes for one in inventory.weights if one.external),
-        "inputs": None if signature is None else [asdict(one) for one in signature.inputs],
-        "outputs": None if signature is None else [asdict(one) for one in signature.outputs],
-        "free_dimensions": None if signature is None else _free(signature),
+        "external_weights_bytes": sum(weight.size_bytes for weight in inventory.weights if weight.external),
+        "inputs": None if signature is None else [asdict(tensor) for tensor in signature.inputs],
+        "outputs": None if signature is None else [asdict(tensor) for tensor in signature.outputs],
+        "dynamic_dimensions": None if signature is None else _free(signature),
         "work": _work_json(work_of(graph, signature)),
         "source": None if bundle is None else bundle.source,
         "versions": None if bundle is None else dict(bundle.versions),
         "passes": None if artifact is None else list(artifact.passes),
         "lineage": None if lineage is None else to_builtins(lineage),
-        "optimized": [{"path": str(path), **to_builtins(one)} for path, one in _kept(graph)],
+        "optimized": [{"path": str(path), **to_builtins(item)} for path, item in _kept(graph)],
     }
 
 
-def _work_json(work: Work | None) -> dict[str, Any] | None:
+def _work_json(work: CountedMacs | None) -> dict[str, Any] | None:
     if work is None:
         return None
     inputs = {spec.name: list(spec.shape) for spec in work.inputs}
@@ -182,5 +184,5 @@ def _work_json(work: Work | None) -> dict[str, Any] | None:
 
 
 def _free(signature: Signature) -> list[str]:
-    names = (name for spec in (*signature.inputs, *signature.outputs) for name in spec.free_dimensions)
+    names = (name for spec in (*signature.inputs, *signature.outputs) for name in spec.dynamic_dimensions)
     return list(dict.fromkeys(names))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rich.console import Group
 from rich.text import Text
 
-from irbench.optimize import Lineage
+from irbench.optimizer import Lineage
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.optimize import agreement_line
 from irbench.render.table import Column, Row, TextTable
@@ -24,7 +24,7 @@ def kept_view(kept: Sequence[Lineage]) -> Group:
     columns = [
         (column, cells)
         for column, cell, least in _COLUMNS
-        if len(set(cells := [cell(one) for one in kept]).difference((NOT_MEASURED,))) >= least
+        if len(set(cells := [cell(item) for item in kept]).difference((NOT_MEASURED,))) >= least
     ]
     rows = zip(*(cells for _, cells in columns), strict=True)
     table = TextTable(tuple(column for column, _ in columns), tuple(Row(cells) for cells in rows))
@@ -43,7 +43,7 @@ def lineage_lines(lineage: Lineage) -> Iterator[Text]:
     else:
         error = _error(lineage)
         yield Text("the graph as it came" if error == NOT_MEASURED else f"max err {error} beside the original")
-    yield from (Text(plain(one)) for one in _remarks(lineage))
+    yield from (Text(plain(remark)) for remark in _remarks(lineage))
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:
@@ -99,13 +99,13 @@ def _remarks(lineage: Lineage) -> Iterator[str]:
 
 
 _COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (
-    (Column("optimised", words=True), lambda one: one.recipe.name, 0),
-    (Column("bound", words=True), lambda one: sizes_text(one.sizes) or NOT_MEASURED, 0),
-    (Column("settings", words=True, folds=True), lambda one: settings_text(one) or NOT_MEASURED, 1),
-    (Column("nodes"), lambda one: str(one.steps[-1].nodes), 0),
+    (Column("optimised", words=True), lambda item: item.recipe.name, 0),
+    (Column("bound", words=True), lambda item: sizes_text(item.sizes) or NOT_MEASURED, 0),
+    (Column("settings", words=True, folds=True), lambda item: settings_text(item) or NOT_MEASURED, 1),
+    (Column("nodes"), lambda item: str(item.steps[-1].nodes), 0),
     (Column("max err"), _error, 0),
     (Column("top-1"), _top1, 1),
     (Column("made", words=True, folds=True), _when, 0),
-    (Column("with", words=True), lambda one: f"irbench {one.versions.get('irbench', '?')}", 2),
+    (Column("with", words=True), lambda item: f"irbench {item.versions.get('irbench', '?')}", 2),
 )
 """Each with what it shows of a graph, and how many different values it takes to be shown."""

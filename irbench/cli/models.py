@@ -17,7 +17,7 @@ from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 
 if TYPE_CHECKING:
-    from irbench.render.table import Listing
+    from irbench.render.table import ListingTable
 
 __all__ = ["command"]
 
@@ -84,20 +84,20 @@ def _as_json(source: ModelSource) -> dict[str, Any]:
         "classifier": source.classifier,
         "inputs": [
             {
-                "name": one.tensor.name,
-                "dtype": one.tensor.dtype,
-                "shape": list(one.tensor.shape),
-                "low": one.low,
-                "high": one.high,
+                "name": tensor.tensor.name,
+                "dtype": tensor.tensor.dtype,
+                "shape": list(tensor.tensor.shape),
+                "low": tensor.low,
+                "high": tensor.high,
             }
-            for one in source.inputs
+            for tensor in source.inputs
         ],
         "defaults": dict(source.defaults),
     }
 
 
-def _table(sources: list[ModelSource]) -> Listing:
-    from irbench.render.table import Column, Listing, Row, TextTable
+def _table(sources: list[ModelSource]) -> ListingTable:
+    from irbench.render.table import Column, ListingTable, Row, TextTable
 
     columns = (
         Column("model", words=True),
@@ -107,7 +107,7 @@ def _table(sources: list[ModelSource]) -> Listing:
         Column("inputs", words=True, folds=True),
         Column("what it is", words=True, drops=1),
     )
-    return Listing(TextTable(columns, tuple(Row(_cells(source)) for source in sources)))
+    return ListingTable(TextTable(columns, tuple(Row(_cells(source)) for source in sources)))
 
 
 def _cells(source: ModelSource) -> tuple[str, ...]:

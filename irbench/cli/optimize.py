@@ -14,7 +14,7 @@ from irbench.errors import IrbenchError
 from irbench.spec import BATCH
 
 if TYPE_CHECKING:
-    from irbench.optimize import Conversion, Optimized, Recipe
+    from irbench.optimizer import Conversion, Optimized, Recipe
     from irbench.spec import Bundle
 
 __all__ = ["command"]
@@ -95,7 +95,7 @@ def command(**arguments: Any) -> None:
     from irbench.cli.advice import advice
     from irbench.cli.console import check_writable
     from irbench.cli.resolve import resolve_bundles
-    from irbench.optimize import optimize
+    from irbench.optimizer import optimize
 
     form: Literal["table", "json"] = arguments["form"]
     output: Path | None = arguments["output"]
@@ -115,8 +115,8 @@ def command(**arguments: Any) -> None:
     if output is not None:
         _copy(found[0][1].artifact.path, output)
         _say(f"copied to {output}")
-    for typed, (bundle, one) in zip(models, found, strict=True):
-        for line in advice(typed, bundle, one, output):
+    for typed, (bundle, item) in zip(models, found, strict=True):
+        for line in advice(typed, bundle, item, output):
             _say(line)
 
 
@@ -126,7 +126,7 @@ def _recipe(arguments: Mapping[str, Any]) -> Recipe:
     Raises:
         IrbenchError: A level is given beside passes, or settings contradict each other.
     """
-    from irbench.optimize import recipe
+    from irbench.optimizer import recipe
 
     level, passes = arguments["level"], arguments["passes"]
     if level is not None and passes is not None:
@@ -151,7 +151,7 @@ def _conversion(arguments: Mapping[str, Any]) -> Conversion | None:
     Raises:
         IrbenchError: An option of int8 is given for another precision.
     """
-    from irbench.optimize import Conversion
+    from irbench.optimizer import Conversion
 
     precision, method = arguments["precision"], arguments["quantize"]
     given = {name: arguments[name] for name in ("calibrate", "quantize") if arguments[name] is not None}
@@ -175,23 +175,25 @@ def _sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ..
     return dict(bind_sizes(bundle, batch, shapes))
 
 
-def _bound(bundle: Bundle, one: Optimized) -> dict[str, int]:
+def _bound(bundle: Bundle, optimized: Optimized) -> dict[str, int]:
     """Return the size of each dimension that was free and was bound, in the order of the inputs' axes."""
-    artifact = bundle.artifact(("onnx",)) or one.artifact
-    names = dict.fromkeys(name for spec in artifact.inputs for name in spec.free_dimensions)
-    return {name: one.lineage.sizes[name] for name in names if name in one.lineage.sizes}
+    artifact = bundle.artifact(("onnx",)) or optimized.artifact
+    names = dict.fromkeys(name for spec in artifact.inputs for name in spec.dynamic_dimensions)
+    return {name: optimized.lineage.sizes[name] for name in names if name in optimized.lineage.sizes}
 
 
 def _by_default(bundle: Bundle, bound: Mapping[str, int], arguments: Mapping[str, Any]) -> list[str]:
     """Return which of the bound dimensions no option gave a size."""
     shapes = dict(arguments["shapes"])
-    given = {name for one in bundle.inputs if one.tensor.name in shapes for name in one.tensor.free_dimensions}
+    given = {
+        name for tensor in bundle.inputs if tensor.tensor.name in shapes for name in tensor.tensor.dynamic_dimensions
+    }
     given |= {BATCH} if arguments["batch"] is not None else set()
     return [name for name in bound if name not in given]
 
 
 def _copy(source: Path, output: Path) -> None:
-    from irbench.optimize.files import copy
+    from irbench.optimizer.files import copy
 
     try:
         copy(source, output)
@@ -212,37 +214,37 @@ def _print(found: list[tuple[Bundle, Optimized]], form: str, arguments: Mapping[
         documents = [
             {
                 "model": bundle.name,
-                "path": str(one.artifact.path),
-                "sizes_by_default": _by_default(bundle, _bound(bundle, one), arguments),
-                **msgspec.to_builtins(one.lineage),
+                "path": str(item.artifact.path),
+                "sizes_by_default": _by_default(bundle, _bound(bundle, item), arguments),
+                **msgspec.to_builtins(item.lineage),
             }
-            for bundle, one in found
+            for bundle, item in found
         ]
         print_data(json.dumps({"optimized": documents}, indent=2), None)
     else:
-        for bundle, one in found:
-            _print_table(bundle, one, arguments)
+        for bundle, item in found:
+            _print_table(bundle, item, arguments)
 
 
-def _print_table(bundle: Bundle, one: Optimized, arguments: Mapping[str, Any]) -> None:
+def _print_table(bundle: Bundle, optimized: Optimized, arguments: Mapping[str, Any]) -> None:
     from irbench.cli.console import print_data, to_text
     from irbench.render.optimize import agreement_line, sizes_line, steps_view
 
-    lineage, bound = one.lineage, _bound(bundle, one)
-    print_data(to_text(steps_view(bundle.name, lineage.recipe.name, lineage.steps, _opsets(bundle, one))), None)
+    lineage, bound = optimized.lineage, _bound(bundle, optimized)
+    print_data(to_text(steps_view(bundle.name, lineage.recipe.name, lineage.steps, _opsets(bundle, optimized))), None)
     if bound:
         print_data(f"  {sizes_line(bound, _by_default(bundle, bound, arguments))}", None)
     if lineage.agreement is not None and lineage.recipe.conversion is not None:
         print_data(f"  {agreement_line(lineage.recipe.conversion.precision, lineage.agreement)}", None)
-    print_data(f"  {one.artifact.path}", None)  # never wrapped: it is there to be copied
+    print_data(f"  {optimized.artifact.path}", None)  # never wrapped: it is there to be copied
 
 
-def _opsets(bundle: Bundle, one: Optimized) -> tuple[int, int]:
+def _opsets(bundle: Bundle, optimized: Optimized) -> tuple[int, int]:
     """Return ONNX' operator set of a graph as it came and as it is."""
-    from irbench.ir.inventory import take_inventory
+    from irbench.onnx.inventory import take_inventory
 
-    original = bundle.artifact(("onnx",)) or one.artifact
-    before, after = (take_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, one.artifact.path))
+    original = bundle.artifact(("onnx",)) or optimized.artifact
+    before, after = (take_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, optimized.artifact.path))
     return before, after
 
 

@@ -134,7 +134,7 @@ def _fraction(text: str) -> float:
 
 
 def _cpus(text: str) -> tuple[int, ...]:
-    from irbench.host import parse_cpu_list
+    from irbench.system.host import parse_cpu_list
 
     try:
         return parse_cpu_list(_NUMBER_OF_NO_PROCESSOR.sub("none", text))

@@ -17,6 +17,6 @@ def load_all(group: str) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", registry.PluginWarning)
         found = registry.load_all(group)
-    for one in caught:
-        click.echo(f"warning: {one.message}", err=True)
+    for warning in caught:
+        click.echo(f"warning: {warning.message}", err=True)
     return found

@@ -56,7 +56,7 @@ def resolve_backends(asked: Sequence[str]) -> tuple[tuple[str, str], ...]:
                 "No runtime is installed.", hint="pip install 'irbench[all]'", exit_code=ExitCode.NOT_INSTALLED
             )
         return tuple((name, "cpu") for name in installed)
-    pairs = tuple(dict.fromkeys(registry.parse_backend(one) for one in asked))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(item) for item in asked))
     for name, _ in pairs:
         registry.require_installed(name)
     return pairs

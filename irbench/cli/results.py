@@ -15,8 +15,8 @@ from click.core import ParameterSource
 from irbench.cli.completing import BACKEND, MODEL_NAME
 from irbench.cli.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.groups import SuggestingGroup
-from irbench.cli.keeping import export, import_, remove
 from irbench.cli.options import COUNT, DURATION
+from irbench.cli.run_files import export, import_, remove
 from irbench.errors import IrbenchError
 from irbench.phrases import plural
 
@@ -63,7 +63,7 @@ def command(
     The last column says what came of each run: who won by how much, who leads in a preview, or that no cell
     was measured.
     """
-    given = [one for one in context.params if context.get_parameter_source(one) is ParameterSource.COMMANDLINE]
+    given = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
     if context.invoked_subcommand is not None:
         _refuse_lost_options(context, given)
         return
@@ -71,7 +71,7 @@ def command(
 
     root = results or default_root()
     if rebuild:
-        _rebuild(root, [one for one in given if one not in ("rebuild", "results")])
+        _rebuild(root, [item for item in given if item not in ("rebuild", "results")])
         return
     _list(root, form, output, **filters)
 

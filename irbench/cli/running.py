@@ -10,20 +10,20 @@ from typing import Any, get_args
 
 import click
 
-from irbench import host, registry
+from irbench import registry
 from irbench.cli.console import err_console
 from irbench.cli.contradictions import refuse_contradictions
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
 from irbench.cli.groups import did_you_mean
-from irbench.cli.idle import idle_layouts, idle_levels, refuse_idle_levels
+from irbench.cli.ineffective_options import idle_layouts, idle_levels, refuse_idle_levels
 from irbench.cli.live import LiveDisplay
-from irbench.cli.native import native_notes
+from irbench.cli.native_precision import native_notes
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.settings import settings, too_many_threads
 from irbench.errors import IrbenchError
 from irbench.measure.lock import Company, measuring
-from irbench.optimize import variant
+from irbench.optimizer import variant
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
@@ -32,6 +32,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.sizes import refuse_unknown_inputs
 from irbench.spec import Precision, Timing
 from irbench.store import RunWriter, Store, default_root
+from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 __all__ = ["allowed_cpus", "execute", "measure", "total_threads"]
@@ -83,7 +84,7 @@ def measure(
     """
     _say(outline(groups, request.timing))
     _warn(request)
-    pinned = request.precisions or ("fp32", *(cell.load.precision for one in groups for cell in one.group.cells))
+    pinned = request.precisions or ("fp32", *(cell.load.precision for group in groups for cell in group.group.cells))
     native = native_notes(tuple(dict.fromkeys(request.backends)), pinned, _say)
     request = replace(request, notes=(*request.notes, *native))
     with LiveDisplay(err_console()) as display:
@@ -101,7 +102,7 @@ def _planned(
     request = replace(asked, bundles=bundles)
     groups = plan(request, scratch, _say)
     levels, layouts = tuple(idle_levels(request, groups)), tuple(dict.fromkeys(idle_layouts(groups)))
-    for line in (*levels, *(f"warning: {one}" for one in layouts)):
+    for line in (*levels, *(f"warning: {layout}" for layout in layouts)):
         _say(line)
     return replace(request, notes=(*levels, *layouts)).with_budget_for(len(groups)), groups
 
@@ -145,7 +146,8 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
         options=options,
         shapes=dict(arguments["shapes"]),
         baseline=arguments["baseline"],
-        allow_mixed=bool(arguments["allow_mixed"]) or any(variant(one).conversion for one in arguments["optimize"]),
+        allow_mixed=bool(arguments["allow_mixed"])
+        or any(variant(argument).conversion for argument in arguments["optimize"]),
         seed=arguments["seed"],
         timing=timing,
         budget_s=arguments["budget"],
@@ -202,15 +204,15 @@ def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
     if asked is None:
         return None
     known = get_args(Precision)
-    for one in asked:
-        if one not in known:
-            near = did_you_mean(one, known)
-            raise IrbenchError(f"There is no precision {one!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
-    return tuple(one for one in known if one in asked)
+    for item in asked:
+        if item not in known:
+            near = did_you_mean(item, known)
+            raise IrbenchError(f"There is no precision {item!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
+    return tuple(item for item in known if item in asked)
 
 
 def _variants(asked: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(variant(one).name for one in asked))
+    return tuple(dict.fromkeys(variant(item).name for item in asked))
 
 
 def _say(text: str) -> None:

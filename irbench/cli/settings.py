@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irbench import host
 from irbench.phrases import plural
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
+from irbench.system import host
 
 __all__ = ["settings", "too_many_threads"]
 
@@ -16,7 +16,7 @@ _IO = {"copy": "copies included", "bound": "copies left out"}
 
 def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     """Return the threads, the precisions of the rows, and the copies of a run in one line."""
-    cells = [cell for one in groups for cell in one.measured]
+    cells = [cell for group in groups for cell in group.measured]
     precisions = dict.fromkeys(cell.load.precision for cell in cells)
     processors = host.allowance(request.cpus).cpus
     threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")

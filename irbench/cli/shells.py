@@ -65,7 +65,7 @@ class _WholeWords(BashComplete):
         word = "" if not words or line[-1].isspace() else words.pop()
         typed = word.partition("=")[2] if word.startswith("-") else word
         breaks = set(":=") & set(os.environ.get("COMP_WORDBREAKS", ":="))
-        self._kept = typed[: 1 + max((typed.rfind(one) for one in breaks), default=-1)]
+        self._kept = typed[: 1 + max((typed.rfind(break_) for break_ in breaks), default=-1)]
         return words, word
 
     def format_completion(self, item: CompletionItem[Any]) -> str:

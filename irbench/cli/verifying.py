@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from irbench import __version__, host, registry
+from irbench import __version__, registry
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.conformance import model
@@ -22,6 +22,7 @@ from irbench.conformance.view import Document, model_view, suite_view
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.result import CellResult
+from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 __all__ = ["execute"]
@@ -115,7 +116,7 @@ def _suite(pattern: str | None, backends: tuple[tuple[str, str], ...], scratch: 
 def _runtime(name: str, device: str, results: list[CaseResult]) -> Runtime:
     label = name if device == "cpu" else f"{name}:{device}"
     description = registry.backend(name).describe()
-    own = (one for one in results if one.backend == label)
+    own = (result for result in results if result.backend == label)
     return Runtime(label, description.distribution, str(description.version), counts(own))
 
 

@@ -36,10 +36,10 @@ def collect(folder: Path, pattern: str) -> tuple[Case, ...]:
 
     found: list[Case] = []
     for kind in _KINDS:
-        tests = sorted(load_model_tests(kind=kind), key=lambda one: one.name)
+        tests = sorted(load_model_tests(kind=kind), key=lambda item: item.name)
         operators = _operators(tests) if kind == "node" else {}
-        chosen = (one for one in tests if fnmatchcase(one.name, pattern))
-        found += [_case(one, folder / one.name, operators) for one in chosen]
+        chosen = (test for test in tests if fnmatchcase(test.name, pattern))
+        found += [_case(item, folder / item.name, operators) for item in chosen]
     return tuple(found)
 
 
@@ -51,8 +51,8 @@ def operator_of(graph: onnx.GraphProto) -> str:
 
 def unfit(graph: onnx.GraphProto) -> str:
     """Return why irbench cannot feed or compare a model, which takes tensors and gives tensors or sequences of them."""
-    strange = [("input", one) for one in graph.input if not one.type.HasField("tensor_type")]
-    strange += [("output", one) for one in graph.output if kind_of(one) not in _COMPARED]
+    strange = [("input", tensor) for tensor in graph.input if not tensor.type.HasField("tensor_type")]
+    strange += [("output", tensor) for tensor in graph.output if kind_of(tensor) not in _COMPARED]
     for role, value in strange:
         held = str(value.type.WhichOneof("value")).removesuffix("_type")
         return f"its {role} '{value.name}' is no tensor: {held}"
@@ -61,7 +61,7 @@ def unfit(graph: onnx.GraphProto) -> str:
 
 def _operators(tests: Sequence[TestCase]) -> Mapping[str, str]:
     """Return the operator of each case; of one that spells out a function's body, that of the function."""
-    names = {one.name: operator_of(one.model.graph) for one in tests if one.model is not None}
+    names = {test.name: operator_of(test.model.graph) for test in tests if test.model is not None}
     return {name: names.get(name.split(_EXPANDED)[0], own) for name, own in names.items()}
 
 
@@ -80,7 +80,7 @@ def _case(test: TestCase, folder: Path, operators: Mapping[str, str]) -> Case:
         _write_light_data(case)
     graph = onnx.load(case.model).graph
     case = replace(case, operator=operators.get(test.name) or operator_of(graph), skip=unfit(graph))
-    if any(one is None for _, outputs in test.data_sets or () for one in outputs):
+    if any(tensor is None for _, outputs in test.data_sets or () for tensor in outputs):
         case = replace(case, skip="one of its outputs is an optional that holds nothing")
     if test.data_sets is not None and not case.skip:
         for number, (inputs, outputs) in enumerate(test.data_sets):
@@ -102,8 +102,8 @@ def _write_light_data(case: Case) -> None:
     from onnx.backend.test.runner import Runner
 
     graph = onnx.load(case.model).graph
-    weights = {one.name for one in graph.initializer}
-    inputs = [Runner.generate_dummy_data(one) for one in graph.input if one.name not in weights]
+    weights = {initializer.name for initializer in graph.initializer}
+    inputs = [Runner.generate_dummy_data(tensor) for tensor in graph.input if tensor.name not in weights]
     expected = case.model.with_name(f"{case.model.stem}_output_0.pb").read_bytes()
     _write_set(case.data / "test_data_set_0", inputs, [numpy_helper.to_array(onnx.TensorProto.FromString(expected))])
 
@@ -124,6 +124,6 @@ def _messages(values: Sequence[Any]) -> Iterator[onnx.TensorProto | onnx.Sequenc
         if isinstance(value, onnx.TensorProto):  # of a type that NumPy lacks
             yield value
         elif isinstance(value, list | tuple):
-            yield numpy_helper.from_list([np.asarray(one) for one in value])
+            yield numpy_helper.from_list([np.asarray(element) for element in value])
         else:
             yield numpy_helper.from_array(np.asarray(value))

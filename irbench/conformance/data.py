@@ -65,7 +65,7 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
     found = _numbered(folder, "test_data_set_*")
     if not found:
         raise IrbenchError(f"{folder} holds no data set.", hint=_CONVENTION)
-    return tuple(DataSet(one.name, _values(one, "input", inputs), _values(one, "output", outputs)) for one in found)
+    return tuple(DataSet(item.name, _values(item, "input", inputs), _values(item, "output", outputs)) for item in found)
 
 
 def kind_of(value: onnx.ValueInfoProto) -> str:
@@ -111,4 +111,4 @@ def _refuse_external(tensor: onnx.TensorProto) -> None:
 
 def _numbered(folder: Path, pattern: str) -> list[Path]:
     """Return what is named so, by number: 10 comes after 9."""
-    return sorted(folder.glob(pattern), key=lambda path: [int(one) for one in _NUMBER.findall(path.name)])
+    return sorted(folder.glob(pattern), key=lambda path: [int(item) for item in _NUMBER.findall(path.name)])

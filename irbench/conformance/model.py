@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from irbench import host
 from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
@@ -22,6 +21,7 @@ from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, Cell, TensorSpec
 from irbench.spi import Array, Outputs
+from irbench.system import host
 from irbench.verify import compare, judge
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
@@ -111,7 +111,7 @@ def trials(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
         "irbench.conformance.data:read_for_model", asked.data, *counts, deadline_s=_DEADLINE_S
     )
     origin = f"{asked.data} ({plural(len(sets), 'data set')})"
-    return tuple(_given(asked, artifact, one, scratch) for one in sets), origin
+    return tuple(_given(asked, artifact, set_, scratch) for set_ in sets), origin
 
 
 def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
@@ -159,8 +159,8 @@ def _plan(asked: Asked, shapes: Mapping[str, tuple[int, ...]], scratch: Path) ->
 
 def _trial(name: str, inputs: tuple[Array, ...], expected: Outputs, groups: Sequence[PlannedGroup]) -> Trial:
     group = groups[0].group
-    cells = {cell.id: cell for one in groups for cell in one.group.cells}  # parts of a split group share a cell
-    absent = {cell: failure for one in groups for cell, failure in one.absent.items()}
+    cells = {cell.id: cell for item in groups for cell in item.group.cells}  # parts of a split group share a cell
+    absent = {cell: failure for item in groups for cell, failure in item.absent.items()}
     return Trial(name, inputs, expected, group.bundle, group.sizes, tuple(cells.values()), absent)
 
 

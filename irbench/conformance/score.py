@@ -31,28 +31,28 @@ class OperatorScore:
     @property
     def perfect(self) -> bool:
         """Whether every case that was run passed."""
-        return not any(self.counts[one] for one in ("wrong", "unsupported", "crashed"))
+        return not any(self.counts[item] for item in ("wrong", "unsupported", "crashed"))
 
 
 def counts(results: Iterable[CaseResult]) -> dict[Outcome, int]:
     """Return how many results have each outcome, every outcome included."""
-    found = Counter(one.outcome for one in results)
+    found = Counter(result.outcome for result in results)
     return {outcome: found[outcome] for outcome in OUTCOMES}
 
 
 def operator_scores(results: Sequence[CaseResult]) -> tuple[OperatorScore, ...]:
     """Return a score for each operator and backend, by the operator's name, backends in the order of the results."""
     groups: dict[tuple[str, str], list[CaseResult]] = {}
-    for one in results:
-        groups.setdefault((one.operator, one.backend), []).append(one)
-    order = {backend: place for place, backend in enumerate(dict.fromkeys(one.backend for one in results))}
+    for result in results:
+        groups.setdefault((result.operator, result.backend), []).append(result)
+    order = {backend: place for place, backend in enumerate(dict.fromkeys(result.backend for result in results))}
     keys = sorted(groups, key=lambda key: (key[0].lower(), order[key[1]]))
     return tuple(OperatorScore(*key, counts(groups[key]), _reason(groups[key])) for key in keys)
 
 
 def exit_code(results: Iterable[CaseResult]) -> ExitCode:
     """Return what the results come to: a wrong answer first, then a crash; what is unsupported is no failure."""
-    outcomes = {one.outcome for one in results}
+    outcomes = {result.outcome for result in results}
     if "wrong" in outcomes:
         return ExitCode.DIFFERENT
     return ExitCode.FAILED_CELL if "crashed" in outcomes else ExitCode.OK
@@ -60,7 +60,7 @@ def exit_code(results: Iterable[CaseResult]) -> ExitCode:
 
 def _reason(results: Sequence[CaseResult]) -> str:
     for outcome in ("crashed", "wrong", "unsupported"):
-        reasons = Counter(one.reason for one in results if one.outcome == outcome)
+        reasons = Counter(result.reason for result in results if result.outcome == outcome)
         if reasons:
             return f"{outcome}: {reasons.most_common(1)[0][0]}"
     return ""

@@ -13,8 +13,8 @@ from irbench import registry
 from irbench.conformance.case import Case, Tried
 from irbench.conformance.data import DataSet, kind_of, read_sets
 from irbench.errors import one_line
-from irbench.ir.bind import bind
 from irbench.measure.phases import PhaseLog
+from irbench.onnx.bind import bind
 from irbench.record import OutputError
 from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal, Session
@@ -57,7 +57,7 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
         for feed in feeds:
             slot.stage(feed)
             slot.run()
-            outputs.append(tuple(one if isinstance(one, list) else np.asarray(one) for one in slot.fetch()))
+            outputs.append(tuple(output if isinstance(output, list) else np.asarray(output) for output in slot.fetch()))
         effective = {key: plain_scalar(value) for key, value in session.effective.items()}
         return Answered(effective, tuple(outputs))
     finally:
@@ -78,7 +78,7 @@ def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
     graph = onnx.load(case.model).graph
     inputs, outputs = specs(graph)
     artifact = Artifact("onnx", case.model, inputs, outputs)
-    kinds = tuple(kind_of(one) for one in graph.output)
+    kinds = tuple(kind_of(tensor) for tensor in graph.output)
     tried: list[Tried] = []
     for data in read_sets(case.data, ("tensor_type",) * len(inputs), kinds):
         fitted = _fitted(artifact, data, scratch)
@@ -88,7 +88,7 @@ def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
         except Exception as error:  # noqa: BLE001 - every runtime says no in a way of its own
             return Tried("unsupported", _reason(error).replace(str(fitted.path), fitted.path.name))
         tried.append(_judged(case, answered, data.outputs))
-    return max(tried, key=lambda one: one.outcome == "wrong")
+    return max(tried, key=lambda item: item.outcome == "wrong")
 
 
 def specs(graph: onnx.GraphProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
@@ -96,9 +96,9 @@ def specs(graph: onnx.GraphProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorS
 
     Nothing is refused: a type that NumPy lacks keeps the name that ONNX has for it, and an unknown rank is ().
     """
-    weights = {one.name for one in graph.initializer}
-    given = tuple(_spec(one) for one in graph.input if one.name not in weights)
-    return given, tuple(_spec(one) for one in graph.output)
+    weights = {initializer.name for initializer in graph.initializer}
+    given = tuple(_spec(tensor) for tensor in graph.input if tensor.name not in weights)
+    return given, tuple(_spec(tensor) for tensor in graph.output)
 
 
 def _session(cell: Cell, artifact: Artifact) -> Session:
@@ -123,8 +123,8 @@ def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
     except KeyError:
         dtype = str(TensorProto.DataType.Name(tensor.elem_type)).lower()
     axes = (
-        int(one.dim_value) if one.HasField("dim_value") else one.dim_param or f"{value.name}_{axis}"
-        for axis, one in enumerate(tensor.shape.dim)
+        int(size.dim_value) if size.HasField("dim_value") else size.dim_param or f"{value.name}_{axis}"
+        for axis, size in enumerate(tensor.shape.dim)
     )
     return TensorSpec(value.name, dtype, tuple(axes))
 
@@ -162,15 +162,15 @@ def _difference(outputs: Outputs, expected: Outputs) -> tuple[OutputError | None
         error = compare(flat, reference, classifier=False)
     except (ValueError, TypeError) as problem:
         return None, _reason(problem)
-    for position, (one, other) in enumerate(zip(flat, reference, strict=True)):
-        if one.dtype != other.dtype:
-            return error, f"output {position} is {one.dtype}, the reference {other.dtype}"
+    for position, (array, other) in enumerate(zip(flat, reference, strict=True)):
+        if array.dtype != other.dtype:
+            return error, f"output {position} is {array.dtype}, the reference {other.dtype}"
     return error, f"off by {error.max_abs:.2g}, {error.max_rel:.2g} of the largest element"
 
 
 def _flat(values: Outputs) -> list[Any]:
     """Return tensors and those inside sequences in one list."""
-    return [inner for one in values for inner in (one if isinstance(one, list) else [one])]
+    return [inner for value in values for inner in (value if isinstance(value, list) else [value])]
 
 
 def _reason(error: BaseException) -> str:

@@ -43,13 +43,13 @@ class Document:
 
     def as_markdown(self) -> str:
         """Return the paragraphs and tables as Markdown."""
-        return "\n\n".join(one if isinstance(one, str) else one.as_markdown() for one in self.parts) + "\n"
+        return "\n\n".join(part if isinstance(part, str) else part.as_markdown() for part in self.parts) + "\n"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the parts with an empty line between them; called by rich."""
         lines: list[RenderableType] = []
-        for one in self.parts:
-            lines += ["", Text(plain(one)) if isinstance(one, str) else one]
+        for part in self.parts:
+            lines += ["", Text(plain(part)) if isinstance(part, str) else part]
         yield Group(*lines[1:])
 
 
@@ -63,11 +63,11 @@ def model_view(report: ModelReport) -> Document:
 
 def suite_view(report: SuiteReport) -> Document:
     """Return the scoreboard: a row for each backend, then one for each operator that a backend does not pass whole."""
-    cases = len({one.name for one in report.cases})
+    cases = len({case.name for case in report.cases})
     chosen = f" that match {report.pattern}" if report.pattern else ""
     title = f"ONNX backend test suite of onnx {report.suite_version}: {cases} cases{chosen}, {report.seconds:.0f} s"
     scores = operator_scores(report.cases)
-    troubled = [one for one in scores if not one.perfect]
+    troubled = [score for score in scores if not score.perfect]
     parts: list[str | TextTable] = [title, _totals(report)]
     if troubled:
         parts.append(_operators(troubled))
@@ -94,10 +94,16 @@ def _sentence(cell: CellResult) -> str:
 
 
 def _totals(report: SuiteReport) -> TextTable:
-    columns = (Column("backend", words=True), Column("version", words=True), *(Column(one) for one in OUTCOMES))
+    columns = (Column("backend", words=True), Column("version", words=True), *(Column(outcome) for outcome in OUTCOMES))
     rows = (
-        Row((one.backend, f"{one.distribution} {one.version}", *(str(one.counts[outcome]) for outcome in OUTCOMES)))
-        for one in report.backends
+        Row(
+            (
+                backend.backend,
+                f"{backend.distribution} {backend.version}",
+                *(str(backend.counts[outcome]) for outcome in OUTCOMES),
+            )
+        )
+        for backend in report.backends
     )
     return TextTable(columns, tuple(rows))
 
@@ -106,21 +112,25 @@ def _operators(scores: Sequence[OperatorScore]) -> TextTable:
     columns = (
         Column("operator", words=True),
         Column("backend", words=True),
-        *(Column(one, drops=_LEFT_OUT_FIRST.get(one, 0)) for one in OUTCOMES),
+        *(Column(outcome, drops=_LEFT_OUT_FIRST.get(outcome, 0)) for outcome in OUTCOMES),
         Column("most frequent reason", words=True, folds=True),
     )
     rows = (
-        Row((one.operator, one.backend, *(str(one.counts[outcome]) for outcome in OUTCOMES), _short(one.reason)))
-        for one in scores
+        Row(
+            (score.operator, score.backend, *(str(score.counts[outcome]) for outcome in OUTCOMES), _short(score.reason))
+        )
+        for score in scores
     )
     return TextTable(columns, tuple(rows))
 
 
 def _passed_whole(scores: Sequence[OperatorScore]) -> tuple[str, ...]:
     """Return, for each backend, the operators of which it passes every case."""
-    backends = dict.fromkeys(one.backend for one in scores)
+    backends = dict.fromkeys(score.backend for score in scores)
     whole = {
-        backend: [one.operator for one in scores if one.backend == backend and one.perfect and one.counts["passed"]]
+        backend: [
+            score.operator for score in scores if score.backend == backend and score.perfect and score.counts["passed"]
+        ]
         for backend in backends
     }
     return tuple(f"{backend} passes every case of: {', '.join(names)}." for backend, names in whole.items() if names)

@@ -5,7 +5,7 @@ from irbench.doctor.facts import Activity, CoreToCore, Facts, Machine
 from irbench.doctor.findings import Finding, find
 from irbench.doctor.machine import describe_machine
 from irbench.doctor.report import Report
-from irbench.doctor.twins import Twins, judge_twins
+from irbench.doctor.self_comparison import SelfComparison, judge_self_comparison
 from irbench.doctor.view import ReportView
 
 __all__ = [
@@ -16,9 +16,9 @@ __all__ = [
     "Machine",
     "Report",
     "ReportView",
-    "Twins",
+    "SelfComparison",
     "describe_machine",
     "find",
-    "judge_twins",
+    "judge_self_comparison",
     "watch",
 ]

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 
 from irbench.doctor.facts import Activity, CoreToCore, Program
-from irbench.host import read_text
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.corelink import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
+from irbench.system.host import read_text
 
 __all__ = ["watch"]
 
@@ -67,11 +67,11 @@ def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program,
     """Return who used the processors most, largest first."""
     used_ns: Counter[int] = Counter()
     near = None if before.near is None or after.near is None else before.near | after.near
-    for one, cpu_ns in after.foreign.items():
-        if near is None or one in near:
-            used_ns[_process_of(one)] += max(0, cpu_ns - before.foreign.get(one, 0))
+    for item, cpu_ns in after.foreign.items():
+        if near is None or item in near:
+            used_ns[_process_of(item)] += max(0, cpu_ns - before.foreign.get(item, 0))
     wall_ns = after.at_ns - before.at_ns
-    above = {one.pid for one in psutil.Process().parents()}
+    above = {parent.pid for parent in psutil.Process().parents()}
     return tuple(
         _program(process, cpu_ns / wall_ns, above)
         for process, cpu_ns in used_ns.most_common(_NAMED)

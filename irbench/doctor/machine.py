@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import psutil
 
-from irbench import host
 from irbench.doctor.facts import Cache, Machine
-from irbench.host import read_text
 from irbench.measure import freeze
 from irbench.measure.evidence import schedstat_ns
+from irbench.system import host
+from irbench.system.host import read_text
 
 __all__ = ["describe_machine"]
 
@@ -112,7 +112,7 @@ def _flags() -> frozenset[str]:
 
 def _instructions() -> tuple[str, ...]:
     flags = _flags()
-    return tuple(one for one in _INSTRUCTIONS if one in flags)
+    return tuple(instruction for instruction in _INSTRUCTIONS if instruction in flags)
 
 
 def _swap_used_bytes() -> int:

@@ -24,7 +24,7 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
 ``aa``
     A backend against itself (``--aa``): ``run_id``, ``folder``, ``model``, ``backend``, ``launches``, ``speedup``
     (``value``, ``low``, ``high``), ``verdict``, ``smallest_difference`` (a fraction: what 80 % of such runs find),
-    ``outcome`` (one of :data:`irbench.doctor.twins.Outcome`), ``message``.
+    ``outcome`` (one of :data:`irbench.doctor.self_comparison.Outcome`), ``message``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from typing import Any
 
 from irbench.doctor.facts import CoreToCore, Facts
 from irbench.doctor.finding import Finding
-from irbench.doctor.twins import Twins
-from irbench.doctor.twins_words import twins_message
+from irbench.doctor.self_comparison import SelfComparison
+from irbench.doctor.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead, Repeats
 
 __all__ = ["GOAL_NS", "Report", "quartiles_ns"]
@@ -54,20 +54,20 @@ class Report:
         facts: What was seen of the machine.
         findings: What disturbs measurement, in the order of what it usually costs.
         overhead: What irbench's own loop costs.
-        twins: A backend against itself; ``None`` where that was not asked for.
+        self_comparison: A backend against itself; ``None`` where that was not asked for.
     """
 
     facts: Facts
     findings: tuple[Finding, ...]
     overhead: Overhead
-    twins: Twins | None = None
+    self_comparison: SelfComparison | None = None
 
     @property
     def verdict(self) -> str:
         """The findings in one sentence."""
         if not self.findings:
             return "Nothing found that disturbs measurement."
-        count = sum(not one.lasting for one in self.findings)
+        count = sum(not finding.lasting for finding in self.findings)
         if count == 0:
             return "Nothing that can be mended here disturbs measurement."
         if count == 1:
@@ -88,9 +88,9 @@ class Report:
             "core_to_core": _link(self.facts.activity.core_to_core),
             "overhead": _overhead(self.overhead),
             "backends": list(backends),
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "verdict": self.verdict,
-            "aa": None if self.twins is None else _twins(self.twins),
+            "aa": None if self.self_comparison is None else _self_comparison(self.self_comparison),
         }
 
 
@@ -126,17 +126,17 @@ def _overhead(overhead: Overhead) -> dict[str, Any]:
     }
 
 
-def _twins(twins: Twins) -> dict[str, Any]:
-    found = twins.speedup
+def _self_comparison(self_comparison: SelfComparison) -> dict[str, Any]:
+    found = self_comparison.speedup
     return {
-        "run_id": twins.run_id,
-        "folder": str(twins.folder),
-        "model": twins.table.model,
-        "backend": twins.table.cells[0].backend,
-        "launches": twins.table.launches,
+        "run_id": self_comparison.run_id,
+        "folder": str(self_comparison.folder),
+        "model": self_comparison.table.model,
+        "backend": self_comparison.table.cells[0].backend,
+        "launches": self_comparison.table.launches,
         "speedup": None if found is None else {"value": found.value, "low": found.low, "high": found.high},
         "verdict": None if found is None else found.verdict,
-        "smallest_difference": twins.smallest_difference,
-        "outcome": twins.outcome,
-        "message": twins_message(twins),
+        "smallest_difference": self_comparison.smallest_difference,
+        "outcome": self_comparison.outcome,
+        "message": self_comparison_message(self_comparison),
     }

@@ -21,18 +21,18 @@ _STEPS = 60
 _DRAWS = 4000
 
 
-def smallest_difference(twins: Speedup, launches: int, timing: Timing) -> float:
+def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing) -> float:
     """Return the least true difference that :data:`FOUND` of all runs of this length call faster, as a fraction.
 
-    The scatter of a launch's log ratio is taken from the half-width of the twins' interval, as
+    The scatter of a launch's log ratio is taken from the half-width of the self_comparison' interval, as
     :func:`irbench.stats.stopping.launches_to_reach` does.
 
     Args:
-        twins: One backend against itself.
+        self_comparison: One backend against itself.
         launches: How many its interval was made from; at least ``timing.min_launches``.
         timing: Confidence of the interval, and the band that is called the same.
     """
-    half_width = (math.log(twins.high) - math.log(twins.low)) / 2
+    half_width = (math.log(self_comparison.high) - math.log(self_comparison.low)) / 2
     scatter = half_width / (unit_half_width(launches, timing, timing.confidence) or math.inf)
     seldom, often = 0.0, _FARTHEST
     for _ in range(_STEPS):
@@ -68,4 +68,4 @@ def _standard_ends(launches: int, looks: Looks, confidence: float) -> tuple[tupl
     draw = random.Random(launches)  # noqa: S311 - a simulation
     runs = ([draw.gauss(0, 1) for _ in range(launches)] for _ in range(_DRAWS))
     found = (interval_at(values, looks, confidence) for values in runs)
-    return tuple((one.low, one.high) for one in found)
+    return tuple((item.low, item.high) for item in found)

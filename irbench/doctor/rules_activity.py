@@ -31,7 +31,7 @@ def crowded(facts: Facts) -> Iterator[Finding]:
     remedy, command = "Wait until it has passed, then look again.", "sleep 60; irbench doctor"
     if "busy-machine" in found:
         remedy, command = "End them, or keep to processors that they leave alone with --cpus.", "top -o %CPU"
-        largest = next((one for one in activity.programs if one.stoppable), None)
+        largest = next((program for program in activity.programs if program.stoppable), None)
         if largest is not None:
             number = largest.process_id
             remedy += (
@@ -51,8 +51,11 @@ def crowded(facts: Facts) -> Iterator[Finding]:
 def _signs(activity: Activity, machine: Machine) -> Iterator[tuple[str, str]]:
     """Yield codes and sentences, the worst first."""
     if activity.foreign_share > _BUSY * min(machine.threads, len(machine.cpus)):
-        names = [f"{one.name} {percent(one.share, 0)} (process {one.process_id})" for one in activity.programs]
-        unseen = activity.foreign_share - sum(one.share for one in activity.programs)
+        names = [
+            f"{program.name} {percent(program.share, 0)} (process {program.process_id})"
+            for program in activity.programs
+        ]
+        unseen = activity.foreign_share - sum(program.share for program in activity.programs)
         if names and unseen > _UNSEEN:
             names.append(f"others {percent(unseen, 0)}")
         named = f": {listing(names)}" if names else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irbench.doctor.facts import Facts
 from irbench.doctor.finding import Finding
 from irbench.doctor.grants import grant_cpus, where
-from irbench.doctor.wording import cpu_list
+from irbench.doctor.quantities import cpu_list
 from irbench.phrases import listing, plural
 from irbench.render.figures import gigabytes
 
@@ -33,7 +33,7 @@ _GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_cou
 
 def governor(facts: Facts) -> Iterator[Finding]:
     """Yield a frequency governor that lowers the clock of idle processors."""
-    slow = [one for one in facts.machine.governors if one != "performance"]
+    slow = [governor_ for governor_ in facts.machine.governors if governor_ != "performance"]
     if slow:
         yield Finding(
             "governor",

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from irbench.doctor.facts import Activity, CoreToCore, Machine
 from irbench.doctor.finding import Finding
+from irbench.doctor.quantities import binary_size, cpu_list
 from irbench.doctor.report import GOAL_NS, Report, quartiles_ns
-from irbench.doctor.twins_words import twins_message
-from irbench.doctor.wording import binary_size, cpu_list
+from irbench.doctor.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead
 from irbench.phrases import listing, percent, plural
 from irbench.render import GroupView
@@ -43,8 +43,8 @@ class ReportView:
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that reads well and shows every column; called by rich."""
         parts = [self._backends]
-        if self._report.twins is not None:
-            parts.append(GroupView(self._report.twins.table))
+        if self._report.self_comparison is not None:
+            parts.append(GroupView(self._report.self_comparison.table))
         widest = max(Measurement.get(console, options, part).maximum for part in parts)
         width = min(options.max_width, max(_WIDTH, widest + 1))
         return Measurement(width, width)
@@ -62,12 +62,14 @@ class ReportView:
             yield Text("\nFindings", style="bold")
         for number, finding in enumerate(report.findings, start=1):
             yield from _finding(number, finding, width)
-        if report.twins is not None:
+        if report.self_comparison is not None:
             yield Text("\nA backend against itself", style="bold")
-            yield GroupView(report.twins.table)
+            yield GroupView(report.self_comparison.table)
             yield Text("")
             yield from _paragraph(
-                twins_message(report.twins), width, "green" if report.twins.outcome == "passed" else "yellow"
+                self_comparison_message(report.self_comparison),
+                width,
+                "green" if report.self_comparison.outcome == "passed" else "yellow",
             )
         yield Text("")
         yield from _paragraph(report.verdict, width, "bold")
@@ -76,7 +78,10 @@ class ReportView:
 def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
     yield "processor", ", ".join(filter(None, (machine.processor, machine.architecture, _topology(machine))))
     yield "instructions", " ".join(machine.instructions) or _NOT_TOLD
-    caches = [f"{one.name} {one.count} x {binary_size(one.size_bytes)}" for one in machine.caches]
+    caches = [
+        f"{cache_entry.name} {cache_entry.count} x {binary_size(cache_entry.size_bytes)}"
+        for cache_entry in machine.caches
+    ]
     yield "caches", ", ".join(caches) or _NOT_TOLD
     yield "memory", ", ".join(_memory(machine))
     yield "we may use", _allowance(machine)
@@ -150,7 +155,7 @@ def _link(activity: Activity) -> str:
 
 
 def _regimes(link: CoreToCore, seconds: float) -> str:
-    regimes = [f"{one:.0f} ns" for one in link.regimes_ns]
+    regimes = [f"{item:.0f} ns" for item in link.regimes_ns]
     if not regimes:
         return "too few to tell whether it moved"
     return f"one regime in {seconds:.1f} s" if len(regimes) == 1 else f"moved between {listing(regimes)}"

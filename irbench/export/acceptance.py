@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from irbench import bundles, feeds, registry
 from irbench.errors import IrbenchError
-from irbench.ir.bind import bind
-from irbench.ir.check import check_file
+from irbench.onnx.bind import bind
+from irbench.onnx.check import check_file
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spi import Array, ExportRequest
@@ -47,7 +47,7 @@ def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> Output
     assert expected is not None
     say("checking the ONNX file")
     check_file(artifact.path, shapes=True)
-    fixed = not any(BATCH in spec.free_dimensions for spec in artifact.inputs)
+    fixed = not any(BATCH in spec.dynamic_dimensions for spec in artifact.inputs)
     worst: OutputError | None = None
     for batch in (bundle.defaults[BATCH],) if fixed else _BATCHES:
         say(f"comparing with the original at batch {batch}")

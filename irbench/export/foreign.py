@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irbench import host
 from irbench.errors import IrbenchError
-from irbench.ir.kinds import require_model_file
-from irbench.ir.signature import Signature
+from irbench.onnx.file_kind import require_model_file
+from irbench.onnx.signature import Signature
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.system import host
 from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["from_onnx_file", "name_of_file"]
@@ -51,7 +51,7 @@ def name_of_file(path: Path) -> str:
 def _examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
     try:
         answer: tuple[Signature, int] = call_in_worker(
-            "irbench.ir.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
+            "irbench.onnx.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
         said = f" {death.hint}" if death.hint else ""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.host import throttled_ns, with_siblings
 from irbench.measure.clock import now_ns
 from irbench.measure.processes import TICK_NS, by_process, by_thread, read_processes, tree, tree_cpu_ns
+from irbench.system.host import throttled_ns, with_siblings
 
 __all__ = ["Idleness", "MachineSnapshot", "cpu_pressure", "foreign_cpu_ns", "snapshot"]
 
@@ -110,9 +110,9 @@ def _visible_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
     """
     near = None if before.near is None or after.near is None else before.near | after.near
     return sum(
-        max(0, cpu_ns - before.foreign.get(one, 0))
-        for one, cpu_ns in after.foreign.items()
-        if near is None or one in near
+        max(0, cpu_ns - before.foreign.get(item, 0))
+        for item, cpu_ns in after.foreign.items()
+        if near is None or item in near
     )
 
 

@@ -56,7 +56,7 @@ def read_processes(proc: Path) -> dict[int, Process]:
 
 def tree(root: int, processes: Mapping[int, Process]) -> frozenset[int]:
     """Return a process and all that descend from it."""
-    return frozenset(one for one in processes if _descends(one, root, processes))
+    return frozenset(process for process in processes if _descends(process, root, processes))
 
 
 def tree_cpu_ns(members: Iterable[int], processes: Mapping[int, Process]) -> int:
@@ -65,24 +65,24 @@ def tree_cpu_ns(members: Iterable[int], processes: Mapping[int, Process]) -> int
     A thread or a child that ends takes nothing away from it: its time has become the process's or the parent's.
     """
     total_ns = 0
-    for one in members:
+    for member in members:
         try:
-            total_ns += process_cpu_ns(one)
+            total_ns += process_cpu_ns(member)
         except OSError:
-            total_ns += processes[one].cpu_ns  # it ended since, or the kernel keeps no such clock
-        total_ns += processes[one].children_cpu_ns
+            total_ns += processes[member].cpu_ns  # it ended since, or the kernel keeps no such clock
+        total_ns += processes[member].children_cpu_ns
     return total_ns
 
 
 def by_process(members: Iterable[int], proc: Path) -> dict[int, int]:
     """Return the CPU time of each process in nanoseconds."""
     used_ns: dict[int, int] = {}
-    for one in members:
+    for member in members:
         try:
-            used_ns[one] = process_cpu_ns(one)
+            used_ns[member] = process_cpu_ns(member)
         except OSError:
             try:
-                used_ns[one] = schedstat_ns(proc / str(one))[0]
+                used_ns[member] = schedstat_ns(proc / str(member))[0]
             except (OSError, IndexError, ValueError):
                 continue  # it ended, or the kernel does not tell
     return used_ns

@@ -110,7 +110,7 @@ def _flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _leaf(value: Any, separator: str) -> Any:
-    return separator.join(str(one) for one in value) if isinstance(value, list | tuple) else value
+    return separator.join(str(element) for element in value) if isinstance(value, list | tuple) else value
 
 
 def _names(part: Any) -> tuple[str, ...]:

@@ -49,18 +49,18 @@ def ratio(value: float, low: float, high: float) -> tuple[str, str, str]:
     return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
 
 
-def speedup_cell(one: Speedup | None, *, is_baseline: bool) -> str:
+def speedup_cell(speedup: Speedup | None, *, is_baseline: bool) -> str:
     """Return ``1.31 [1.29, 1.33]``, or ``1 baseline``; without brackets where a single launch gives no range.
 
     A question mark behind the value says that nothing was held against the answers.
     """
     if is_baseline:
         return "1 baseline"
-    if one is None:
+    if speedup is None:
         return NOT_MEASURED
-    value, low, high = ratio(one.value, one.low, one.high)
-    shown = f"{value} ?" if one.verified is False else value
-    return shown if one.low == one.high else f"{shown} [{low}, {high}]"
+    value, low, high = ratio(speedup.value, speedup.low, speedup.high)
+    shown = f"{value} ?" if speedup.verified is False else value
+    return shown if speedup.low == speedup.high else f"{shown} [{low}, {high}]"
 
 
 def error_size(value: float | None) -> str:

@@ -9,23 +9,23 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from irbench.ir.difference import Difference, Fusion
-from irbench.ir.inventory import Inventory, NodeEntry
-from irbench.ir.macs import MacCount
-from irbench.ir.signature import Signature
+from irbench.onnx.difference import Difference, Fusion
+from irbench.onnx.inventory import Inventory, NodeEntry
+from irbench.onnx.macs import MacCount
+from irbench.onnx.signature import Signature
 from irbench.render.figures import significant
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.wording import plain
 from irbench.spec import Bundle, TensorSpec
 
-__all__ = ["Work", "difference_view", "graph_view", "size_text"]
+__all__ = ["CountedMacs", "difference_view", "graph_view", "size_text"]
 
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
 
 
 @dataclass(frozen=True)
-class Work:
+class CountedMacs:
     """How much arithmetic a graph takes, and for which inputs."""
 
     count: MacCount
@@ -33,7 +33,12 @@ class Work:
 
 
 def graph_view(
-    name: str, graph: Inventory, signature: Signature | None, work: Work | None, path: Path, bundle: Bundle | None
+    name: str,
+    graph: Inventory,
+    signature: Signature | None,
+    work: CountedMacs | None,
+    path: Path,
+    bundle: Bundle | None,
 ) -> Group:
     """Return a graph's description: what it is, its signature, operators, weights and origin.
 
@@ -46,7 +51,7 @@ def graph_view(
         bundle: The bundle it belongs to, if any.
     """
     size = path.stat().st_size
-    external = sum(one.size_bytes for one in graph.weights if one.external)
+    external = sum(weight.size_bytes for weight in graph.weights if weight.external)
     sizes = f"{size_text(size)}{f' and {size_text(external)} of external weights' if external else ''}"
     opsets = ", ".join(f"{domain} {version}" for domain, version in graph.opsets.items())
     inner = sum(node.inner for node in graph.nodes)
@@ -71,17 +76,18 @@ def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory],
     if not found.operators and not found.changed and not found.added and not found.removed:
         return Group(title, "", "The same nodes.")
     rows = (
-        Row((name, str(one), str(other), f"{other - one:+d}")) for name, (one, other) in sorted(found.operators.items())
+        Row((name, str(item), str(other), f"{other - item:+d}"))
+        for name, (item, other) in sorted(found.operators.items())
     )
     columns = (Column("operator", words=True), Column("before"), Column("after"), Column("change"))
     blocks += ["", TextTable(columns, tuple(rows))]
     if found.fusions:
-        blocks += ["", "Fused:", *(Text(f"  {times} x {_words(one)}") for one, times in found.fusions.items())]
+        blocks += ["", "Fused:", *(Text(f"  {times} x {_words(item)}") for item, times in found.fusions.items())]
     fused = ", fused ones included" if found.fusions else ""
     for heading, nodes in (
         (f"Added{fused}", [_named(node) for node in found.added]),
         (f"Removed{fused}", [_named(node) for node in found.removed]),
-        ("Changed", [f"{one.name} ({one.operator} to {other.operator})" for one, other in found.changed]),
+        ("Changed", [f"{item.name} ({item.operator} to {other.operator})" for item, other in found.changed]),
     ):
         blocks += [Text(line) for line in _listing(heading, nodes)]
     return Group(*blocks)
@@ -126,14 +132,14 @@ def _signature(signature: Signature) -> TextTable:
 
 
 def _tensor(kind: str, spec: TensorSpec) -> tuple[str, ...]:
-    return kind, spec.name, spec.dtype, _sizes(spec), ", ".join(spec.free_dimensions) or "-"
+    return kind, spec.name, spec.dtype, _sizes(spec), ", ".join(spec.dynamic_dimensions) or "-"
 
 
 def _sizes(spec: TensorSpec) -> str:
     return "x".join(str(size) for size in spec.shape) or "scalar"
 
 
-def _work(work: Work) -> str:
+def _work(work: CountedMacs) -> str:
     """Return ``3.86 GMACs for image 1x3x224x224``."""
     inputs = ", ".join(f"{plain(spec.name)} {_sizes(spec)}" for spec in work.inputs)
     counted = f"{significant(work.count.macs / 1e9)} GMACs for {inputs}"
@@ -153,7 +159,7 @@ def _operators(graph: Inventory) -> TextTable:
 def _weights(graph: Inventory) -> TextTable:
     columns = (Column("weights", words=True), Column("tensors"), Column("size"))
     tensors: Mapping[str, int] = {
-        dtype: sum(one.dtype == dtype for one in graph.weights) for dtype in graph.weights_bytes
+        dtype: sum(weight.dtype == dtype for weight in graph.weights) for dtype in graph.weights_bytes
     }
     rows = ((dtype, str(tensors[dtype]), size_text(size)) for dtype, size in graph.weights_bytes.items())
     return TextTable(columns, tuple(Row(cells) for cells in rows))

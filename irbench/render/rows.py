@@ -71,7 +71,7 @@ def _with_spans(row: Row, columns: Sequence[Column], spans: Mapping[Column, Span
 
 def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:
     latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
-    has_tail = any(one.p99 is not None or one.p99_9 is not None for one in latencies)
+    has_tail = any(latency.p99 is not None or latency.p99_9 is not None for latency in latencies)
     compares = len(result.cells) > 1
     span = "range" if result.preview else f"{confidence * 100:g} %"
     return (
@@ -105,7 +105,9 @@ def _name(cell: CellResult, result: GroupResult) -> str:
     A row that failed has nothing in that column.
     """
     told = cell.effective.get("precision") is not None
-    alike = [one for one in result.cells if (_shown_as(one) == _shown_as(cell) if told else one.label == cell.label)]
+    alike = [
+        item for item in result.cells if (_shown_as(item) == _shown_as(cell) if told else item.label == cell.label)
+    ]
     return cell.label if len(alike) == 1 else row_names(result.cells)[cell.id]
 
 

@@ -87,7 +87,7 @@ def write_samples(samples: Iterable[Sample], form: str, target: TextIO) -> None:
         target: Where to.
     """
     if form == "jsonl":
-        target.writelines(json.dumps(one._asdict()) + "\n" for one in samples)
+        target.writelines(json.dumps(sample._asdict()) + "\n" for sample in samples)
         return
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(Sample._fields)
@@ -101,29 +101,29 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
         table_facts = (document.run_id, record.group, table.model, table.batch)
         names = row_names(table.cells)
         blocks = sort_blocks(record, timing)
-        for one in record.cells:
-            whose = (names.get(one.cell, one.cell), one.cell, record.launch)
-            yield from (Sample(*table_facts, *whose, *facts) for facts in (*_rounds(one, blocks), *_tail(one)))
+        for cell in record.cells:
+            whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
+            yield from (Sample(*table_facts, *whose, *facts) for facts in (*_rounds(cell, blocks), *_tail(cell)))
         for alone in record.sustained:
             whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
             yield Sample(*table_facts, *whose, *_sustained(alone))
 
 
-def _rounds(one: CellLaunch, blocks: Blocks) -> Iterator[tuple[Any, ...]]:
-    for round_ in one.rounds:
+def _rounds(cell_launch: CellLaunch, blocks: Blocks) -> Iterator[tuple[Any, ...]]:
+    for round_ in cell_launch.rounds:
         block = ("round", round_.block, round_.block in blocks.dirty, round_.block in blocks.counted)
         series = (round_.issue_ns.tolist(), round_.completion_ns.tolist(), round_.latency_ns.tolist())
         for sample, times in enumerate(zip(*series, strict=True)):
-            yield (*block, sample, *times, one.calls_per_sample)
+            yield (*block, sample, *times, cell_launch.calls_per_sample)
 
 
-def _tail(one: CellLaunch) -> Iterator[tuple[Any, ...]]:
-    for sample, latency_ns in enumerate(one.tail_ns.tolist()):
+def _tail(cell_launch: CellLaunch) -> Iterator[tuple[Any, ...]]:
+    for sample, latency_ns in enumerate(cell_launch.tail_ns.tolist()):
         yield ("tail", None, None, True, sample, None, None, latency_ns, 1)
 
 
-def _sustained(one: Sustained) -> tuple[Any, ...]:
-    return ("sustained", None, None, True, 0, 0, one.wall_ns, None, one.completions)
+def _sustained(sustained: Sustained) -> tuple[Any, ...]:
+    return ("sustained", None, None, True, 0, 0, sustained.wall_ns, None, sustained.completions)
 
 
 def _plain(sample: Sample) -> tuple[Any, ...]:

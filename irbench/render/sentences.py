@@ -185,11 +185,11 @@ def _set_aside(result: GroupResult) -> str:
     speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
     if not speedups:
         return share
-    if any(one.all_blocks_verdict not in (one.verdict, None) for one in speedups):
+    if any(speedup.all_blocks_verdict not in (speedup.verdict, None) for speedup in speedups):
         return f"{share} (verdicts change with them)"
-    if any(not one.low <= one.all_blocks_value <= one.high for one in speedups):
+    if any(not speedup.low <= speedup.all_blocks_value <= speedup.high for speedup in speedups):
         return f"{share} (speedups move with them)"
-    known = all(one.all_blocks_verdict is not None for one in speedups)
+    known = all(speedup.all_blocks_verdict is not None for speedup in speedups)
     return f"{share} (same verdicts with them)" if known else share
 
 
@@ -198,9 +198,9 @@ def _legend(result: GroupResult) -> Iterator[str]:
     if any(cell.launch_spread is not None for cell in result.cells):
         yield "spread: of launch medians"
     yield "ready: process start to first answer"
-    if not any(one.p99 is not None for one in latencies):
+    if not any(latency.p99 is not None for latency in latencies):
         yield "p99: use --tail"
-    if any(one.calls_per_sample > 1 for one in latencies):
+    if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90: not measured, a sample is several calls"
     if result.verified_against is not None:
         yield f"max err: against {result.verified_against}"

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from irbench.render.wording import cell_count, plain, wrap
 
-__all__ = ["Column", "Listing", "Row", "TextTable"]
+__all__ = ["Column", "ListingTable", "Row", "TextTable"]
 
 _GAP = "  "
 _NARROWEST_SENTENCE = 30
@@ -164,7 +164,7 @@ class TextTable:
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListingTable:
     """A table by itself, with a line below it that names the columns for which there was no room."""
 
     table: TextTable

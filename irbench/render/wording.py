@@ -9,7 +9,7 @@ __all__ = ["cell_count", "plain", "wrap"]
 
 def plain(text: str) -> str:
     """Return text on one line, without the control characters by which a name could steer a terminal."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
+    return text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
 
 
 def cell_count(text: str) -> int:

@@ -21,7 +21,7 @@ def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool
     Raises:
         ValueError: One cannot be compared; says why.
     """
-    return max((compare(one, reference, classifier) for one in answers), key=lambda error: error.max_rel)
+    return max((compare(answer, reference, classifier) for answer in answers), key=lambda error: error.max_rel)
 
 
 def mismatch(cell: CellLaunch) -> Failure | None:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irbench import host
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge
-from irbench.runner.comparison import Comparison, Surroundings
+from irbench.runner.comparison import Comparison, GroupContext
 from irbench.runner.plan import PlannedGroup, split
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.store import RunWriter
+from irbench.system import host
 
 __all__ = ["run"]
 
@@ -50,9 +50,9 @@ def run(
             share = request.with_budget_for(len(waiting), watch.elapsed_s)
             planned = waiting.pop(0)
             number = len(writer.document.groups)
-            around = Surroundings(share, writer, listen, others, link, scratch / f"group-{number}", number)
+            context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number)
             try:
-                result = Comparison(planned, around).run()
+                result = Comparison(planned, context).run()
             except GroupTooLarge as reason:
                 waiting = [*split(planned, max(2, len(reason.fitting))), *waiting]
                 continue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench.ir.external import external_tensors
-from irbench.ir.wire import mapped
+from irbench.onnx.external import external_tensors
+from irbench.onnx.wire import mapped
 from irbench.spec import Artifact, Cell
 
 __all__ = ["GroupTooLarge", "needs_split"]
@@ -53,5 +53,5 @@ def _stored_bytes(artifact: Artifact) -> int:
     size_bytes = artifact.path.stat().st_size
     if artifact.kind == "onnx":
         with mapped(artifact.path) as data:
-            size_bytes += sum(one.size_bytes for one in external_tensors(data))
+            size_bytes += sum(external_tensor.size_bytes for external_tensor in external_tensors(data))
     return size_bytes

@@ -6,28 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irbench import host
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy, Warn
 from irbench.runner.answers import mismatch
-from irbench.runner.holding import signals_held_back
 from irbench.runner.launch import Launch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
+from irbench.runner.signals import signals_deferred
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Cell
 from irbench.stats import Admission, Next, Pace, Room, launches_planned, next_launch, outlook, scatters, summarise
 from irbench.store import RunWriter
+from irbench.system import host
 
-__all__ = ["Comparison", "Surroundings"]
+__all__ = ["Comparison", "GroupContext"]
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class GroupContext:
     """What a group's measurement needs besides the group.
 
     Attributes:
@@ -52,20 +52,20 @@ class Surroundings:
 class Comparison:
     """Launches a group until its stopping rule is met, and keeps the store up to date."""
 
-    def __init__(self, planned: PlannedGroup, around: Surroundings) -> None:
+    def __init__(self, planned: PlannedGroup, context: GroupContext) -> None:
         self._planned = planned
-        self._around = around
+        self._context = context
         self._group = planned.group
-        self._timing = around.request.timing
+        self._timing = context.request.timing
         self._watch = Stopwatch()
-        self._before = around.writer.document
+        self._before = context.writer.document
         self._records: list[LaunchRecord] = []
         self._samples: Mapping[str, int] = {}
         self._launches_s: list[float] = []
         self._remarks: tuple[Warn, ...] = ()
         self._verified_against: str | None = None
         self._outlook = ""
-        self._others = dict.fromkeys(around.others())
+        self._others = dict.fromkeys(context.others())
 
     def run(self) -> GroupResult:
         """Measure the group and return its table, which the store holds too.
@@ -83,35 +83,35 @@ class Comparison:
                 following = self._launch(plan, following)
             return self._commit(following.stopped_by)
         except KeyboardInterrupt:
-            with signals_held_back():  # who interrupts once more must not lose what the first one kept
+            with signals_deferred():  # who interrupts once more must not lose what the first one kept
                 return self._commit("interrupt")
 
     def _launch_plan(self) -> LaunchPlan:
-        around = self._around
+        context = self._context
         self._say("expected outputs")
-        around.scratch.mkdir(parents=True, exist_ok=True)
-        expected = expected_outputs(self._group, around.scratch, around.request.seed, self._timing.deadline)
+        context.scratch.mkdir(parents=True, exist_ok=True)
+        expected = expected_outputs(self._group, context.scratch, context.request.seed, self._timing.deadline)
         self._remarks, self._verified_against = expected.warnings, expected.source
         return LaunchPlan(
             group=self._group,
-            number=around.number,
+            number=context.number,
             timing=self._timing,
-            seed=around.request.seed,
-            logs=around.writer.logs,
+            seed=context.request.seed,
+            logs=context.writer.logs,
             reference=expected.outputs,
-            cpus=host.allowance(around.request.cpus).cpus,
+            cpus=host.allowance(context.request.cpus).cpus,
         )
 
     def _launch(self, plan: LaunchPlan, planned: Next) -> Next:
         """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
-        with Launch(plan, self._turn(planned), self._around.link, self._say) as launch:
+        with Launch(plan, self._turn(planned), self._context.link, self._say) as launch:
             record, tempo = launch.measure()
         self._samples = self._samples or tempo.samples
-        with signals_held_back():  # a launch is told where and only where it is stored
+        with signals_deferred():  # a launch is told where and only where it is stored
             self._records.append(record)
             self._launches_s.append(watch.elapsed_s)
-            self._around.writer.add_launch(record)
+            self._context.writer.add_launch(record)
             interim = self._commit("unfinished")
         self._say("launch finished", interim)
         pace = Pace(self._watch.elapsed_s, self._launches_s)
@@ -126,7 +126,7 @@ class Comparison:
     def _turn(self, planned: Next) -> Turn:
         number = len(self._records)
         peaks = {
-            one.cell: one.peak_memory_bytes.get("process", 0) for record in self._records[:1] for one in record.cells
+            cell.cell: cell.peak_memory_bytes.get("process", 0) for record in self._records[:1] for cell in record.cells
         }
         return Turn(
             number=number,
@@ -148,7 +148,7 @@ class Comparison:
         return Admission(
             absent=self._planned.absent,
             mismatches={cell: failure for cell, failure in judged.items() if failure is not None},
-            allow_mixed=self._around.request.allow_mixed,
+            allow_mixed=self._context.request.allow_mixed,
         )
 
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:
@@ -165,14 +165,14 @@ class Comparison:
             remarks=self._remarks,
             verified_against=self._verified_against,
         )
-        self._others.update(dict.fromkeys(self._around.others()))
+        self._others.update(dict.fromkeys(self._context.others()))
         disturbed = (f"{other} was measuring at the same time, as --no-lock allows." for other in self._others)
-        result = replace(result, notes=(*result.notes, *self._around.request.notes, *disturbed))
-        self._around.writer.commit(replace(self._around.writer.document, groups=(*self._before.groups, result)))
+        result = replace(result, notes=(*result.notes, *self._context.request.notes, *disturbed))
+        self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
         return result
 
     def _say(self, activity: str, interim: GroupResult | None = None) -> None:
-        self._around.listen(
+        self._context.listen(
             Progress(
                 model=self._group.bundle.name,
                 activity=activity,

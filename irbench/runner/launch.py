@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
 
-from irbench import host
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
@@ -16,9 +15,9 @@ from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_n
 from irbench.record import BlockEvidence, Failure, LaunchRecord, OutputError, Sustained
 from irbench.runner.answers import CHANGING, fallback, worst_error
 from irbench.runner.capacity import GroupTooLarge, needs_split
-from irbench.runner.crew import Crew
-from irbench.runner.notes import CellNotes
+from irbench.runner.cell_progress import CellProgress
 from irbench.runner.turn import LaunchPlan, Tempo, Turn
+from irbench.runner.workers import Workers
 from irbench.spec import Cell
 from irbench.spi import Outputs
 from irbench.stats import (
@@ -30,6 +29,7 @@ from irbench.stats import (
     samples_per_round,
     settle_calls,
 )
+from irbench.system import host
 from irbench.worker.cell import CellTask
 
 __all__ = ["Launch"]
@@ -52,8 +52,8 @@ class Launch:
         self._link = link
         self._say = say
         self._random = random.Random(f"{plan.seed}/{plan.number}/{turn.number}")  # noqa: S311 - order, not secrecy
-        self._notes = {cell.id: CellNotes() for cell in turn.cells}
-        self._crew = Crew((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
+        self._progress = {cell.id: CellProgress() for cell in turn.cells}
+        self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
         """Run the launch and return its record, with the tempo it kept.
@@ -69,16 +69,17 @@ class Launch:
         if tempo.timing.tail:
             self._take_tails()
         sustained = self._run_alone() if tempo.timing.sustain else ()
-        for cell in self._crew.cells:
-            self._notes[cell.id].run_peak_bytes = self._crew.ask(cell.id, "measure", "peak_memory_bytes")
+        for cell in self._workers.cells:
+            self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
             self._verify_again(cell)
         record = LaunchRecord(
             group=self._plan.number,
             launch=self._number,
             cells=tuple(
-                self._notes[cell.id].as_launch(cell, self._crew.started_ns[cell.id]) for cell in self._crew.cells
+                self._progress[cell.id].as_launch(cell, self._workers.started_ns[cell.id])
+                for cell in self._workers.cells
             ),
-            failures=dict(self._crew.failures),
+            failures=dict(self._workers.failures),
             blocks=blocks,
             sustained=sustained,
             load_average=os.getloadavg()[0],
@@ -91,8 +92,8 @@ class Launch:
     def _tempo(self, start_s: float) -> Tempo:
         """Return how many samples and blocks the speeds seen in the warm-up allow."""
         timing = self._plan.timing
-        streams = {cell.id: cell.load.streams for cell in self._crew.cells}
-        completion_ns = {cell: self._notes[cell].speed.completion_ns for cell in streams}
+        streams = {cell.id: cell.load.streams for cell in self._workers.cells}
+        completion_ns = {cell: self._progress[cell].speed.completion_ns for cell in streams}
         samples = self._turn.samples or samples_per_round(completion_ns, streams, timing)
         block_s = sum(self._round_s(cell, samples[cell]) + timing.settle for cell in streams)
         tail_s = sum(self._calls_s(cell, timing.tail_calls) for cell in streams) if timing.tail else 0.0
@@ -106,18 +107,20 @@ class Launch:
         """Let each healthy cell run alone and uninterrupted, in random order."""
         seconds = self._plan.timing.sustain
         found: list[Sustained] = []
-        cells = list(self._crew.cells)
+        cells = list(self._workers.cells)
         self._random.shuffle(cells)
         for cell in cells:
             self._say(f"{cell.label} alone")
-            one = self._crew.ask(cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds))
-            if one is not None:
-                found.append(one)
+            sustained = self._workers.ask(
+                cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds)
+            )
+            if sustained is not None:
+                found.append(sustained)
         return tuple(found)
 
     def close(self) -> None:
         """End the workers."""
-        self._crew.close()
+        self._workers.close()
 
     def __enter__(self) -> Self:
         return self
@@ -131,10 +134,10 @@ class Launch:
     def _start_all(self) -> None:
         """Bring every cell to its first block: in the first launch one by one, later side by side where they may."""
         if self._number == 0:
-            self._crew.start()
+            self._workers.start()
         else:
-            for cell, prepared in self._crew.start_and_prepare(self._together()).items():
-                self._notes[cell].prepared = prepared
+            for cell, prepared in self._workers.start_and_prepare(self._together()).items():
+                self._progress[cell].prepared = prepared
         self._warm_up_all()
 
     def _together(self) -> frozenset[str]:
@@ -147,39 +150,39 @@ class Launch:
         return frozenset(cell.id for cell in self._turn.cells if cell.device == "cpu")
 
     def _warm_up_all(self) -> None:
-        cells = list(self._crew.cells)
+        cells = list(self._workers.cells)
         self._random.shuffle(cells)
         peaks: list[int] = []
         for index, cell in enumerate(cells):
             if self._number == 0 and needs_split(cell, peaks, host.available_memory_bytes()):
-                raise GroupTooLarge(tuple(one.id for one in cells[:index]))
+                raise GroupTooLarge(tuple(item.id for item in cells[:index]))
             self._warm_up(cell)
-            warmed = self._notes[cell.id].warmed
+            warmed = self._progress[cell.id].warmed
             if warmed is not None:
                 peaks.append(max(warmed.peak_memory_bytes.values(), default=0))
 
     def _warm_up(self, cell: Cell) -> None:
         """Load and compile, unless that was done side by side with others; check where it runs, and warm up alone."""
-        notes = self._notes[cell.id]
-        self._say(f"{cell.label}: {'compile and ' if notes.prepared is None else ''}warm up")
-        if notes.prepared is None:
-            notes.prepared = self._crew.ask(cell.id, "compile", "prepare", self._verifies)
-        if notes.prepared is None:
+        progress = self._progress[cell.id]
+        self._say(f"{cell.label}: {'compile and ' if progress.prepared is None else ''}warm up")
+        if progress.prepared is None:
+            progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._verifies)
+        if progress.prepared is None:
             return
-        failure = fallback(cell, notes.prepared.effective)
+        failure = fallback(cell, progress.prepared.effective)
         if failure is not None:
-            self._crew.dismiss(cell.id, failure)
+            self._workers.dismiss(cell.id, failure)
             return
-        notes.output_error = self._error(cell, notes.prepared.outputs)
-        if cell in self._crew.cells:
-            notes.prepared = replace(notes.prepared, outputs=())
-            notes.warmed = self._crew.ask(cell.id, "warm-up", "warm_up")
+        progress.output_error = self._error(cell, progress.prepared.outputs)
+        if cell in self._workers.cells:
+            progress.prepared = replace(progress.prepared, outputs=())
+            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up")
 
     def _verify_again(self, cell: Cell) -> None:
         """Have a cell answer once more now that it was measured: some answer rightly only at first."""
-        if self._verifies and cell in self._crew.cells:
-            answers = self._crew.ask(cell.id, "second answer", "answer_again")
-            self._notes[cell.id].repeat_error = self._error(cell, answers or (), f"{CHANGING}: ")
+        if self._verifies and cell in self._workers.cells:
+            answers = self._workers.ask(cell.id, "second answer", "answer_again")
+            self._progress[cell.id].repeat_error = self._error(cell, answers or (), f"{CHANGING}: ")
 
     @property
     def _verifies(self) -> bool:
@@ -192,7 +195,7 @@ class Launch:
         try:
             return worst_error(answers, self._plan.reference, self._plan.group.bundle.classifier)
         except ValueError as error:
-            self._crew.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
+            self._workers.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
             return None
 
     def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
@@ -200,12 +203,12 @@ class Launch:
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
         before = snapshot(self._plan.cpus)
-        while len(blocks) < timing.burn_in_blocks + timing.max_blocks and self._crew.cells:
+        while len(blocks) < timing.burn_in_blocks + timing.max_blocks and self._workers.cells:
             number = len(blocks)
-            order = block_order(number, tuple(cell.id for cell in self._crew.cells), order, self._random)
+            order = block_order(number, tuple(cell.id for cell in self._workers.cells), order, self._random)
             self._say(f"block {number + 1}, until {timing.blocks} are clean")
             for cell in order:
-                if cell not in self._crew.failures:
+                if cell not in self._workers.failures:
                     self._round(cell, number, tempo.samples[cell])
             after = snapshot(self._plan.cpus)
             blocks.append(self._evidence(number, order, before, after))
@@ -216,21 +219,21 @@ class Launch:
 
     def _round(self, cell: str, block: int, samples: int) -> None:
         patience_s = self._patience_s(self._round_s(cell, samples))
-        one = self._crew.ask(
+        round_ = self._workers.ask(
             cell, "measure", "take_round", block, samples, self._settle_calls(cell), deadline_s=patience_s
         )
-        if one is not None:
-            self._notes[cell].rounds.append(one)
+        if round_ is not None:
+            self._progress[cell].rounds.append(round_)
 
     def _settle_calls(self, cell: str) -> int:
-        return settle_calls(self._notes[cell].speed.completion_ns, self._plan.timing, self._random)
+        return settle_calls(self._progress[cell].speed.completion_ns, self._plan.timing, self._random)
 
     def _calls_s(self, cell: str, calls: int) -> float:
         """Return how long so many calls should take, as the warm-up foretells it."""
-        return calls * self._notes[cell].speed.completion_ns / 1e9
+        return calls * self._progress[cell].speed.completion_ns / 1e9
 
     def _round_s(self, cell: str, samples: int) -> float:
-        return self._calls_s(cell, samples * self._notes[cell].speed.calls_per_sample + 1)
+        return self._calls_s(cell, samples * self._progress[cell].speed.calls_per_sample + 1)
 
     def _patience_s(self, expected_s: float) -> float:
         """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""
@@ -250,8 +253,8 @@ class Launch:
         )
 
     def _clean(self, blocks: list[BlockEvidence]) -> frozenset[int]:
-        healthy = {cell.id for cell in self._crew.cells}
-        rounds = {cell: notes.rounds for cell, notes in self._notes.items() if cell in healthy}
+        healthy = {cell.id for cell in self._workers.cells}
+        rounds = {cell: progress.rounds for cell, progress in self._progress.items() if cell in healthy}
         return clean_blocks(blocks, rounds, self._plan.timing, self._processors)
 
     @property
@@ -261,10 +264,10 @@ class Launch:
 
     def _take_tails(self) -> None:
         calls = self._plan.timing.tail_calls
-        for cell in self._crew.cells:
+        for cell in self._workers.cells:
             self._say(f"{cell.label}: tail")
             patience_s = self._patience_s(self._calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
-            latencies_ns = self._crew.ask(cell.id, "tail", "tail", calls, settle, deadline_s=patience_s)
+            latencies_ns = self._workers.ask(cell.id, "tail", "tail", calls, settle, deadline_s=patience_s)
             if latencies_ns is not None:
-                self._notes[cell.id].tail_ns = latencies_ns
+                self._progress[cell.id].tail_ns = latencies_ns

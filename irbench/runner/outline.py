@@ -22,11 +22,11 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
         groups: What will be measured.
         timing: The protocol's numbers; its budget is that of one group.
     """
-    lines = [_line(one) for one in groups]
+    lines = [_line(group) for group in groups]
     launches = f"{timing.min_launches} to {timing.max_launches}"
     if timing.min_launches == timing.max_launches:
         launches = str(timing.min_launches)
-    least_s = sum(expected_seconds(len(one.measured), timing, _GUESSED_START_S)[0] for one in groups)
+    least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S)[0] for group in groups)
     budget = f"no launch begins that would end after {timing.budget * len(groups):.0f} s"
     lines.append(
         f"{launches} launches x {timing.blocks} blocks each, at least about {least_s:.0f} s;"

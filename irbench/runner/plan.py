@@ -9,9 +9,9 @@ from itertools import product
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.optimize import UNOPTIMIZED
+from irbench.optimizer import UNOPTIMIZED
 from irbench.record import Failure
-from irbench.runner.forms import Forms
+from irbench.runner.artifacts import GroupArtifacts
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import bind_sizes
 from irbench.spec import AGAIN, Bundle, Cell, Group, Load
@@ -63,13 +63,13 @@ def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silen
     groups: list[PlannedGroup] = []
     for bundle, batch in product(request.bundles, request.batches or (None,)):
         sizes = bind_sizes(bundle, batch, request.shapes)
-        whole = _group(request, bundle, sizes, Forms(bundle, sizes, scratch, say))
+        whole = _group(request, bundle, sizes, GroupArtifacts(bundle, sizes, scratch, say))
         parts = split(whole, MOST_CELLS)
         if len(parts) > 1:
             rows = len(whole.measured)
             say(f"{rows} rows make {len(parts)} tables ({MOST_CELLS} rows at most in one), each with the baseline")
         groups += parts
-    if not any(one.can_run for one in groups):
+    if not any(group.can_run for group in groups):
         failure = next(iter(groups[0].absent.values()))
         names = " and ".join(bundle.name for bundle in request.bundles)
         raise IrbenchError(f"None of the backends can run {names}: {failure.message}.", hint=failure.hint or "")
@@ -92,11 +92,11 @@ def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
     )
 
 
-def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], forms: Forms) -> PlannedGroup:
+def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], artifacts: GroupArtifacts) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
     for (name, device), streams in product(request.backends, request.streams):
-        for precision, variant in forms.rows(name, request.variants, request.precisions):
+        for precision, variant in artifacts.rows(name, request.variants, request.precisions):
             load = Load(
                 batch=sizes["batch"],
                 threads=request.threads,
@@ -105,7 +105,7 @@ def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], forms:
                 cpus=request.cpus,
                 options=request.options.get(name, {}),
             )
-            artifact, refusal = forms.form(name, variant)
+            artifact, refusal = artifacts.of(name, variant)
             cell = Cell(_new_id(cells, name, device, load, variant), artifact, name, device, load, request.io)
             if refusal is not None:
                 absent[cell.id] = refusal
@@ -120,7 +120,7 @@ def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: 
     if variant != UNOPTIMIZED:
         cell_id += f"-{variant}"
     # a backend that is named twice is measured against itself
-    return f"{cell_id}{AGAIN}" if any(one.id == cell_id for one in cells) else cell_id
+    return f"{cell_id}{AGAIN}" if any(cell.id == cell_id for cell in cells) else cell_id
 
 
 def _usual_baseline(cells: Sequence[Cell]) -> str:
@@ -131,7 +131,7 @@ def _usual_baseline(cells: Sequence[Cell]) -> str:
 def _baseline(asked: str, cells: Sequence[Cell]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning."""
     name, _, conditions = asked.partition("@")
-    wanted = dict(_condition(one, asked) for one in conditions.split(",") if one)
+    wanted = dict(_condition(part, asked) for part in conditions.split(",") if part)
     for cell in cells:
         facts = {"streams": str(cell.load.streams), "precision": cell.load.precision}
         names = {cell.label, cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"}

@@ -86,7 +86,7 @@ def _computed(name: str, group: Group, scratch: Path, seed: int, deadline_s: flo
     if artifact is None:
         raise IrbenchError("cannot read the model")
     planned = (cell.artifact for cell in group.cells if cell.artifact is not None)
-    bound = next((one for one in planned if one.label == artifact.label), None)
+    bound = next((cell for cell in planned if cell.label == artifact.label), None)
     bound = bound or bind_apart(artifact, group.sizes, scratch)
     answer: Outputs = call_in_worker(
         "irbench.worker.reference:answer", name, bound, group.bundle, dict(group.sizes), seed, deadline_s=deadline_s

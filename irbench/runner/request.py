@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from irbench.optimize import UNOPTIMIZED
+from irbench.optimizer import UNOPTIMIZED
 from irbench.spec import Bundle, Io, Precision, Timing
 
 __all__ = ["RunRequest"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from irbench import host
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, TensorSpec
+from irbench.system import host
 
 __all__ = ["bind_sizes", "fixed_batch", "refuse_unknown_inputs"]
 
@@ -21,7 +21,7 @@ def fixed_batch(bundle: Bundle) -> int | None:
     The batch need not be the first axis: sequences may come first. A model whose first input has no batch axis at
     all counts as fixed to a batch of 1.
     """
-    if any(BATCH in spec.free_dimensions for artifact in bundle.artifacts for spec in artifact.inputs):
+    if any(BATCH in spec.dynamic_dimensions for artifact in bundle.artifacts for spec in artifact.inputs):
         return None
     batches = {_leading_size(spec) for artifact in bundle.artifacts for spec in artifact.inputs[:1]}
     if len(batches) == 1:
@@ -54,7 +54,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     if batch is not None or fixed is not None:
         sizes[BATCH] = batch or fixed or 1
     asked: dict[str, int] = {}
-    for place, spec in enumerate(one.tensor for one in bundle.inputs):
+    for place, spec in enumerate(tensor.tensor for tensor in bundle.inputs):
         if spec.name in shapes:  # a shape may be that of another model of the same run
             shape = _in_order_of_original(bundle, place, shapes[spec.name])
             asked |= _match(spec, shape, {**asked, **({BATCH: sizes[BATCH]} if BATCH in sizes else {})})
@@ -121,7 +121,7 @@ def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -
 
 def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
     for spec in bundle.inputs:
-        free = [name for name in spec.tensor.free_dimensions if name not in sizes]
+        free = [name for name in spec.tensor.dynamic_dimensions if name not in sizes]
         if free:
             example = "x".join(
                 str(sizes.get(size, 128)) if isinstance(size, str) else str(size) for size in spec.tensor.shape

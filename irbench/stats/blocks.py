@@ -33,7 +33,7 @@ def dirty_blocks(
         processors: How many are in use.
     """
     most = timing.dirty_foreign_share * processors
-    dirty = {one.block for one in blocks if one.throttled_ns > 0 or one.foreign_cpu_ns > most * one.wall_ns}
+    dirty = {block.block for block in blocks if block.throttled_ns > 0 or block.foreign_cpu_ns > most * block.wall_ns}
     for own in rounds.values():
         dirty |= _waited_unusually(own, timing.dirty_run_queue)
     return frozenset(dirty)
@@ -46,20 +46,22 @@ def processors_in_use(cells: Iterable[Cell], measured: int) -> int:
         cells: Those of one group.
         measured: How many processors they may use.
     """
-    return min(measured, max((measured if one.load.threads is None else one.load.threads for one in cells), default=1))
+    return min(
+        measured, max((measured if cell.load.threads is None else cell.load.threads for cell in cells), default=1)
+    )
 
 
-def run_queue_share(one: Round) -> float | None:
+def run_queue_share(round_: Round) -> float | None:
     """Return how long the cell's threads were ready but did not run, as a fraction of the round's wall time.
 
     ``None`` where the kernel does not tell.
     """
-    waited_ns = one.evidence.run_queue_wait_ns
-    return None if waited_ns is None else waited_ns / max(1, one.evidence.wall_ns)
+    waited_ns = round_.evidence.run_queue_wait_ns
+    return None if waited_ns is None else waited_ns / max(1, round_.evidence.wall_ns)
 
 
 def _waited_unusually(rounds: Sequence[Round], least_excess: float) -> set[int]:
-    found = {one.block: run_queue_share(one) for one in rounds}
+    found = {round_.block: run_queue_share(round_) for round_ in rounds}
     shares = {block: share for block, share in found.items() if share is not None}
     if not shares:
         return set()

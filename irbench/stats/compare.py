@@ -20,7 +20,7 @@ def launch_ratios(
     launches: Sequence[Observed], cell: str, other: str, *, all_blocks: bool = False
 ) -> tuple[float, ...]:
     """Return ln(time of cell / time of other) for each launch that measured both; negative where cell is faster."""
-    found = (log_ratio_of_launch(one, cell, other, all_blocks=all_blocks) for one in launches)
+    found = (log_ratio_of_launch(launch, cell, other, all_blocks=all_blocks) for launch in launches)
     return tuple(ratio for ratio in found if ratio is not None)
 
 
@@ -35,7 +35,7 @@ def speedups(launches: Sequence[Observed], cells: Sequence[str], baseline: str, 
         baseline: Relative to whom.
         timing: Confidence, looks, and the band called the same.
     """
-    ratios = {cell: [-one for one in launch_ratios(launches, cell, baseline)] for cell in cells}
+    ratios = {cell: [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline)] for cell in cells}
     ratios = {cell: values for cell, values in ratios.items() if values}
     return {
         cell: _speedup(faster, ratios[cell], _over_all_blocks(launches, cell, baseline, faster, timing), timing)
@@ -59,7 +59,9 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     left = dict(ratios)
     while left:
         tried = {name: _nested(values, len(left), timing) for name, values in left.items()}
-        clear = [name for name, one in tried.items() if one.confidence is not None and (one.low > 0 or one.high < 0)]
+        clear = [
+            name for name, item in tried.items() if item.confidence is not None and (item.low > 0 or item.high < 0)
+        ]
         if not clear:
             return {**found, **tried}
         clearest = max(clear, key=lambda name: abs(tried[name].value) - tried[name].half_width)
@@ -76,15 +78,19 @@ def _nested(values: Sequence[float], claims: int, timing: Timing) -> Interval:
     """
     misses = [(1 - timing.confidence) / count for count in range(1, claims + 1)]
     intervals = [interval_at(values, looks_of(timing), 1 - miss) for miss in misses]
-    return replace(intervals[-1], low=min(one.low for one in intervals), high=max(one.high for one in intervals))
+    return replace(
+        intervals[-1],
+        low=min(interval.low for interval in intervals),
+        high=max(interval.high for interval in intervals),
+    )
 
 
 def direction_confidence(values: Sequence[float], timing: Timing) -> float | None:
     """Return the highest usual confidence up to which the interval leaves 0 out; ``None`` below 80 %."""
     highest = None
     for confidence in _LEVELS:
-        one = interval_at(values, looks_of(timing), confidence)
-        if one.confidence is None or one.low <= 0 <= one.high:
+        interval = interval_at(values, looks_of(timing), confidence)
+        if interval.confidence is None or interval.low <= 0 <= interval.high:
             break
         highest = confidence
     return highest
@@ -114,7 +120,7 @@ def _over_all_blocks(
     launches: Sequence[Observed], cell: str, baseline: str, counted: Interval, timing: Timing
 ) -> Interval:
     """Return the interval over every block, disturbed ones included, at the confidence of that over counted blocks."""
-    values = [-one for one in launch_ratios(launches, cell, baseline, all_blocks=True)]
+    values = [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline, all_blocks=True)]
     confidence = timing.confidence if counted.confidence is None else counted.confidence
     return interval_at(values, looks_of(timing), confidence)
 

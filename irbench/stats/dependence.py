@@ -42,7 +42,7 @@ def neighbour_chance(values: Sequence[float]) -> float:
     Source: Bartels, "The Rank Version of von Neumann's Ratio Test for Randomness", JASA 77 (1982). At these numbers it
     finds a correlation of neighbours several times as often as a runs test does.
     """
-    seen = _roughness([sorted(values).index(one) for one in values])
+    seen = _roughness([sorted(values).index(value) for value in values])
     usual = _usual_roughness(len(values))
     return bisect.bisect_right(usual, seen) / len(usual)
 
@@ -58,9 +58,9 @@ def _usual_roughness(count: int) -> tuple[int, ...]:
     return tuple(sorted(_roughness(draw.sample(range(count), count)) for _ in range(_ORDERS)))
 
 
-def trend_of_launch(one: Observed, cell: str) -> float | None:
+def trend_of_launch(observed: Observed, cell: str) -> float | None:
     """Return the log of how much slower a cell's later half of blocks was than its earlier; ``None`` below four."""
-    logs = [value for block, value in sorted(one.log_ns.get(cell, {}).items()) if block in one.counted]
+    logs = [value for block, value in sorted(observed.log_ns.get(cell, {}).items()) if block in observed.counted]
     half = len(logs) // 2
     return None if half < 2 else statistics.median(logs[-half:]) - statistics.median(logs[:half])
 
@@ -91,8 +91,8 @@ def _neighbours(scene: Scene) -> Iterator[Warn]:
 def _trends(scene: Scene) -> Iterator[Warn]:
     moved: list[str] = []
     for cell in scene.standing.healthy:
-        trends = [one for one in (trend_of_launch(launch, cell) for launch in scene.launches) if one is not None]
-        one_way = all(one > 0 for one in trends) or all(one < 0 for one in trends)
+        trends = [item for item in (trend_of_launch(launch, cell) for launch in scene.launches) if item is not None]
+        one_way = all(trend > 0 for trend in trends) or all(trend < 0 for trend in trends)
         middle = statistics.median(trends) if trends else 0.0
         if len(trends) >= _FEWEST_TRENDS and one_way and abs(middle) > _TREND:
             way = "slower" if middle > 0 else "faster"

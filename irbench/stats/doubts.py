@@ -11,14 +11,14 @@ from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.scene import Scene
-from irbench.stats.winner import Finding
+from irbench.stats.winner import LeadEstimate
 
 __all__ = ["doubt", "log_ratio_by_launch", "mostly_disturbed"]
 
 _MOSTLY = 0.5
 
 
-def doubt(scene: Scene, finding: Finding) -> NoWinner | None:
+def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     """Return what forbids to call the leader the fastest; ``None`` where nothing does.
 
     A machine that disturbed most blocks says nothing of the cells. A leader by the median that its rival beats in
@@ -45,8 +45,8 @@ def doubt(scene: Scene, finding: Finding) -> NoWinner | None:
 
 def mostly_disturbed(scene: Scene) -> bool:
     """Whether something outside disturbed more than half of all blocks, counted or not."""
-    blocks = sum(len(one.blocks) for one in scene.launches)
-    return sum(len(one.dirty) for one in scene.launches) > _MOSTLY * blocks
+    blocks = sum(len(launch.blocks) for launch in scene.launches)
+    return sum(len(launch.dirty) for launch in scene.launches) > _MOSTLY * blocks
 
 
 def log_ratio_by_launch(own: Mapping[int, float], other: Mapping[int, float], scene: Scene) -> Interval | None:

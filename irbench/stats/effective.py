@@ -15,7 +15,7 @@ def changing(records: Sequence[LaunchRecord], cell: str) -> Mapping[str, tuple[S
 
     Values stand in the order in which they were first seen; one that a launch did not read back is ``None``.
     """
-    read_back = [one.effective for record in records for one in record.cells if one.cell == cell]
+    read_back = [row.effective for record in records for row in record.cells if row.cell == cell]
     names = dict.fromkeys(name for effective in read_back for name in effective)
     seen = {name: tuple(dict.fromkeys(effective.get(name) for effective in read_back)) for name in names}
     return {name: values for name, values in seen.items() if len(values) > 1}

@@ -64,11 +64,11 @@ def rounds_that_count(
         all_blocks: Take disturbed blocks too.
     """
     return tuple(
-        (one, round_)
+        (cell_launch, round_)
         for record, observed in zip(records, launches, strict=True)
-        for one in record.cells
-        if one.cell == cell
-        for round_ in one.rounds
+        for cell_launch in record.cells
+        if cell_launch.cell == cell
+        for round_ in cell_launch.rounds
         if round_.block in (observed.blocks if all_blocks else observed.counted)
     )
 
@@ -88,20 +88,20 @@ def span_over_launches(counted: Rounds, everything: Rounds, figure: Callable[[Ro
 def by_launch(rounds: Rounds) -> list[Rounds]:
     """Return the rounds of each launch."""
     of_launch: dict[int, list[tuple[CellLaunch, Round]]] = {}
-    for one in rounds:
-        of_launch.setdefault(id(one[0]), []).append(one)
+    for round_ in rounds:
+        of_launch.setdefault(id(round_[0]), []).append(round_)
     return list(of_launch.values())
 
 
 def can_tell_p90(rounds: Rounds) -> bool:
     """Whether these rounds hold enough calls, one for each sample, to bound their p90."""
-    samples = sum(one.latency_ns.size for _, one in rounds)
+    samples = sum(round_.latency_ns.size for _, round_ in rounds)
     return samples >= calls_to_bound(90) and all(launch.calls_per_sample == 1 for launch, _ in rounds)
 
 
 def positive_span(values: Sequence[float], timing: Timing, all_blocks_value: float | None = None) -> Spans:
     """Return the interval over launches of a figure that is above 0, made on its logarithm so that its ends are too."""
-    logs = [math.log(max(one, _SMALLEST)) for one in values]
+    logs = [math.log(max(value, _SMALLEST)) for value in values]
     interval = interval_at(logs, looks_of(timing), timing.confidence)
     return Spans(math.exp(interval.value), math.exp(interval.low), math.exp(interval.high), all_blocks_value)
 
@@ -136,7 +136,7 @@ def percentile_ms(percent: float) -> Callable[[Rounds], float]:
 
 
 def _latencies_ms(rounds: Rounds) -> NDArray[np.float64]:
-    return np.concatenate([call_latency_ns(one, launch.calls_per_sample) for launch, one in rounds]) / 1e6
+    return np.concatenate([call_latency_ns(item, launch.calls_per_sample) for launch, item in rounds]) / 1e6
 
 
 def tail_percentiles_ms(tails: Sequence[NDArray[np.int64]], percent: float, timing: Timing) -> tuple[float, ...]:
@@ -149,8 +149,8 @@ def tail_percentiles_ms(tails: Sequence[NDArray[np.int64]], percent: float, timi
 
 def frames_per_second(rounds: Rounds, batch: int) -> float:
     """Return batch x completed calls / wall time of the timed windows, for any number of streams."""
-    calls = sum(one.completion_ns.size * launch.calls_per_sample for launch, one in rounds)
-    wall_ns = sum(int(one.completion_ns.max()) for _, one in rounds)
+    calls = sum(item.completion_ns.size * launch.calls_per_sample for launch, item in rounds)
+    wall_ns = sum(int(item.completion_ns.max()) for _, item in rounds)
     return batch * calls / (max(1, wall_ns) / 1e9)
 
 
@@ -166,16 +166,16 @@ def frames_by_launch(records: Sequence[LaunchRecord], launches: Sequence[Observe
 def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:
     """Return the throughput of the cell's uninterrupted run in each launch that had one, by the launch's number."""
     return {
-        record.launch: batch * one.completions / (max(1, one.wall_ns) / 1e9)
+        record.launch: batch * item.completions / (max(1, item.wall_ns) / 1e9)
         for record in records
-        for one in record.sustained
-        if one.cell == cell
+        for item in record.sustained
+        if item.cell == cell
     }
 
 
 def launch_levels(launches: Sequence[Observed], cell: str) -> tuple[float, ...]:
     """Return a cell's log time of each launch that measured it, in ln(ns)."""
-    levels = (log_level(one, cell) for one in launches)
+    levels = (log_level(launch, cell) for launch in launches)
     return tuple(level for level in levels if level is not None)
 
 
@@ -206,7 +206,7 @@ def phases_ms(launch: CellLaunch) -> PhasesMs:
 def peak_memory_bytes(records: Sequence[LaunchRecord], cell: str) -> dict[str, int]:
     """Return the largest resident peak of each phase over all launches, in bytes."""
     peaks: dict[str, int] = {}
-    for launch in (one for record in records for one in record.cells if one.cell == cell):
+    for launch in (item for record in records for item in record.cells if item.cell == cell):
         for phase, peak in launch.peak_memory_bytes.items():
             peaks[phase] = max(peak, peaks.get(phase, 0))
     return peaks

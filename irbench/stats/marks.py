@@ -33,7 +33,9 @@ def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str
     first = first_launch(records, cell.id)
     effective = first.effective.get("threads") if first is not None else None
     # a runtime whose callers compute too makes threads of its streams, which are more than were asked for all the same
-    threads = min((one for one in (effective, cell.load.threads) if isinstance(one, int)), default=cell.load.streams)
+    threads = min(
+        (thread for thread in (effective, cell.load.threads) if isinstance(thread, int)), default=cell.load.streams
+    )
     if cell.load.streams > threads:
         yield f"oversubscribed: {cell.load.streams} streams on {threads} threads"
 

@@ -95,7 +95,7 @@ def _regimes(scene: Scene) -> Iterator[Warn]:
     split = near_and_far([probes[key] for key in keys])
     if split is None:
         return
-    sides = {"near": [keys[one] for one in split.lower], "far": [keys[one] for one in split.upper]}
+    sides = {"near": [keys[item] for item in split.lower], "far": [keys[item] for item in split.upper]}
     found = "; ".join(
         f"{name} ({math.exp(statistics.median(probes[key] for key in blocks)):.0f} ns, {plural(len(blocks), 'block')})"
         f"{_ratios(scene, blocks)}"
@@ -128,4 +128,4 @@ def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> str:
 
 
 def _middle(values: Sequence[float], positions: Sequence[int]) -> float:
-    return statistics.median(values[one] for one in positions)
+    return statistics.median(values[position] for position in positions)

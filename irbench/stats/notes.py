@@ -27,7 +27,7 @@ def _not_ranked(scene: Scene) -> Iterator[str]:
 
 def _tails(scene: Scene) -> Iterator[str]:
     for cell in scene.standing.healthy:
-        tails = [one.tail_ns for one in scene.launches_of(cell)]
+        tails = [launch.tail_ns for launch in scene.launches_of(cell)]
         p99 = tail_percentiles_ms(tails, 99, scene.timing)
         if p99:
             yield f"p99 of {scene.label(cell)} over launches: {min(p99):.3g} to {max(p99):.3g} ms"

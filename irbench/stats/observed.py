@@ -57,23 +57,23 @@ def observe(group: Group, records: Sequence[LaunchRecord], timing: Timing) -> tu
     return tuple(_observe_one(record, timing, by_completion=group.has_streams) for record in records)
 
 
-def log_ratio_of_launch(one: Observed, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
+def log_ratio_of_launch(observed: Observed, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
     """Return the Hodges-Lehmann estimate over blocks of ln(cell) - ln(other); ``None`` without a common block."""
-    own, others = one.log_ns.get(cell, {}), one.log_ns.get(other, {})
-    common = own.keys() & others.keys() & (one.blocks if all_blocks else one.counted)
+    own, others = observed.log_ns.get(cell, {}), observed.log_ns.get(other, {})
+    common = own.keys() & others.keys() & (observed.blocks if all_blocks else observed.counted)
     return hodges_lehmann([own[block] - others[block] for block in sorted(common)]) if common else None
 
 
-def log_level(one: Observed, cell: str) -> float | None:
+def log_level(observed: Observed, cell: str) -> float | None:
     """Return the Hodges-Lehmann estimate over blocks of a cell's own ln(ns); ``None`` where it did not measure."""
-    own = one.log_ns.get(cell, {})
-    counted = sorted(own.keys() & one.counted)
+    own = observed.log_ns.get(cell, {})
+    counted = sorted(own.keys() & observed.counted)
     return hodges_lehmann([own[block] for block in counted]) if counted else None
 
 
 def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
     """Return which blocks of a launch were disturbed, and which figures are derived from."""
-    blocks = frozenset(one.block for one in record.blocks if one.block >= timing.burn_in_blocks)
+    blocks = frozenset(block.block for block in record.blocks if block.block >= timing.burn_in_blocks)
     rounds = {cell.cell: cell.rounds for cell in record.cells}
     clean = clean_blocks(record.blocks, rounds, timing, record.processors)
     return Blocks(blocks, blocks - clean, clean if len(clean) >= timing.min_blocks else blocks)
@@ -91,9 +91,9 @@ def clean_blocks(
         processors: How many are in use.
     """
     first = timing.burn_in_blocks
-    counted = [one for one in blocks if one.block >= first]
-    own = {cell: [one for one in found if one.block >= first] for cell, found in rounds.items()}
-    return frozenset(one.block for one in counted) - dirty_blocks(counted, own, timing, processors)
+    counted = [block for block in blocks if block.block >= first]
+    own = {cell: [item for item in found if item.block >= first] for cell, found in rounds.items()}
+    return frozenset(item.block for item in counted) - dirty_blocks(counted, own, timing, processors)
 
 
 def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:
@@ -108,7 +108,7 @@ def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -
 
 def _log_ns(cell: CellLaunch, blocks: frozenset[int], *, by_completion: bool) -> dict[int, float]:
     return {
-        one.block: math.log(round_statistic_ns(one, cell.calls_per_sample, by_completion=by_completion))
-        for one in cell.rounds
-        if one.block in blocks
+        round_.block: math.log(round_statistic_ns(round_, cell.calls_per_sample, by_completion=by_completion))
+        for round_ in cell.rounds
+        if round_.block in blocks
     }

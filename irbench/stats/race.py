@@ -43,7 +43,7 @@ def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing)
         return frozenset(standing.healthy)
     if len(standing.compared) < 2:
         levels = level_intervals(launches, standing, timing)
-        return frozenset(cell for cell, one in levels.items() if one.half_width > timing.target)
+        return frozenset(cell for cell, level in levels.items() if level.half_width > timing.target)
     finding = find_winner(launches, standing.candidates, timing)
     open_ones = {cell for pair in _open_rows(launches, standing, timing) for cell in pair}
     if finding.leader is None or finding.rival is None or finding.ratio is None:
@@ -51,7 +51,7 @@ def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing)
     first = {finding.leader, finding.rival}
     wide = finding.ratio.half_width > half_width_wanted(finding.ratio, timing)
     if finding.reason in ("preview", "undecided") or (finding.reason is None and wide):
-        open_ones |= first | {cell for cell, one in finding.rivals.items() if _is_open(one, timing)}
+        open_ones |= first | {cell for cell, rival in finding.rivals.items() if _is_open(rival, timing)}
     return frozenset(open_ones | first if open_ones else ())
 
 
@@ -88,14 +88,14 @@ def aim_of(launches: Sequence[Observed], standing: Standing, timing: Timing) -> 
     levels = level_intervals(launches, standing, timing)
     if not levels:
         return None
-    cell = max(levels, key=lambda one: levels[one].half_width)
+    cell = max(levels, key=lambda item: levels[item].half_width)
     return Aim(cell, levels[cell], is_lead=False, half_width=timing.target)
 
 
 def level_intervals(launches: Sequence[Observed], standing: Standing, timing: Timing) -> dict[str, Interval]:
     """Return the interval of each healthy cell's own log time, ln(ns)."""
-    levels = {cell: [log_level(one, cell) for one in launches] for cell in standing.healthy}
-    known = {cell: [one for one in values if one is not None] for cell, values in levels.items()}
+    levels = {cell: [log_level(launch, cell) for launch in launches] for cell in standing.healthy}
+    known = {cell: [value for value in values if value is not None] for cell, values in levels.items()}
     return {cell: interval_at(values, looks_of(timing), timing.confidence) for cell, values in known.items() if values}
 
 
@@ -105,7 +105,7 @@ def _open_rows(launches: Sequence[Observed], standing: Standing, timing: Timing)
     if baseline is None:
         return
     others = [cell for cell in standing.compared if cell != baseline]
-    ratios = {cell: [-one for one in launch_ratios(launches, cell, baseline)] for cell in others}
+    ratios = {cell: [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline)] for cell in others}
     known = {cell: values for cell, values in ratios.items() if values}
     for cell, interval in holm_intervals(known, timing).items():
         if verdict(interval, timing) in ("preview", "undecided"):

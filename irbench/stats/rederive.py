@@ -38,7 +38,8 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
     return replace(
         document,
         groups=tuple(
-            _derive(table, document, [one for one in launches if one.group == number]) for number, table in groups
+            _derive(table, document, [launch for launch in launches if launch.group == number])
+            for number, table in groups
         ),
     )
 

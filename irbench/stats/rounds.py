@@ -13,27 +13,27 @@ _SHORTEST_NS = 1e-3
 """Keeps logarithms finite where a clock is too coarse to see a call."""
 
 
-def call_latency_ns(one: Round, calls_per_sample: int) -> NDArray[np.float64]:
+def call_latency_ns(round_: Round, calls_per_sample: int) -> NDArray[np.float64]:
     """Return issue to completion of each call in nanoseconds; where a sample is several calls, their mean."""
-    return one.latency_ns / calls_per_sample
+    return round_.latency_ns / calls_per_sample
 
 
-def time_per_completion_ns(one: Round) -> float:
+def time_per_completion_ns(round_: Round) -> float:
     """Return the wall time of a round's window over what completed in it, in nanoseconds per sample.
 
     The window opens and closes with a completion, and load is kept up throughout. A request that stalls counts in
     full, as it does for whoever waits for throughput; the median of the gaps between completions would not see it.
     """
-    return float(one.completion_ns[-1]) / one.completion_ns.size
+    return float(round_.completion_ns[-1]) / round_.completion_ns.size
 
 
-def round_statistic_ns(one: Round, calls_per_sample: int, *, by_completion: bool) -> float:
+def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: bool) -> float:
     """Return what one round says of its cell's speed, in nanoseconds per call.
 
     Args:
-        one: The round.
+        round_: The round.
         calls_per_sample: Calls that each of its samples lasts.
         by_completion: Compare by throughput rather than by the median latency: in groups with streams.
     """
-    sample_ns = time_per_completion_ns(one) if by_completion else float(np.median(one.latency_ns))
+    sample_ns = time_per_completion_ns(round_) if by_completion else float(np.median(round_.latency_ns))
     return max(sample_ns / calls_per_sample, _SHORTEST_NS)

@@ -46,9 +46,9 @@ def scatter_of(launches: Sequence[Observed], cell: str, other: str) -> Scatter |
     estimates: list[float] = []
     variances: list[float] = []
     counts: list[int] = []
-    for one in launches:
-        own, others = one.log_ns.get(cell, {}), one.log_ns.get(other, {})
-        ratios = [own[block] - others[block] for block in one.counted if block in own and block in others]
+    for launch in launches:
+        own, others = launch.log_ns.get(cell, {}), launch.log_ns.get(other, {})
+        ratios = [own[block] - others[block] for block in launch.counted if block in own and block in others]
         if len(ratios) > 1:
             estimates.append(statistics.fmean(ratios))
             variances.append(statistics.variance(ratios))
@@ -73,9 +73,9 @@ def blocks_worth_taking(scatters: Sequence[Scatter], start_s: float, block_s: fl
         block_s: What a block costs, in seconds.
         timing: The protocol's numbers.
     """
-    within = _EFFICIENCY * sum(one.within for one in scatters)
+    within = _EFFICIENCY * sum(scatter.within for scatter in scatters)
     if not within or block_s <= 0:
         return timing.blocks
-    launch = sum(one.launch for one in scatters)
+    launch = sum(scatter.launch for scatter in scatters)
     worth = math.sqrt(start_s / block_s * within / launch) if launch else math.inf
     return round(max(timing.min_blocks, min(timing.most_blocks, worth)))

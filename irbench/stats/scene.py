@@ -54,4 +54,4 @@ class Scene:
 
     def launches_of(self, cell: str) -> Iterator[CellLaunch]:
         """Yield what a cell measured in each launch."""
-        return (one for record in self.records for one in record.cells if one.cell == cell)
+        return (item for record in self.records for item in record.cells if item.cell == cell)

@@ -60,7 +60,7 @@ class Standing:
 
         A cell whose graph no longer answers like the model may only where the baseline's does not either.
         """
-        return tuple(one for one in self.compared if one not in self.cautions or self.baseline in self.cautions)
+        return tuple(item for item in self.compared if item not in self.cautions or self.baseline in self.cautions)
 
     def mixed(self, cell: str) -> str | None:
         """Return why a comparison with the baseline needs a mark, or ``None`` where precisions agree."""
@@ -98,7 +98,7 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
 
 def first_launch(records: Sequence[LaunchRecord], cell: str) -> CellLaunch | None:
     """Return what a cell measured in the first launch in which it did."""
-    return next((one for record in records for one in record.cells if one.cell == cell), None)
+    return next((item for record in records for item in record.cells if item.cell == cell), None)
 
 
 def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) -> tuple[State, Failure | None]:
@@ -121,7 +121,7 @@ def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) ->
 def _changed_precision(precisions: Sequence[Scalar]) -> Failure:
     return Failure(
         "precision",
-        f"it computed in {' and in '.join(str(one) for one in precisions)} in different launches",
+        f"it computed in {' and in '.join(str(precision) for precision in precisions)} in different launches",
         "Its launches cannot be compared with each other: pin one with --precision.",
     )
 

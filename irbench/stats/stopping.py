@@ -94,7 +94,7 @@ def scatters(
     """Return how the log ratios of these cells to the first of them scatter, as far as the launches have shown it."""
     launches = observe(group, records, timing)
     found = (scatter_of(launches, cell, cells[0]) for cell in cells[1:])
-    return tuple(one for one in found if one is not None)
+    return tuple(item for item in found if item is not None)
 
 
 def forecast_s(records: Sequence[LaunchRecord], launches_s: Sequence[float], cells: Sequence[str]) -> float:
@@ -116,10 +116,10 @@ def forecast_s(records: Sequence[LaunchRecord], launches_s: Sequence[float], cel
 def _share(record: LaunchRecord, cells: Sequence[str]) -> float:
     """Return the work of these cells as a share of a launch's; the largest of a cell is taken for one not in it."""
     work = {
-        one.cell: one.phases_ns.get("ready", 0)
-        + one.phases_ns.get("warm_up", 0)
-        + sum(own.evidence.wall_ns for own in one.rounds)
-        for one in record.cells
+        cell.cell: cell.phases_ns.get("ready", 0)
+        + cell.phases_ns.get("warm_up", 0)
+        + sum(own.evidence.wall_ns for own in cell.rounds)
+        for cell in record.cells
     }
     unknown = max(work.values(), default=1)
     return sum(work.get(cell, unknown) for cell in cells) / max(1, sum(work.values()))
@@ -183,7 +183,7 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     aim = aim_of(launches, standing, timing)
     if aim is None or aim.interval.count < 2:
         return ""
-    labels = tell_apart({one.id: (one.label, one.load.precision) for one in group.cells})
+    labels = tell_apart({cell.id: (cell.label, cell.load.precision) for cell in group.cells})
     leads = f" leads by {percent(math.expm1(aim.interval.value))}" if aim.is_lead else ""
     state = f"{labels[aim.cell]}{leads} ±{percent(aim.interval.half_width)}"
     if aim.interval.confidence is None:

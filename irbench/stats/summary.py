@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from irbench.record import LaunchRecord
 from irbench.result import Basis, CellResult, GroupResult, Lead, Requested, Spans, Speedup, StoppedBy, Warn, Winner
 from irbench.spec import Cell, Group, Timing
-from irbench.stats.cautions import find_warnings
 from irbench.stats.compare import speedups
+from irbench.stats.comparison_warnings import find_warnings
 from irbench.stats.doubts import doubt
 from irbench.stats.estimators import median
 from irbench.stats.figures import (
@@ -38,7 +38,7 @@ from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, observe
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, first_launch, stand
-from irbench.stats.winner import Finding, find_winner
+from irbench.stats.winner import LeadEstimate, find_winner
 
 __all__ = ["summarise"]
 
@@ -78,7 +78,7 @@ def summarise(
     return replace(table, warnings=(*remarks, *table.warnings), verified_against=verified_against)
 
 
-def _table(scene: Scene, finding: Finding) -> GroupResult:
+def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     """Return all that follows from the samples."""
     group, launches, timing = scene.group, scene.launches, scene.timing
     warnings, notes = find_warnings(scene), find_notes(scene)
@@ -90,10 +90,10 @@ def _table(scene: Scene, finding: Finding) -> GroupResult:
         shapes=_shapes(group),
         baseline=scene.standing.baseline,
         launches=count,
-        blocks_per_launch=statistics.median_low([len(one.counted) for one in launches]) if launches else 0,
-        blocks_set_aside=sum(len(one.blocks - one.counted) for one in launches),
-        blocks_measured=sum(len(one.blocks) for one in launches),
-        blocks_disturbed=sum(len(one.dirty) for one in launches),
+        blocks_per_launch=statistics.median_low([len(launch.counted) for launch in launches]) if launches else 0,
+        blocks_set_aside=sum(len(launch.blocks - launch.counted) for launch in launches),
+        blocks_measured=sum(len(launch.blocks) for launch in launches),
+        blocks_disturbed=sum(len(launch.dirty) for launch in launches),
         stopped_by=scene.stopped_by,
         preview=count < timing.min_launches,
         seconds=scene.seconds,
@@ -168,7 +168,7 @@ def _filled(
         fps_over_launches=spans(fps),
         sustained_fps=median(sustained) if sustained else None,
         sustained_over_launches=positive_span(sustained, timing) if sustained else None,
-        launches_measured=sum(one.cell == row.id for record in records for one in record.cells),
+        launches_measured=sum(cell.cell == row.id for record in records for cell in record.cells),
         launch_spread=launch_spread(launch_levels(launches, row.id)),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
@@ -194,10 +194,10 @@ def _compared(
     }
 
 
-def _told(one: Speedup, cell: str, baseline: str, records: Sequence[LaunchRecord], standing: Standing) -> Speedup:
+def _told(speedup: Speedup, cell: str, baseline: str, records: Sequence[LaunchRecord], standing: Standing) -> Speedup:
     """Return a speedup with why it is marked, and whether the answers behind it were checked."""
     verified = all(_is_verified(records, either) for either in (cell, baseline))
-    return replace(one, reason=standing.mixed(cell), verified=verified)
+    return replace(speedup, reason=standing.mixed(cell), verified=verified)
 
 
 def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:
@@ -206,7 +206,7 @@ def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:
 
 
 def _ranking(
-    rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing, finding: Finding
+    rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing, finding: LeadEstimate
 ) -> list[str]:
     """Return the cells with right answers, fastest first.
 
@@ -220,16 +220,16 @@ def _ranking(
         if ratio is not None and standing.baseline in usual:
             usual[cell] = usual[standing.baseline] - math.log(ratio.value)
     ranked = sorted(usual, key=usual.__getitem__)
-    first = [one for one in (finding.leader, finding.rival) if one is not None]
-    place = min((ranked.index(one) for one in first), default=0)
+    first = [item for item in (finding.leader, finding.rival) if item is not None]
+    place = min((ranked.index(item) for item in first), default=0)
     rest = [cell for cell in ranked if cell not in first]
     return [*rest[:place], *first, *rest[place:]]
 
 
 def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]]:
-    return [one.tail_ns for record in records for one in record.cells if one.cell == cell]
+    return [cell_launch.tail_ns for record in records for cell_launch in record.cells if cell_launch.cell == cell]
 
 
 def _shapes(group: Group) -> dict[str, tuple[int, ...]]:
     bound = (spec.tensor.bind(group.sizes) for spec in group.bundle.inputs)
-    return {one.name: tuple(size for size in one.shape if isinstance(size, int)) for one in bound}
+    return {array.name: tuple(size for size in array.shape if isinstance(size, int)) for array in bound}

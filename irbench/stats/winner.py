@@ -33,13 +33,13 @@ from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed
 
-__all__ = ["Finding", "find_winner", "lead_miss"]
+__all__ = ["LeadEstimate", "find_winner", "lead_miss"]
 
 _Pairs = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
-class Finding:
+class LeadEstimate:
     """What can be said of the fastest cell.
 
     Attributes:
@@ -73,7 +73,7 @@ class Finding:
         )
 
 
-def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timing) -> Finding:
+def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timing) -> LeadEstimate:
     """Compare the best cell with each rival directly, block by block.
 
     Args:
@@ -84,7 +84,7 @@ def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timi
     known = {cell: _pairs_of(launches, cell, cells) for cell in cells}
     complete = [cell for cell, pairs in known.items() if len(pairs) == len(cells) - 1]
     if len(cells) < 2 or not complete:
-        return Finding()
+        return LeadEstimate()
     leader = max(complete, key=lambda cell: min(map(statistics.median, known[cell].values())))
     miss = lead_miss(len(cells), timing)
     rivals = {cell: interval_at(values, looks_of(timing), 1 - miss) for cell, values in known[leader].items()}
@@ -92,13 +92,13 @@ def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timi
     nearest = rivals[rival]
     ratio = Interval(
         value=max(0.0, nearest.value),
-        low=min(one.low for one in rivals.values()),
-        high=max(0.0, min(one.high for one in rivals.values())),
+        low=min(item.low for item in rivals.values()),
+        high=max(0.0, min(item.high for item in rivals.values())),
         count=nearest.count,
-        confidence=None if any(one.confidence is None for one in rivals.values()) else nearest.confidence,
+        confidence=None if any(item.confidence is None for item in rivals.values()) else nearest.confidence,
         bound=nearest.bound,
     )
-    return Finding(leader, rival, ratio, rivals, _why_not(ratio, timing))
+    return LeadEstimate(leader, rival, ratio, rivals, _why_not(ratio, timing))
 
 
 def lead_miss(cells: int, timing: Timing) -> float:

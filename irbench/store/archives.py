@@ -22,13 +22,13 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from irbench.errors import IrbenchError
-from irbench.files import sync_folder
 from irbench.result import RunDocument
 from irbench.store.allowance import excess
 from irbench.store.document import decode_document
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, place_of
 from irbench.store.reading import read_launch
+from irbench.system.files import sync_folder
 
 __all__ = ["pack", "unpack"]
 

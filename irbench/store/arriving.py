@@ -10,8 +10,6 @@ import msgspec
 import psutil
 
 from irbench.errors import IrbenchError
-from irbench.files import sync_folder, write_synced
-from irbench.memory import limit_memory
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.spec import Timing
@@ -20,6 +18,8 @@ from irbench.store.files import explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, place_of
 from irbench.store.launches import decode_launch
 from irbench.store.reading import check_launches, load_document, read_launch
+from irbench.system.files import sync_folder, write_synced
+from irbench.system.memory import limit_memory
 
 __all__ = ["Staged", "stage"]
 
@@ -112,10 +112,10 @@ def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
     if not 0 <= record.group < len(document.groups):
         raise ValueError(f"the run has no table {record.group}")
     rows = {cell.id for cell in document.groups[record.group].cells}
-    for cell in (*(one.cell for one in record.cells), *(one.cell for one in record.sustained)):
+    for cell in (*(item.cell for item in record.cells), *(item.cell for item in record.sustained)):
         if cell not in rows:
             raise ValueError(f"its table has no row {cell!r}")
-    for round_ in (round_ for one in record.cells for round_ in one.rounds):
+    for round_ in (round_ for cell_launch in record.cells for round_ in cell_launch.rounds):
         if not 0 < round_.issue_ns.size == round_.completion_ns.size:
             raise ValueError("a round lacks times")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.files import sync_folder, write_synced
+from irbench.system.files import sync_folder, write_synced
 
 __all__ = ["explained", "make_folder", "prove_writable", "read_bytes"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.files import sync_folder
-from irbench.held import hold, temporary_folder
 from irbench.store.arriving import Staged
 from irbench.store.files import explained
+from irbench.system.files import sync_folder
+from irbench.system.locks import hold, temporary_folder
 
 __all__ = ["Arrivals", "import_runs", "remove_runs"]
 

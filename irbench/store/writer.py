@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.files import write_atomically, write_synced
-from irbench.held import hold
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.store.document import encode_document
 from irbench.store.files import explained
 from irbench.store.folders import LOGS, RUN_FILE
 from irbench.store.launches import encode_launch
+from irbench.system.files import write_atomically, write_synced
+from irbench.system.locks import hold
 
 __all__ = ["RunWriter"]
 

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from irbench.held import temporary_folder
+from irbench.system.locks import temporary_folder
 
 __all__ = ["scratch_folder"]
 

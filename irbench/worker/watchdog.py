@@ -56,9 +56,9 @@ class Watchdog:
 @cache
 def watchdog() -> Watchdog:
     """Return this process's watchdog, started at its first use and ended with the process."""
-    one = Watchdog()
-    atexit.register(one.close)
-    return one
+    watchdog = Watchdog()
+    atexit.register(watchdog.close)
+    return watchdog
 
 
 def kill_all(process_group: int, mark: str) -> None:

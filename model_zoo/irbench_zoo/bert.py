@@ -34,7 +34,7 @@ def build_bert(depth: int, width: int, name: str) -> Any:
 
     from irbench_zoo.transformer_layers import Block, Positions, exact_gelu, stack
 
-    ids, mask, segments = (keras.Input((None,), dtype="int32", name=one) for one in (TOKENS, MASK, SEGMENT_IDS))
+    ids, mask, segments = (keras.Input((None,), dtype="int32", name=token) for token in (TOKENS, MASK, SEGMENT_IDS))
     words = layers.Embedding(VOCABULARY, width, name="words")(ids)
     x = layers.add([words, layers.Embedding(SEGMENTS, width, name="kinds")(segments)], name="embeddings")
     x = Positions(POSITIONS, name="positions")(x)
@@ -47,7 +47,7 @@ def build_bert(depth: int, width: int, name: str) -> Any:
 
 def _source(name: str, depth: int, width: int, parameters: int, macs: int) -> ModelSource:
     shape = (BATCH, "sequence")
-    choice = [InputSpec(TensorSpec(one, "int32", shape), 0, 2) for one in (MASK, SEGMENT_IDS)]
+    choice = [InputSpec(TensorSpec(item, "int32", shape), 0, 2) for item in (MASK, SEGMENT_IDS)]
     return ModelSource(
         name=name,
         family="Transformer encoder",

@@ -55,7 +55,7 @@ def build_neumf() -> Any:
     rows = (("user", user, USERS), ("item", item, ITEMS))
 
     def both(width: int, name: str) -> list[Any]:
-        tables = [layers.Embedding(count, width, name=f"{name}_{kind}")(one) for kind, one, count in rows]
+        tables = [layers.Embedding(count, width, name=f"{name}_{kind}")(item) for kind, item, count in rows]
         return [layers.Flatten()(table) for table in tables]
 
     factors = layers.multiply(both(FACTORS, "factors"), name="factors")

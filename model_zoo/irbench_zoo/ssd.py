@@ -40,8 +40,8 @@ def build_ssd_mobilenet() -> Any:
     for position, (narrow, wide) in enumerate(FURTHER):
         x = _convolution(maps[-1], narrow, 1, 1, f"further{position + 1}_narrow")
         maps.append(_convolution(x, wide, 3, 2, f"further{position + 1}_wide"))
-    boxes = [_head(one, anchors, 4, "boxes") for one, anchors in zip(maps, ANCHORS, strict=True)]
-    scores = [_head(one, anchors, CLASSES, "scores") for one, anchors in zip(maps, ANCHORS, strict=True)]
+    boxes = [_head(map_, anchors, 4, "boxes") for map_, anchors in zip(maps, ANCHORS, strict=True)]
+    scores = [_head(map_, anchors, CLASSES, "scores") for map_, anchors in zip(maps, ANCHORS, strict=True)]
     outputs = [
         layers.Concatenate(axis=1, name="boxes")(boxes),
         layers.Activation("sigmoid", name="scores")(layers.Concatenate(axis=1, name="logits")(scores)),

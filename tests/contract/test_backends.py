@@ -89,9 +89,9 @@ def _judges(backend: str, kind: str) -> Iterator[tuple[str, str]]:
 
 def assert_close(actual: list[Any], wanted: list[Any]) -> None:
     assert len(actual) == len(wanted)
-    for one, other in zip(actual, wanted, strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    for array, other in zip(actual, wanted, strict=True):
+        assert array.dtype == other.dtype
+        np.testing.assert_allclose(array, other, rtol=1e-4, atol=1e-5)
 
 
 def test_it_is_described_without_importing_its_runtime(backend: str):

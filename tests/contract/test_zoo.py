@@ -14,9 +14,9 @@ from front_door import irbench
 from irbench import bundles, registry
 from irbench.export import ExportOptions, export
 from irbench.feeds import POOL, repeat_pool
-from irbench.ir.macs import MacCount, count_macs, macs_of_file
-from irbench.ir.passes.fold_shapes import fold_shapes
-from irbench.ir.passes.loop_to_gru import loop_to_gru
+from irbench.onnx.macs import MacCount, count_macs, macs_of_file
+from irbench.optimizer.passes.fold_shapes import fold_shapes
+from irbench.optimizer.passes.loop_to_gru import loop_to_gru
 from irbench.spec import BATCH as FIRST_AXIS
 from irbench.spec import Bundle, Load
 from irbench.verify import compare, judge
@@ -40,7 +40,7 @@ def test_every_backend_answers_a_zoo_model_as_tensorflow_did_at_export(folder: P
     bundle = bundles.load(folder)
     expected = bundles.reference_outputs(bundle)
     assert expected is not None
-    assert all(len(one) == POOL for one in expected)
+    assert all(len(expected_output) == POOL for expected_output in expected)
     wanted = repeat_pool(expected, BATCH)
     problems: dict[str, Any] = {}
     installed = [name for name in REAL if registry.backend(name).describe().version is not None]

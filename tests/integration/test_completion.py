@@ -58,7 +58,7 @@ def measured() -> RunWriter:
         ("irbench run --set known-a.", []),
         (
             "irbench run --optimize none,bas",
-            [f"plain,none,basic{one}" for one in ("", "-fp16", "-bf16", "-int8", "-int8-static", "-int8-dynamic")],
+            [f"plain,none,basic{item}" for item in ("", "-fp16", "-bf16", "-int8", "-int8-static", "-int8-dynamic")],
         ),
         ("irbench run --precision fp32,bf", ["plain,fp32,bf16"]),
         ("irbench run --io ", ["plain,copy", "plain,bound"]),

@@ -37,11 +37,11 @@ def test_programs_get_the_figures(model: Path, precision: str) -> None:
     settings = SMALL if precision == "int8" else (*SMALL[:2], *SMALL[4:])
     called = irbench("optimize", model, "--precision", precision, *settings)
     assert called.code == 0, called.err
-    (one,) = called.document["optimized"]
-    assert one["recipe"]["conversion"]["precision"] == precision
-    assert one["agreement"]["samples"] == 64
-    assert 0 < one["agreement"]["error"]["max_rel"] < 0.1
-    assert one["agreement"]["error"]["top1_agreement"] is None  # nobody says that the model is a classifier
+    (graph,) = called.document["optimized"]
+    assert graph["recipe"]["conversion"]["precision"] == precision
+    assert graph["agreement"]["samples"] == 64
+    assert 0 < graph["agreement"]["error"]["max_rel"] < 0.1
+    assert graph["agreement"]["error"]["top1_agreement"] is None  # nobody says that the model is a classifier
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ def test_the_machine_is_described_as_far_as_this_process_may_use_it() -> None:
     assert found["machine"]["threads"] == 1
     assert found["core_to_core"] is None
     assert found["overhead"]["repeats"] > 1
-    assert {"fake-a", "ort"} <= {one["name"] for one in found["backends"]}
+    assert {"fake-a", "ort"} <= {item["name"] for item in found["backends"]}
     if os.cpu_count() != 1:
-        assert "affinity" in [one["code"] for one in found["findings"]]
+        assert "affinity" in [item["code"] for item in found["findings"]]
 
 
 def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, tmp_path: Path) -> None:
@@ -49,13 +49,17 @@ def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, 
         "doctor", "--aa", model, "--backend", "fake-a", "--budget", "1s", "--results", tmp_path, "--format", "json"
     )
     assert called.code == 4, called.err
-    twins = called.document["aa"]
-    assert (twins["verdict"], twins["outcome"], twins["smallest_difference"]) == ("preview", "undecided", None)
+    self_comparison = called.document["aa"]
+    assert (self_comparison["verdict"], self_comparison["outcome"], self_comparison["smallest_difference"]) == (
+        "preview",
+        "undecided",
+        None,
+    )
     store = Store(tmp_path)
-    folder = store.find(twins["run_id"])
+    folder = store.find(self_comparison["run_id"])
     (table,) = store.load(folder).groups
     assert {cell.label for cell in table.cells} == {"fake-a", "fake-a again"}
-    assert len(store.launches(folder)) == twins["launches"]
+    assert len(store.launches(folder)) == self_comparison["launches"]
 
 
 def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(model: Path, tmp_path: Path) -> None:

@@ -46,16 +46,20 @@ def shown_lines(text: str) -> list[str]:
 def calls(text: str) -> list[str]:
     """Return every call of irbench: lines of their own, and words within a sentence."""
     within = re.findall(r"`((?:irbench) [^`]+)`", without_fences(text))
-    return [one for one in (*shown_lines(text), *within) if one.startswith("irbench ") and "..." not in one]
+    return [
+        shown_line
+        for shown_line in (*shown_lines(text), *within)
+        if shown_line.startswith("irbench ") and "..." not in shown_line
+    ]
 
 
-CALLS = [pytest.param(one, id=f"{path.name}: {one}") for path in DOCUMENTS for one in calls(path.read_text())]
+CALLS = [pytest.param(item, id=f"{path.name}: {item}") for path in DOCUMENTS for item in calls(path.read_text())]
 
 
 def anchors(text: str) -> set[str]:
     """Return the anchors of a document's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", without_fences(text), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -119,7 +123,7 @@ def test_the_commands_of_the_readme_work_one_after_the_other(tmp_path: Path, own
     (tmp_path / "my_package.py").write_text(PACKAGE)
     models.two_inputs(tmp_path).path.rename(tmp_path / "model.onnx")
     follow(f"python -c {shlex.quote(KERAS_FILE)}")
-    commands = [in_small(one) for one in shown_lines(README) if one.startswith("irbench ")]
+    commands = [in_small(shown_line) for shown_line in shown_lines(README) if shown_line.startswith("irbench ")]
     assert len(commands) > 5
     for command in commands:
         follow(command)

@@ -29,7 +29,7 @@ def models_file(tmp_path: Path) -> Path:
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [str(one) for one in arguments])
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
 
 
 def refused(*arguments: object) -> IrbenchError:
@@ -201,7 +201,7 @@ def test_a_saved_model_is_exported_with_all_its_inputs_and_outputs(tmp_path):
     path = tmp_path / "two"
     call_in_worker("export_checks:save_saved_model", path, ("serving_default",), deadline_s=120, environment=QUIET)
     bundle = bundles.load(export(str(path), ExportOptions(), lambda _: None))
-    assert {one.tensor.name: one.tensor.shape for one in bundle.inputs} == {
+    assert {tensor.tensor.name: tensor.tensor.shape for tensor in bundle.inputs} == {
         "left": ("batch", 4),
         "right": ("batch", 3),
     }
@@ -274,8 +274,8 @@ def test_a_foreign_file_is_a_bundle_without_a_reference(tmp_path):
     artifact = models.two_inputs(tmp_path)
     bundle = from_onnx_file(artifact.path)
     assert bundle.name == "two_inputs"
-    assert [one.tensor for one in bundle.inputs] == list(artifact.inputs)
-    assert [(one.low, one.high) for one in bundle.inputs] == [(0.0, 2.0), (0.0, 1.0)]
+    assert [tensor.tensor for tensor in bundle.inputs] == list(artifact.inputs)
+    assert [(tensor.low, tensor.high) for tensor in bundle.inputs] == [(0.0, 2.0), (0.0, 1.0)]
     assert bundle.reference is None
     assert bundle.artifacts[0].path == artifact.path
     assert bundles.reference_outputs(bundle) is None
@@ -299,7 +299,7 @@ def test_external_data_outside_the_folder_of_a_foreign_file_is_refused(tmp_path)
     (tmp_path / "in").mkdir()
     path = models.mlp(tmp_path / "in").path
     model = onnx.load(path)
-    weight = next(one for one in model.graph.initializer if one.name == "dense")
+    weight = next(initializer for initializer in model.graph.initializer if initializer.name == "dense")
     weight.ClearField("raw_data")
     weight.data_location = onnx.TensorProto.EXTERNAL
     weight.external_data.add(key="location", value="../secret")

@@ -9,8 +9,8 @@ import pytest
 
 from irbench import bundles, feeds
 from irbench.export import ExportOptions, export
-from irbench.optimize.build import optimize
-from irbench.optimize.recipe import recipe
+from irbench.optimizer.build import optimize
+from irbench.optimizer.recipe import recipe
 from irbench.spec import BATCH, Bundle
 from irbench.worker import call_in_worker
 
@@ -46,13 +46,13 @@ def check(bundle: Bundle, level: str, sizes: dict[str, int]) -> list[str]:
 
     found = optimize(bundle, sizes, recipe(level), lambda _: None)
     feed = feeds.generate(bundle.inputs, {**bundle.defaults, BATCH: feeds.POOL}, bundle.seed)
-    named = {spec.name: one[:BATCH_SIZE] for spec, one in zip(found.artifact.inputs, feed, strict=True)}
+    named = {spec.name: array[:BATCH_SIZE] for spec, array in zip(found.artifact.inputs, feed, strict=True)}
     references = bundles.reference_outputs(bundle)
     assert references is not None
     for outputs in call_in_worker("fused_checks:answers", found.artifact.path, named, deadline_s=300).values():
-        for one, reference in zip(outputs, references, strict=True):
+        for tensor, reference in zip(outputs, references, strict=True):
             expected = reference[:BATCH_SIZE]
-            assert np.abs(one - expected).max() <= EXACT * np.abs(expected).max()
+            assert np.abs(tensor - expected).max() <= EXACT * np.abs(expected).max()
     return [node.op_type for node in onnx.load(found.artifact.path, load_external_data=False).graph.node]
 
 

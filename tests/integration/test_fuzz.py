@@ -21,10 +21,14 @@ def test_equal_seeds_make_equal_files_and_others_do_not() -> None:
 def test_no_broken_file_brings_irbench_down(count: int, tmp_path: Path) -> None:
     keep = Path(os.environ.get("IRBENCH_FUZZ_KEEP", tmp_path))
     findings = list(fuzz(count, _SEED, keep))
-    failed = [f"{one.case.name} of seed {_SEED}: {one.outcome.said}" for one in findings if one.outcome.forbidden]
+    failed = [
+        f"{finding.case.name} of seed {_SEED}: {finding.outcome.said}"
+        for finding in findings
+        if finding.outcome.forbidden
+    ]
     assert not failed, f"{failed}, kept in {keep}"
-    assert {one.outcome.intake for one in findings} == {"refused", "accepted"}
-    assert any("right" in one.outcome.backends.values() for one in findings)
+    assert {finding.outcome.intake for finding in findings} == {"refused", "accepted"}
+    assert any("right" in finding.outcome.backends.values() for finding in findings)
 
 
 @pytest.mark.parametrize("every", [20, pytest.param(2, marks=pytest.mark.slow)])

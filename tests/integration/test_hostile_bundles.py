@@ -19,7 +19,7 @@ from hostile_files import refusal
 from onnx.reference import ReferenceEvaluator
 
 from irbench import bundles, feeds
-from irbench.ir import loose
+from irbench.onnx import detached_weights
 from irbench.spec import Bundle
 
 _AGAIN = "irbench export"
@@ -147,10 +147,10 @@ def test_a_model_that_is_none_in_an_intact_bundle_is_refused() -> None:
 
 
 def test_a_bundle_whose_weights_lie_beside_its_graph_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loose, "_MAX_BYTES", 2000)
+    monkeypatch.setattr(detached_weights, "_MAX_BYTES", 2000)
 
     def take_apart(folder: Path) -> None:
-        loose.write(loose.loosen(onnx.load(folder / "model.onnx"), {}), folder / "model.onnx")
+        detached_weights.write(detached_weights.detach(onnx.load(folder / "model.onnx"), {}), folder / "model.onnx")
 
     place = install(take_apart)
     assert (place / "model.onnx.data").is_file()

@@ -54,7 +54,7 @@ def bring_in(folder: Path) -> tuple[object, ...]:
     return ("results", "import", "elsewhere")
 
 
-@pytest.mark.parametrize("asked", [inspect, run, verify, bring_in], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("asked", [inspect, run, verify, bring_in], ids=lambda item: item.__name__)
 def test_modules_beside_a_model_are_not_imported(folder: Path, asked: Callable[[Path], tuple[object, ...]]) -> None:
     called = irbench(*asked(folder), folder=folder)
     assert ran(folder) == []

@@ -37,7 +37,7 @@ def test_a_graph_is_described_to_a_program(model: Path) -> None:
     assert found["operators"]["Conv"] == 1
     assert found["parameters"] == 869
     assert found["opsets"] == {"ai.onnx": 17}
-    assert found["free_dimensions"] == ["batch"]
+    assert found["dynamic_dimensions"] == ["batch"]
     assert found["inputs"][0]["shape"] == ["batch", 3, 8, 8]
     assert found["passes"] is None
     convolution, dense = 8 * 8 * 8 * 3 * 3 * 3, 8 * 4 * 4 * 5
@@ -70,7 +70,7 @@ def test_two_graphs_are_compared_by_the_names_of_their_nodes(model: Path, tmp_pa
     assert "relu (Relu to Sigmoid)" in called.out
     document = irbench("inspect", "--diff", model, tmp_path / "other.onnx", "--format", "json").document
     assert document["operators"] == {"Relu": {"before": 1, "after": 0}, "Sigmoid": {"before": 0, "after": 1}}
-    assert [one["after"]["operator"] for one in document["changed"]] == ["Sigmoid"]
+    assert [item["after"]["operator"] for item in document["changed"]] == ["Sigmoid"]
 
 
 def test_equal_graphs_are_said_to_be_equal(model: Path) -> None:

@@ -43,7 +43,7 @@ def run(model: Path, *arguments: object) -> Called:
 
 def cell(called: Called, backend: str) -> dict[str, Any]:
     found: dict[str, Any]
-    (found,) = [one for one in called.document["groups"][0]["cells"] if one["backend"] == backend]
+    (found,) = [item for item in called.document["groups"][0]["cells"] if item["backend"] == backend]
     return found
 
 

@@ -21,7 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 pytestmark = pytest.mark.slow
 
 SOURCES = {point.name: point.load() for point in entry_points(group="irbench.models")}
-SMALLEST = {source.family: source.name for source in sorted(SOURCES.values(), key=lambda one: -(one.parameters or 0))}
+SMALLEST = {source.family: source.name for source in sorted(SOURCES.values(), key=lambda item: -(item.parameters or 0))}
 """One of each family stands for it where every model would take hours."""
 
 
@@ -42,10 +42,10 @@ def tokens_or_pixels(source, batch, seed=0):
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_a_model_is_what_its_source_says(name, build):
     source, model = SOURCES[name], build(name)
-    assert [one.name for one in model.inputs] == [spec.tensor.name for spec in source.inputs]
-    for one, spec in zip(model.inputs, source.inputs, strict=True):
-        assert one.dtype == spec.tensor.dtype
-        assert [size or "free" for size in one.shape] == [
+    assert [tensor.name for tensor in model.inputs] == [spec.tensor.name for spec in source.inputs]
+    for tensor, spec in zip(model.inputs, source.inputs, strict=True):
+        assert tensor.dtype == spec.tensor.dtype
+        assert [size or "free" for size in tensor.shape] == [
             size if isinstance(size, int) else "free" for size in spec.tensor.shape
         ]
     assert model.count_params() == source.parameters
@@ -59,9 +59,9 @@ def longest_way(model) -> int:
     for layer in model.operations:
         kernels = sum(weight.name.endswith("kernel") for weight in getattr(layer, "weights", ()))
         for node in layer._inbound_nodes:
-            before = max((passed[id(one)] for one in node.input_tensors), default=0)
-            passed |= {id(one): before + kernels for one in node.outputs}
-    return max(passed[id(one)] for one in model.outputs)
+            before = max((passed[id(input_tensor)] for input_tensor in node.input_tensors), default=0)
+            passed |= {id(tensor): before + kernels for tensor in node.outputs}
+    return max(passed[id(tensor)] for tensor in model.outputs)
 
 
 @pytest.mark.parametrize("name", sorted(SMALLEST.values()))
@@ -102,7 +102,7 @@ def converted(model, monkeypatch) -> Counter[str]:
 
     # tf2onnx keeps weights outside the graph with a function that NumPy 2 has no more.
     monkeypatch.setattr(np, "product", np.prod, raising=False)
-    signature = [tf.TensorSpec(one.shape, one.dtype, one.name) for one in model.inputs]
+    signature = [tf.TensorSpec(tensor.shape, tensor.dtype, tensor.name) for tensor in model.inputs]
     function = tf.function(lambda values: model(values, training=False), input_signature=signature)
     proto, _ = tf2onnx.convert.from_function(function, signature, opset=18, large_model=True)
     return Counter(node.op_type for node in proto.graph.node)

@@ -15,8 +15,8 @@ from fake_runs import FASTEST
 from front_door import irbench, irbench_here
 
 from irbench.errors import IrbenchError
-from irbench.optimize import LEVELS, Optimized
-from irbench.runner import forms
+from irbench.optimizer import LEVELS, Optimized
+from irbench.runner import artifacts
 from irbench.spec import Bundle
 
 
@@ -124,14 +124,14 @@ def test_a_baseline_whose_optimisation_fails_is_replaced_and_the_table_says_so(
 def test_a_model_whose_every_optimisation_fails_does_not_keep_another_from_being_measured(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    optimize = forms.optimize
+    optimize = artifacts.optimize
 
     def optimize_others(bundle: Bundle, *rest: Any) -> Optimized:
         if bundle.name == "mlp":
             raise IrbenchError("The pass basic breaks mlp.", hint="Leave it out.")
         return optimize(bundle, *rest)
 
-    monkeypatch.setattr(forms, "optimize", optimize_others)
+    monkeypatch.setattr(artifacts, "optimize", optimize_others)
     other = shutil.copy(model, tmp_path / "other.onnx")
     asked = ("--backends", "fake-a,fake-b", "--optimize", "basic")
     called = irbench_here("run", model, other, *asked, "--format", "json", *FASTEST)
@@ -145,7 +145,7 @@ def turned(path: Path) -> Path:
     """Let the model at ``path`` take its images as NHWC and turn them into NCHW itself."""
     changed = onnx.load(path)
     pixels, conv = changed.graph.input[0], changed.graph.node[0]
-    channels, rows, columns = (one.dim_value for one in list(pixels.type.tensor_type.shape.dim)[1:])
+    channels, rows, columns = (dim.dim_value for dim in list(pixels.type.tensor_type.shape.dim)[1:])
     for dimension, size in zip(list(pixels.type.tensor_type.shape.dim)[1:], (rows, columns, channels), strict=True):
         dimension.dim_value = size
     conv.input[0] = "turned"
@@ -189,7 +189,7 @@ def test_an_exported_model_runs_with_its_images_turned(model: Path) -> None:
         irbench("optimize", "cnn_cifar10", "--layout", layout, "--format", "json").document["optimized"][0]
         for layout in ("keep", "nchw")
     ]
-    before, after = (one["steps"][-1]["operators"]["Transpose"] for one in graphs)
+    before, after = (graph["steps"][-1]["operators"]["Transpose"] for graph in graphs)
     assert after == before - 1
     called = irbench(
         "run",
@@ -210,16 +210,16 @@ def test_an_exported_model_runs_with_its_images_turned(model: Path) -> None:
 
 def test_a_pass_may_be_named_again(model: Path) -> None:
     called = irbench("optimize", model, "--passes", "fake-harmless,fake-idle,fake-harmless", "--format", "json")
-    (one,) = called.document["optimized"]
-    assert [step["name"] for step in one["steps"][1:]] == ["fake-harmless", "fake-idle", "fake-harmless"]
+    (graph,) = called.document["optimized"]
+    assert [step["name"] for step in graph["steps"][1:]] == ["fake-harmless", "fake-idle", "fake-harmless"]
 
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 12])
 def test_a_graph_of_an_old_opset_is_raised_and_optimised(tmp_path: Path, opset: int) -> None:
     called = irbench("optimize", old(tmp_path, opset), "--format", "json")
     assert called.code == 0, called.err
-    (one,) = called.document["optimized"]
-    original, raised, *_, last = one["steps"]
+    (graph,) = called.document["optimized"]
+    original, raised, *_, last = graph["steps"]
     assert (raised["name"], raised["modified"], raised["max_rel_error"]) == ("raise_opset", True, 0)
     assert "Identity" in original["operators"]
     assert last["operators"] == {"Softmax": 1, "Sub": 1}

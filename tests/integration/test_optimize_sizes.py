@@ -26,5 +26,5 @@ def test_sizes_that_were_bound_are_told_with_those_that_nobody_asked_for(
     monkeypatch.setattr("irbench.cli.resolve.resolve_bundles", lambda *_: (bundle,))
     call = ("optimize", "mixed", "--level", "none", *asked)
     assert f"  bound: {said}" in irbench_here(*call).out.splitlines()
-    (one,) = irbench_here(*call, "--format", "json").document["optimized"]
-    assert one["sizes_by_default"] == by_default
+    (graph,) = irbench_here(*call, "--format", "json").document["optimized"]
+    assert graph["sizes_by_default"] == by_default

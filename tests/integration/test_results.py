@@ -26,7 +26,7 @@ def test_a_listing_tells_winners_previews_and_failures_apart(root: Path) -> None
     said = {"preview: openvino 1.08x ort", "openvino 1.14x ort", "failed"}
     assert {entry["outcomes"][0] for entry in listed(root)} == said
     table = irbench("results", "--results", root).out
-    assert [one for one in (*said, *runs) if one not in table] == [], table
+    assert [run for run in (*said, *runs) if run not in table] == [], table
 
 
 def test_latest_is_the_newest_run_with_a_figure_and_says_what_it_passed_over(root: Path) -> None:

@@ -93,10 +93,10 @@ def archive_of(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
 
 
 def member(name: str, **facts: Any) -> tarfile.TarInfo:
-    one = tarfile.TarInfo(name)
+    member = tarfile.TarInfo(name)
     for key, value in facts.items():
-        setattr(one, key, value)
-    return one
+        setattr(member, key, value)
+    return member
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def member(name: str, **facts: Any) -> tarfile.TarInfo:
         member("runs/pipe.json", type=tarfile.FIFOTYPE),
         member("runs/device.json", type=tarfile.CHRTYPE),
     ],
-    ids=lambda one: one.name,
+    ids=lambda item: item.name,
 )
 def test_an_archive_that_reaches_out_of_its_folder_is_refused(root: Path, tmp_path: Path, hostile: Any) -> None:
     sound = measured(tmp_path / "elsewhere")

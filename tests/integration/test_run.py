@@ -59,11 +59,11 @@ def test_the_run_is_stored_with_every_raw_sample(healthy: tuple[Called, Path]) -
     launches = store.launches(store.find(called.document["run_id"]))
     assert len(launches) == called.document["groups"][0]["launches"] == 3
     count = sum(
-        one.latency_ns.size
+        round_.latency_ns.size
         for record in launches
         for launch in record.cells
         if launch.cell == cell(called, "fake-a")["id"]
-        for one in launch.rounds
+        for round_ in launch.rounds
     )
     assert count >= cell(called, "fake-a")["latency_ms"]["count"] > 0
 
@@ -88,10 +88,10 @@ def test_streams_are_compared_by_time_per_completion(model: Path, queued: str) -
         "run", model, "--backends", "fake-a", "--streams", "1,2", "--format", "json", *FASTEST,
         "--set", f"fake-a.async={queued}", "--set", "fake-a.call_us=4000",
     )  # fmt: skip
-    one, two = sorted(called.document["groups"][0]["cells"], key=lambda row: row["requested"]["streams"])
-    assert (one["mode"], two["mode"]) == ("sync", "streams")
+    single, two = sorted(called.document["groups"][0]["cells"], key=lambda row: row["requested"]["streams"])
+    assert (single["mode"], two["mode"]) == ("sync", "streams")
     assert two["label"] == "fake-a x2"
-    assert two["fps"] / one["fps"] == pytest.approx(2, rel=1e-3)
+    assert two["fps"] / single["fps"] == pytest.approx(2, rel=1e-3)
     assert two["latency_ms"]["p50"] == pytest.approx(4, rel=1e-3)
 
 
@@ -115,7 +115,7 @@ def test_where_processes_cannot_be_frozen_the_table_says_so(model: Path, monkeyp
     monkeypatch.setenv("IRBENCH_NO_FREEZE", "1")
     called = run(model)
     assert cell(called, "fake-b")["speedup"]["value"] == pytest.approx(1, rel=1e-4)
-    assert "not-frozen" in {one["code"] for one in called.document["groups"][0]["warnings"]}
+    assert "not-frozen" in {item["code"] for item in called.document["groups"][0]["warnings"]}
 
 
 def test_the_resident_peak_covers_the_whole_launch(model: Path) -> None:

@@ -49,8 +49,8 @@ def test_samples_are_lines_that_say_what_they_belong_to(root: Path) -> None:
     stored = [
         int(latency)
         for record in Store(root).launches(run.folder)
-        for one in record.cells
-        for round_ in one.rounds
+        for cell_launch in record.cells
+        for round_ in cell_launch.rounds
         for latency in round_.latency_ns
     ]
     assert [int(line["latency_ns"]) for line in rounds] == stored
@@ -80,9 +80,9 @@ def test_samples_as_json_lines_hold_the_same_with_null_for_nothing(root: Path, t
     as_text = [
         {
             name: "" if value is None else str(int(value) if isinstance(value, bool) else value)
-            for name, value in one.items()
+            for name, value in item.items()
         }
-        for one in read
+        for item in read
     ]
     assert as_text == sampled(root)
 

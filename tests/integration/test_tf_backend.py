@@ -14,7 +14,10 @@ from irbench.spec import Artifact, Load, TensorSpec
 from irbench.worker import Worker, call_in_worker
 
 pytest.importorskip("irbench_tf")
-if not any(name.lower() == "tensorflow" for name in (one.metadata["Name"] for one in metadata.distributions())):
+if not any(
+    name.lower() == "tensorflow"
+    for name in (distribution.metadata["Name"] for distribution in metadata.distributions())
+):
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 
 KINDS = ("dense", "convolution", "recurrent", "sequence", "sum")
@@ -91,8 +94,8 @@ def test_a_frozen_graph_answers_what_the_model_with_variables_answers(
         outputs, effective = runtime(graphs[kind], Load(batch=batch, threads=1), (feed_for(kind, batch),))
         assert (effective["precision"], effective["threads"], effective["device"]) == ("fp32", 1, "cpu")
         assert len(outputs) == len(expected[kind, batch])
-        for one, wanted in zip(outputs, expected[kind, batch], strict=True):
-            np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-6)
+        for tensor, wanted in zip(outputs, expected[kind, batch], strict=True):
+            np.testing.assert_allclose(tensor, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_a_loop_answers_the_same_as_a_function(

@@ -25,9 +25,9 @@ def lost(pattern: str, folder: Path) -> dict[str, dict[str, str]]:
     for backend in BACKENDS:
         names = folder / f"{backend}.json"
         subprocess.run([sys.executable, bare_suite.__file__, backend, names, pattern], check=True)
-        ours = {one["name"]: one for one in cases if one["backend"] == backend}
+        ours = {case["name"]: case for case in cases if case["backend"] == backend}
         failed = [ours[name] for name in json.loads(names.read_text()) if ours[name]["outcome"] != "passed"]
-        losses[backend] = {one["name"]: f"{one['outcome']}: {one['reason']}" for one in failed}
+        losses[backend] = {item["name"]: f"{item['outcome']}: {item['reason']}" for item in failed}
     return losses
 
 

@@ -80,7 +80,7 @@ RUN = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said", "hint"), RUN, ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize(("arguments", "said", "hint"), RUN, ids=lambda item: str(item)[:40])
 def test_a_wrong_run_measures_nothing(
     model: Path, own_home: Path, arguments: tuple[str, ...], said: str, hint: str
 ) -> None:
@@ -115,7 +115,7 @@ def test_a_wrong_run_measures_nothing(
         (("completion", "bush"), "Did you mean bash?", "irbench completion --help"),
         (("completion",), "Missing argument", "irbench completion --help"),
     ],
-    ids=lambda one: str(one)[:40],
+    ids=lambda item: str(item)[:40],
 )
 def test_a_wrong_call_of_any_command_says_what_to_do(arguments: tuple[str, ...], said: str, hint: str) -> None:
     assert refused(arguments, said, hint)

@@ -93,9 +93,9 @@ def _twice_as_wide(values: Sequence[float], looks: Looks, confidence: float) -> 
     return _stretched(interval_at(values, looks, confidence), 2.0)
 
 
-def _stretched(one: Interval, factor: float) -> Interval:
-    low, high = (one.value + factor * (end - one.value) for end in (one.low, one.high))
-    return replace(one, low=low, high=high)
+def _stretched(interval: Interval, factor: float) -> Interval:
+    low, high = (interval.value + factor * (end - interval.value) for end in (interval.low, interval.high))
+    return replace(interval, low=low, high=high)
 
 
 def _peeking(values: Sequence[float], looks: Looks, confidence: float) -> Interval:

@@ -91,7 +91,7 @@ def students_interval(values: Sequence[float], looks: Looks, confidence: float) 
     """Return Student's 95 % interval of the mean; it knows of no other confidence."""
     count = len(values)
     middle = statistics.fmean(values)
-    variance = sum((one - middle) ** 2 for one in values) / (count - 1)
+    variance = sum((value - middle) ** 2 for value in values) / (count - 1)
     half_width = _STUDENT[count - 1] * math.sqrt(variance / count)
     return Interval(middle, middle - half_width, middle + half_width, count, confidence, Bound(1))
 
@@ -129,13 +129,13 @@ def measure(method: Method, regime: Regime, runs: int, effect: float = 0.05, see
     ends, warned = _runs_of(method, regime, runs, effect, seed)
     alike, _ = _runs_of(method, regime.alike, runs, 0.0, seed + 1)
     truth = getattr(truth_of(regime, effect), method.estimand)
-    errors = np.array([one.value for one in ends]) - truth
+    errors = np.array([end.value for end in ends]) - truth
     return Outcome(
-        coverage=float(np.mean([one.low <= truth <= one.high for one in ends])),
-        false_positives=float(np.mean([one.low > 0 or one.high < 0 for one in alike])),
+        coverage=float(np.mean([end.low <= truth <= end.high for end in ends])),
+        false_positives=float(np.mean([item.low > 0 or item.high < 0 for item in alike])),
         bias=float(errors.mean()),
         rmse=float(np.sqrt((errors**2).mean())),
-        launches=float(np.mean([one.count for one in ends])),
+        launches=float(np.mean([end.count for end in ends])),
         warned=warned,
         runs=runs,
     )
@@ -148,8 +148,8 @@ def _runs_of(method: Method, regime: Regime, runs: int, effect: float, seed: int
     shape = (runs, TIMING.max_launches, TIMING.burn_in_blocks + TIMING.blocks)
     ratios = method.estimate(*launches_of(regime, shape, effect, seed, method.order)).tolist()
     with decided_by(method.interval):
-        ends = [run_until_stopped(one, TIMING) for one in ratios]
-    alike = [resembles_neighbours(one[: end.count], _SELDOM) for one, end in zip(ratios, ends, strict=True)]
+        ends = [run_until_stopped(ratio, TIMING) for ratio in ratios]
+    alike = [resembles_neighbours(ratio[: end.count], _SELDOM) for ratio, end in zip(ratios, ends, strict=True)]
     return ends, float(np.mean(alike))
 
 

@@ -177,8 +177,8 @@ def _centres(regime: Regime) -> Sequence[tuple[float, float]]:
     slow = ((0.0, 1 - regime.slow_share), (SLOWER, regime.slow_share))
     far = ((0.0, 1 - regime.far_share), (regime.far, regime.far_share))
     if regime.only_one:
-        return [(one + other, own * others) for one, own in slow for other, others in far]
-    return [(one - other, own * others) for one, own in slow for other, others in slow]
+        return [(item + other, own * others) for item, own in slow for other, others in far]
+    return [(item - other, own * others) for item, own in slow for other, others in slow]
 
 
 def _own_times(regime: Regime, random: np.random.Generator, shape: tuple[int, int, int], *, disturbed: bool) -> Array:

@@ -76,12 +76,12 @@ def decided_by(interval: Any = None) -> Iterator[None]:
 def run_until_stopped(ratios: Sequence[float], timing: Timing) -> Interval:
     """Return the row's interval at which a run of two cells ends, given the log ratio of each launch it may have."""
     standing = standing_of((BASELINE, CELL), BASELINE)
-    launches = [reduced({(CELL, BASELINE): one}) for one in ratios]
+    launches = [reduced({(CELL, BASELINE): ratio}) for ratio in ratios]
     count = timing.min_launches
     while count < timing.max_launches and contenders(launches[:count], standing, timing):
         count += 1
     return holm_intervals({CELL: launch_ratios(launches[:count], CELL, BASELINE)}, timing)[CELL]
 
 
-def _looked_up(one: Reduced, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
-    return one.ratios.get((cell, other))
+def _looked_up(reduced_: Reduced, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
+    return reduced_.ratios.get((cell, other))

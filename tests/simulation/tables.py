@@ -24,12 +24,16 @@ _AMPLE_S = 900.0
 
 def regimes(runs: int) -> str:
     """Return what irbench and two usual methods come to in each regime of independent launches."""
-    heads = ["regime", *(f"irbench {one}" for one in _FIGURES), "launches"]
-    heads += [*(f"Student {one}" for one in _FIGURES), "launches", *(f"sequential {one}" for one in _FIGURES)]
+    heads = ["regime", *(f"irbench {figure}" for figure in _FIGURES), "launches"]
+    heads += [
+        *(f"Student {figure}" for figure in _FIGURES),
+        "launches",
+        *(f"sequential {figure}" for figure in _FIGURES),
+    ]
     rows: list[list[str]] = []
     for name, regime in REGIMES.items():
-        shipped, student, sequential = (measure(one, regime, runs) for one in (IRBENCH, STUDENT, SEQUENTIAL))
-        counted = [[*_figures(one), f"{one.launches:.1f}"] for one in (shipped, student)]
+        shipped, student, sequential = (measure(item, regime, runs) for item in (IRBENCH, STUDENT, SEQUENTIAL))
+        counted = [[*_figures(item), f"{item.launches:.1f}"] for item in (shipped, student)]
         rows.append([name, *counted[0], *counted[1], *_figures(sequential)])
     return _markdown(heads, rows)
 
@@ -38,9 +42,11 @@ def dependence(runs: int) -> str:
     """Return what irbench comes to where launches depend on each other, and how often it warns of it."""
     heads = ["dependent launches", *_FIGURES, "launches", "warned"]
     found = [
-        (name, measure(IRBENCH, one, runs)) for name, one in {"independent": REGIMES["quiet"], **DEPENDENT}.items()
+        (name, measure(IRBENCH, item, runs)) for name, item in {"independent": REGIMES["quiet"], **DEPENDENT}.items()
     ]
-    return _markdown(heads, [[name, *_figures(one), f"{one.launches:.1f}", f"{one.warned:.3f}"] for name, one in found])
+    return _markdown(
+        heads, [[name, *_figures(item), f"{item.launches:.1f}", f"{item.warned:.3f}"] for name, item in found]
+    )
 
 
 def mutations(runs: int) -> str:
@@ -76,20 +82,20 @@ def designs(runs: int) -> str:
     parts: list[str] = []
     for name, host in HOSTS.items():
         for budget_s, words in ((None, "within the budget"), (_AMPLE_S, "without a limit")):
-            rows = [[title, *_design(one, host, runs, budget_s)] for title, one in DESIGNS.items()]
+            rows = [[title, *_design(design, host, runs, budget_s)] for title, design in DESIGNS.items()]
             parts.append(f"{name}, {words}\n\n{_markdown(heads, rows)}")
     return "\n\n".join(parts)
 
 
 def _design(design: Design, host: Host, runs: int, budget_s: float | None) -> Iterator[str]:
     found = runs_of(design, host, runs, budget_s)
-    for times in ([one.named_s for one in found], [one.decided_s for one in found]):
+    for times in ([item.named_s for item in found], [item.decided_s for item in found]):
         yield from _seconds(times)
         yield f"{np.isfinite(times).mean():.2f}"
-    yield from _seconds([one.ended_s for one in found])
-    yield f"{np.mean([one.launches for one in found]):.1f}"
-    yield f"{np.mean([one.wrong for one in found]):.3f}"
-    covered = [one.covered for one in found if one.covered is not None]
+    yield from _seconds([item.ended_s for item in found])
+    yield f"{np.mean([item.launches for item in found]):.1f}"
+    yield f"{np.mean([item.wrong for item in found]):.3f}"
+    covered = [item.covered for item in found if item.covered is not None]
     yield f"{np.mean(covered):.3f}" if covered else "-"
 
 
@@ -99,19 +105,19 @@ def _seconds(times: Sequence[float]) -> Iterator[str]:
         yield f"{at:.0f}" if math.isfinite(at) else "-"
 
 
-def _figures(one: Outcome) -> list[str]:
+def _figures(outcome: Outcome) -> list[str]:
     return [
-        f"{one.coverage:.3f}",
-        f"{one.false_positives:.3f}",
-        f"{round(100 * one.bias, 2) + 0.0:.2f}",
-        f"{100 * one.rmse:.2f}",
+        f"{outcome.coverage:.3f}",
+        f"{outcome.false_positives:.3f}",
+        f"{round(100 * outcome.bias, 2) + 0.0:.2f}",
+        f"{100 * outcome.rmse:.2f}",
     ]
 
 
 def _rejections(found: dict[str, list[str]]) -> tuple[str, str]:
     """Return the regimes with a fault, and all faults in the order of the criterion."""
     names = [name for name, reasons in found.items() if reasons]
-    reasons = dict.fromkeys(one for name in names for one in found[name])
+    reasons = dict.fromkeys(item for name in names for item in found[name])
     where = "every regime" if len(names) == len(found) else "; ".join(names) or "none"
     return where, ", ".join(reasons) or "-"
 

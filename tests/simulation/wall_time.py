@@ -23,7 +23,7 @@ from irbench.stats.planning import LaunchCost, Room, launch_size
 from irbench.stats.race import contenders, half_width_wanted
 from irbench.stats.scatter import Scatter, scatter_of
 from irbench.stats.stopping import launches_planned
-from irbench.stats.winner import Finding, find_winner
+from irbench.stats.winner import LeadEstimate, find_winner
 from simulation.designs import Design, Host
 from simulation.methods import for_its_own_count
 from simulation.shipped import Reduced, decided_by, reduced, standing_of
@@ -81,7 +81,7 @@ class _Simulation:
     def run(self) -> Run:
         named_s = decided_s = math.inf
         wrong, cells = False, frozenset(self._host.cells)
-        finding = Finding()
+        finding = LeadEstimate()
         while cells:
             self._launch([cell for cell in self._host.cells if cell in cells])
             finding = find_winner(self._launches, self._host.cells, self._timing)
@@ -121,12 +121,12 @@ class _Simulation:
             + self._random.normal(0, host.block_sd / math.sqrt(2), blocks)
             for cell in cells
         }
-        ratios = {(one, other): hodges_lehmann(own[one] - own[other]) for one, other in combinations(cells, 2)}
+        ratios = {(item, other): hodges_lehmann(own[item] - own[other]) for item, other in combinations(cells, 2)}
         numbers = frozenset(range(blocks))
         log_ns = {cell: dict(enumerate(times.tolist())) for cell, times in own.items()}
         return replace(reduced(ratios), blocks=numbers, counted=numbers, log_ns=log_ns)
 
-    def _next(self, finding: Finding) -> frozenset[str]:
+    def _next(self, finding: LeadEstimate) -> frozenset[str]:
         """Return the cells of the next launch; none at the end."""
         count = len(self._launches)
         if count < self._timing.min_launches:
@@ -135,7 +135,7 @@ class _Simulation:
             standing = standing_of(self._host.cells, self._host.baseline)
             wanted = contenders(self._launches, standing, self._timing)
         else:
-            wide = (one.half_width > half_width_wanted(one, self._timing) for one in self._rows().values())
+            wide = (row.half_width > half_width_wanted(row, self._timing) for row in self._rows().values())
             wanted = frozenset(self._host.cells) if any(wide) else frozenset()
         blocks = self._blocks + self._timing.burn_in_blocks
         cost_s = self._start_s(sorted(wanted)) + blocks * self._block_s(sorted(wanted))
@@ -151,15 +151,15 @@ class _Simulation:
         return {cell: compare.interval_at(values, looks, confidence) for cell, values in ratios.items()}
 
     def _open_rows(self) -> Iterator[str]:
-        for cell, one in self._rows().items():
-            if verdict(-one, self._timing) in ("preview", "undecided"):
+        for cell, row in self._rows().items():
+            if verdict(-row, self._timing) in ("preview", "undecided"):
                 yield cell
 
     def _scatters(self, cells: Sequence[str]) -> Sequence[Scatter]:
         if not self._design.blocks_by_scatter:
             return ()
         found = (scatter_of(self._launches, cell, cells[0]) for cell in cells[1:])
-        return [one for one in found if one is not None]
+        return [item for item in found if item is not None]
 
     def _start_s(self, cells: Sequence[str]) -> float:
         together = self._host.together if self._launches and self._design.together else 1.0
@@ -168,7 +168,7 @@ class _Simulation:
     def _block_s(self, cells: Sequence[str]) -> float:
         return sum(max(self._host.round_s, self._host.calls * self._host.times_s[cell]) for cell in cells)
 
-    def _covered(self, finding: Finding) -> bool | None:
+    def _covered(self, finding: LeadEstimate) -> bool | None:
         if finding.leader is None or finding.ratio is None or finding.ratio.confidence is None:
             return None
         return finding.ratio.low <= self._host.lead(finding.leader) <= finding.ratio.high

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench import bundles, host
+from irbench import bundles
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.system import host
 
 IMAGE = TensorSpec("image", "float32", ("batch", 8, 8, 3))
 SCORES = TensorSpec("scores", "float32", ("batch", 5))

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from irbench import registry
-from irbench.optimize import LEVELS
+from irbench.optimizer import LEVELS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "optimizing.md").read_text()
 

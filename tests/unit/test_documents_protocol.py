@@ -42,13 +42,15 @@ def in_words(timing: Timing) -> list[str]:
 
 def test_each_preset_is_described_as_it_is():
     columns = list(zip(*rows(TEXT, "| | default | `--quick` | `--thorough` |"), strict=True))[1:]
-    assert [list(one) for one in columns] == [in_words(one) for one in (Timing(), running._QUICK, running._THOROUGH)]
+    assert [list(column) for column in columns] == [
+        in_words(item) for item in (Timing(), running._QUICK, running._THOROUGH)
+    ]
 
 
 @pytest.mark.parametrize(("head", "evidence"), [("| of a round | |", Evidence), ("| of a block | |", BlockEvidence)])
 def test_everything_that_is_read_from_the_kernel_is_described(head: str, evidence: type):
     described = {name for row in rows(TEXT, head) for name in re.findall(r"`(\w+)`", row[0])}
-    assert described == {one.name for one in fields(evidence)} - {"block"}
+    assert described == {field.name for field in fields(evidence)} - {"block"}
 
 
 def test_the_tolerances_are_those_that_are_applied():

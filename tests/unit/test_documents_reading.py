@@ -47,12 +47,12 @@ def first_cells(table: list[list[str]]) -> list[str]:
 def functions() -> tuple[ast.FunctionDef, ...]:
     """Return every function of the harness."""
     trees = (ast.parse(path.read_text()) for path in HARNESS.rglob("*.py"))
-    return tuple(one for tree in trees for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+    return tuple(node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 def functions_that_call(name: str) -> Iterator[tuple[ast.FunctionDef, list[ast.Call]]]:
     for function in functions():
-        calls = [one for one in ast.walk(function) if isinstance(one, ast.Call) and called(one) == name]
+        calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and called(node) == name]
         if calls:
             yield function, calls
 
@@ -63,12 +63,12 @@ def called(call: ast.Call) -> str:
 
 
 def strings(node: ast.AST) -> set[str]:
-    return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return {item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)}
 
 
 def docstrings(tree: ast.Module) -> set[str]:
-    holders = [one for one in ast.walk(tree) if isinstance(one, ast.Module | ast.FunctionDef | ast.ClassDef)]
-    return {text for one in holders if (text := ast.get_docstring(one, clean=False)) is not None}
+    holders = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)]
+    return {text for holder in holders if (text := ast.get_docstring(holder, clean=False)) is not None}
 
 
 def emitted() -> dict[str, ast.FunctionDef]:
@@ -80,7 +80,7 @@ def emitted() -> dict[str, ast.FunctionDef]:
     for function, calls in functions_that_call("Warn"):
         for call in calls:
             code = call.args[0]
-            codes = strings(code) or {one for one in strings(function) if KEBAB.fullmatch(one)}
+            codes = strings(code) or {string for string in strings(function) if KEBAB.fullmatch(string)}
             assert codes, f"no code is found in {function.name}"
             found |= dict.fromkeys(codes, function)
     return found
@@ -97,20 +97,20 @@ def test_every_warning_has_its_heading_and_no_heading_is_stale():
 @pytest.mark.parametrize("code", sorted(EMITTED))
 def test_a_warning_is_quoted_in_the_words_that_are_printed_and_has_a_remedy(code: str):
     quoted = " ".join(re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE))
-    printed = [one.strip(" ,.;:") for one in strings(EMITTED[code]) if len(one.split()) > 1]
-    assert any(one in quoted for one in printed), (quoted, printed)
+    printed = [string.strip(" ,.;:") for string in strings(EMITTED[code]) if len(string.split()) > 1]
+    assert any(item in quoted for item in printed), (quoted, printed)
     assert "*Remedy:*" in DOCUMENTED[code]
 
 
 def test_every_column_is_explained_in_the_order_of_the_table():
-    headings = [one.heading for one in vars(rows).values() if isinstance(one, Column)]
+    headings = [var.heading for var in vars(rows).values() if isinstance(var, Column)]
     (columns,) = tables(section("Columns"))
-    documented = [one.removesuffix(" [95 %]") for one in first_cells(columns)]
+    documented = [first_cell.removesuffix(" [95 %]") for first_cell in first_cells(columns)]
     assert sorted(documented) == sorted([*headings, "speedup"])
     for name in ("example", "tails", "warnings"):
         table = (ROOT / f"tests/golden/table-{name}-100.txt").read_text().splitlines()
         head = next(line for line in table if line.startswith(" backend"))
-        places = [head.index(f" {one}") for one in documented if f" {one}" in head]
+        places = [head.index(f" {item}") for item in documented if f" {item}" in head]
         assert places == sorted(places)
 
 
@@ -126,7 +126,7 @@ def test_every_stage_at_which_a_row_can_fail_is_explained():
     for name, position in STAGE_ARGUMENTS.items():
         for _, calls in functions_that_call(name):
             found = [call.args[position] for call in calls if len(call.args) > position]
-            stages |= {one for stage in found if isinstance(stage, ast.Constant) for one in strings(stage)}
+            stages |= {string for stage in found if isinstance(stage, ast.Constant) for string in strings(stage)}
     _, documented = tables(section("Rows without figures"))
     assert sorted(first_cells(documented)) == sorted(stages)
 
@@ -141,22 +141,22 @@ def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
 def test_every_phrase_above_below_and_beside_the_rows_is_explained(module: str):
     tree = ast.parse((HARNESS / module).read_text())
     spoken = strings(tree) - docstrings(tree)
-    phrases = [" ".join(one.split()).rstrip(",") for one in spoken if len(one.split()) > 1]
+    phrases = [" ".join(item.split()).rstrip(",") for item in spoken if len(item.split()) > 1]
     assert phrases
     # a name stands for whatever a template puts in its place
-    named = [one.replace("{leader}", "A").replace("{rival}", "B") for one in phrases]
-    assert [one for one in named if one not in FLAT] == []
+    named = [phrase.replace("{leader}", "A").replace("{rival}", "B") for phrase in phrases]
+    assert [item for item in named if item not in FLAT] == []
 
 
 def test_every_exit_code_is_explained():
     (codes,) = tables(section("Exit codes"))
-    assert set(first_cells(codes)) == {str(int(one)) for one in ExitCode} | {"70"}
+    assert set(first_cells(codes)) == {str(int(item)) for item in ExitCode} | {"70"}
 
 
 def test_every_field_of_the_document_is_named():
     tables_of = tables(section("JSON and CSV"))[:3]
     named = [{name for row in table for name in re.findall(r"`(\w+)`", row[0])} for table in tables_of]
-    assert named == [set(one.__dataclass_fields__) for one in (RunDocument, GroupResult, CellResult)]
+    assert named == [set(item.__dataclass_fields__) for item in (RunDocument, GroupResult, CellResult)]
 
 
 def test_every_setting_that_is_said_to_be_read_back_is_named_by_its_backend():

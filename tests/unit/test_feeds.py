@@ -99,7 +99,7 @@ def test_what_is_laid_out_twice_shares_no_memory() -> None:
         "onnx", Path(), (TensorSpec("image", "float32", (2, 3)), TensorSpec("scale", "float32", ())), ()
     )
     arrays = [image, scale, *lay_out([image, scale], artifact), *lay_out([image, scale], artifact)]
-    assert not any(np.shares_memory(one, other) for one, other in combinations(arrays, 2))
+    assert not any(np.shares_memory(item, other) for item, other in combinations(arrays, 2))
 
 
 def test_stored_outputs_answer_for_every_batch() -> None:

@@ -74,7 +74,7 @@ def test_a_broken_plugin_is_a_warning_that_names_its_distribution_and_the_others
     plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
     with pytest.warns(registry.PluginWarning) as caught:
         loaded = registry.load_all(registry.BACKENDS)
-    text = next(str(one.message) for one in caught if "irbench-shaky" in str(one.message))
+    text = next(str(warning.message) for warning in caught if "irbench-shaky" in str(warning.message))
     assert "no libquux" in text
     assert "abacus" in loaded
     assert "shaky" not in loaded

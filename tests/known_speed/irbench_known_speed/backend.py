@@ -82,7 +82,7 @@ class _Answers:
 
     def _compute(self, feed: Feed) -> list[Array]:
         outputs = self._evaluator.run(None, dict(zip(self._names, feed, strict=True)))
-        return [np.asarray(one) * np.asarray(self._script.wrong, one.dtype) for one in outputs]
+        return [np.asarray(tensor) * np.asarray(self._script.wrong, tensor.dtype) for tensor in outputs]
 
 
 class _KnownSession:

@@ -9,7 +9,7 @@ import backend_checks
 import models
 import pytest
 
-from irbench.ir.bind import bind
+from irbench.onnx.bind import bind
 from irbench.spec import Load
 from irbench.spi import Refusal
 from irbench.worker import call_in_worker
@@ -190,7 +190,7 @@ def test_only_an_inference_that_did_not_complete_since_the_last_look_is_asked_af
     slot.look_for_failure()
     slot.look_for_failure()
     assert request.asked == 1
-    assert [str(one) for one in received[3:]] == ["OpenVINO cannot run this model: shape mismatch"]
+    assert [str(item) for item in received[3:]] == ["OpenVINO cannot run this model: shape mismatch"]
     watch.close()
 
 

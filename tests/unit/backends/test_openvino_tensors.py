@@ -102,8 +102,8 @@ def test_an_unused_input_takes_no_other_inputs_place(io: str, tmp_path: Path):
     inputs = [unused, x] if io == "first" else [x, unused]
     path = saved([helper.make_node("Neg", ["x"], ["y"])], inputs, [y], 17, tmp_path / "model.onnx")
     arrays = {"x": np.array([1, 2], np.float32), "unused": np.arange(3)}
-    feed = tuple(arrays[one.name] for one in inputs)
-    assert answer(path, specs(*(one.name for one in inputs)), feed, "y").tolist() == [-1, -2]
+    feed = tuple(arrays[tensor.name] for tensor in inputs)
+    assert answer(path, specs(*(tensor.name for tensor in inputs)), feed, "y").tolist() == [-1, -2]
 
 
 def test_what_only_the_reader_of_bytes_knows_is_read_too(tmp_path: Path):

@@ -10,8 +10,8 @@ import models
 import onnx
 import pytest
 
-from irbench.ir.bind import bind
-from irbench.ir.precision import GraphPrecision
+from irbench.onnx.bind import bind
+from irbench.onnx.precision import GraphPrecision
 from irbench.spec import Load
 from irbench.spi import Refusal
 from irbench.worker import call_in_worker
@@ -185,7 +185,7 @@ class FakeNode:
 class FakeSubgraph:
     def __init__(self, ep_name: str, *op_types: str) -> None:
         self.ep_name = ep_name
-        self._nodes = [FakeNode(one) for one in op_types]
+        self._nodes = [FakeNode(op_type_name) for op_type_name in op_types]
 
     def get_nodes(self) -> list[FakeNode]:
         return self._nodes

@@ -36,7 +36,7 @@ def test_a_graph_of_bfloat16_is_fed_and_answers(tmp_path: Path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     names = (("y", "float32"), ("z", "bfloat16"))
     artifact = Artifact(
-        "onnx", path, (TensorSpec("x", "bfloat16", (2,)),), tuple(TensorSpec(*one, (2,)) for one in names)
+        "onnx", path, (TensorSpec("x", "bfloat16", (2,)),), tuple(TensorSpec(*name, (2,)) for name in names)
     )
     assert holds_extensions(artifact)
     load = Load(precision="native")

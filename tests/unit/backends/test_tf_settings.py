@@ -12,7 +12,7 @@ import irbench_tf
 from irbench.spec import Load
 from irbench.spi import Refusal
 from irbench_tf import environment, precision, threads
-from irbench_tf.options import Options, parse_options
+from irbench_tf.options import TensorFlowOptions, parse_options
 
 
 @pytest.fixture(autouse=True)
@@ -91,18 +91,18 @@ def test_an_impossible_value_is_refused_with_the_possible_ones(key: str, value: 
 def test_options_mean_what_they_say():
     words = {"onednn": "0", "grappler": "all", "loops": "functional"}
     words |= {"inter_op_threads": "3", "gpu_thread_mode": "gpu_private"}
-    assert parse_options(words, "tf") == Options(False, "all", 3, "functional", "gpu_private")
+    assert parse_options(words, "tf") == TensorFlowOptions(False, "all", 3, "functional", "gpu_private")
 
 
 def test_the_cpu_hides_cuda_and_never_trades_precision():
-    variables = environment.environment_for(Load(), Options(), "cpu")
+    variables = environment.environment_for(Load(), TensorFlowOptions(), "cpu")
     assert variables["CUDA_VISIBLE_DEVICES"] == "-1"
     assert variables["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT"
 
 
 def test_a_gpu_sees_cuda_and_loses_tf32_only_where_fp32_is_pinned():
-    pinned = environment.environment_for(Load(precision="fp32"), Options(), "gpu")
-    native = environment.environment_for(Load(precision="native"), Options(), "gpu")
+    pinned = environment.environment_for(Load(precision="fp32"), TensorFlowOptions(), "gpu")
+    native = environment.environment_for(Load(precision="native"), TensorFlowOptions(), "gpu")
     assert "CUDA_VISIBLE_DEVICES" not in pinned
     assert pinned["NVIDIA_TF32_OVERRIDE"] == "0"
     assert "NVIDIA_TF32_OVERRIDE" not in native

@@ -37,7 +37,7 @@ def test_a_subject_that_fails_is_a_row_and_the_others_go_on(monkeypatch: pytest.
     done = call(monkeypatch, "--format", "json")
     found = json.loads(done.stdout)["findings"]
     assert done.exit_code == 1
-    assert [(one["subject"], one["failed"]) for one in found] == [
+    assert [(item["subject"], item["failed"]) for item in found] == [
         ("broken", False),
         ("broken", True),
         ("well", False),

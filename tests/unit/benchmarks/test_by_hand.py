@@ -49,9 +49,9 @@ def test_both_forms_of_a_graph_by_hand_answer_the_same(name):
         model = MODELS[name](2)
         by_hand(model)
         found.append(answers(model))
-    for one, other in zip(*found, strict=True):
-        assert np.abs(one).max() > 0
-        assert np.abs(one - other).max() <= ERROR * np.abs(one).max()
+    for item, other in zip(*found, strict=True):
+        assert np.abs(item).max() > 0
+        assert np.abs(item - other).max() <= ERROR * np.abs(item).max()
 
 
 @pytest.mark.parametrize("by_hand", [portable, vendor])

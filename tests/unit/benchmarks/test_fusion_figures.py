@@ -19,7 +19,7 @@ NODES = {"none": 652, "basic": 176, "extended": 110, "all": 44, "hand": 110, "ha
 
 
 def logs(*speedups):
-    return [math.log(one) for one in speedups]
+    return [math.log(speedup_) for speedup_ in speedups]
 
 
 def row(level, value=None, half=0.01, **changes):
@@ -34,8 +34,8 @@ def launches(times_ms):
         launch(
             number,
             [
-                measured(level, [synchronous(block, [round(one[number] * MS)] * 3) for block in range(4)])
-                for level, one in times_ms.items()
+                measured(level, [synchronous(block, [round(item[number] * MS)] * 3) for block in range(4)])
+                for level, item in times_ms.items()
             ],
         )
         for number in range(len(next(iter(times_ms.values()))))
@@ -90,7 +90,7 @@ def test_a_level_that_harms_has_a_negative_share():
 
 @given(st.lists(st.tuples(st.floats(-0.2, 0.3), st.floats(0.01, 0.3)), min_size=6, max_size=6))
 def test_the_interval_holds_the_value(pairs):
-    share = share_of_gain([one for one, _ in pairs], [one for _, one in pairs], 0.95)
+    share = share_of_gain([item for item, _ in pairs], [item for _, item in pairs], 0.95)
     assert share is not None
     assert share.low - 1e-9 <= share.value <= share.high + 1e-9
 
@@ -99,8 +99,8 @@ def test_the_best_level_is_compared_with_the_better_graph_by_hand():
     rows = [row("hand-vendor", 1.2), row("all", 1.05), row("extended", 1.1), row("basic", 0.9), row("hand", 1.15)]
     times = {"none": [12.0] * 6, "extended": [12 / 1.1] * 6, "hand-vendor": [10.0] * 6}
     found = compared(*rows, row("none"), times_ms=times)
-    assert [one.level for one in found.graphs] == ["none", "basic", "extended", "all", "hand", "hand-vendor"]
-    assert [one.nodes for one in found.graphs] == list(NODES.values())
+    assert [graph.level for graph in found.graphs] == ["none", "basic", "extended", "all", "hand", "hand-vendor"]
+    assert [graph.nodes for graph in found.graphs] == list(NODES.values())
     assert found.best is not None
     assert found.ceiling is not None
     assert (found.best.level, found.ceiling.level) == ("extended", "hand-vendor")

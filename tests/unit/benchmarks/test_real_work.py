@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 
 from benchmarks.real_work.layers import LAYERS, longer, same, twice, write_model
-from irbench.ir.check import check_file
+from irbench.onnx.check import check_file
 from irbench.verify import compare, judge
 
 FORMS = [(same, 40), (longer, 42), (twice, 80)]
@@ -39,8 +39,8 @@ def answer(model: onnx.ModelProto):
 def test_every_form_is_a_chain_of_so_many_layers(shortest, change, layers):
     model = lengthened(shortest, change)
     assert Counter(node.op_type for node in model.graph) == {"MatMul": layers, "Relu": layers, "Add": layers}
-    assert [one.name for one in model.graph.outputs] == ["y"]
-    weights = [one.const_value.numpy().tobytes() for one in model.graph.initializers.values()]
+    assert [tensor.name for tensor in model.graph.outputs] == ["y"]
+    weights = [initializer.const_value.numpy().tobytes() for initializer in model.graph.initializers.values()]
     assert len(set(weights)) == layers
 
 

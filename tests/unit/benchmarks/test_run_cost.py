@@ -14,7 +14,7 @@ from irbench.record import CellLaunch, Sustained
 def worker(name: str, start: int, imports: int, rest: tuple[int, int, int, int] = (1, 2, 3, 4)) -> CellLaunch:
     names = ("load", "compile", "first_inference", "warm_up")
     phases = {"start": start, "import": imports, **dict(zip(names, rest, strict=True)), "ready": 10_000}
-    return measured(name, [], phases_ns={name: one * MS for name, one in phases.items()})
+    return measured(name, [], phases_ns={name: phase * MS for name, phase in phases.items()})
 
 
 def test_workers_of_the_first_launch_start_and_import_one_after_the_other() -> None:
@@ -43,7 +43,7 @@ def test_a_launch_in_which_nobody_measured_cost_nothing_that_is_known() -> None:
 
 def test_timed_time_is_that_of_whole_rounds_and_of_uninterrupted_runs() -> None:
     rounds = [synchronous(0, [30 * MS] * 3), synchronous(1, [30 * MS] * 3)]
-    settled = [replace(one, evidence=replace(one.evidence, wall_ns=125 * MS)) for one in rounds]
+    settled = [replace(round_, evidence=replace(round_.evidence, wall_ns=125 * MS)) for round_ in rounds]
     record = launch(0, [measured("a", settled), measured("b", rounds)], sustained=(Sustained("a", 100, 3000 * MS),))
     assert timed_ns(record) == (2 * 125 + 2 * 90 + 3000) * MS
 
@@ -64,14 +64,14 @@ def test_of_a_large_speedup_a_tenth_is_narrow_enough() -> None:
 
 def test_a_direction_is_known_with_the_first_verdict() -> None:
     verdicts = ("preview", "undecided", "same", "faster")
-    tables = [group(cell("openvino", speedup=speedup(1.01, 1.0, 1.02, one)), cell("ort")) for one in verdicts]
+    tables = [group(cell("openvino", speedup=speedup(1.01, 1.0, 1.02, verdict)), cell("ort")) for verdict in verdicts]
     assert first_where(tables, has_direction) == 2
     assert first_where(tables[:2], has_direction) is None
 
 
 def test_one_wide_interval_among_several_is_too_wide() -> None:
-    one, other = cell("openvino", speedup=speedup(1.1, 1.1, 1.1)), cell("tf", speedup=speedup(0.8, 0.7, 0.9))
-    assert first_where([group(one, other, cell("ort"))], is_narrow) is None
+    first, other = cell("openvino", speedup=speedup(1.1, 1.1, 1.1)), cell("tf", speedup=speedup(0.8, 0.7, 0.9))
+    assert first_where([group(first, other, cell("ort"))], is_narrow) is None
 
 
 def test_a_table_without_a_comparison_tells_nothing() -> None:

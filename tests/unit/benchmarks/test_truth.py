@@ -98,7 +98,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str) -> list[t
 
     monkeypatch.setattr(Workbench, "run", fail)
     noise = RealNoise(Workbench(tmp_path, quick=False), ("ort",), runs=1)
-    (step,) = [one for one in noise.steps(ablation=True) if one.words == words]
+    (step,) = [item for item in noise.steps(ablation=True) if item.words == words]
     with pytest.raises(CommandFailed):
         step.measure()
     return calls
@@ -125,7 +125,7 @@ def test_without_interleaving_each_graph_has_a_run_to_itself(monkeypatch: pytest
 
 def test_without_the_ablation_only_what_users_do_is_measured(tmp_path: Path) -> None:
     noise = RealNoise(Workbench(tmp_path, quick=False), ("ort", "openvino"), runs=2)
-    assert [one.words for one in noise.steps(ablation=False)][:3] == [
+    assert [step.words for step in noise.steps(ablation=False)][:3] == [
         "ort, run 1, ratio 1.00",
         "ort, run 1, ratio 1.05",
         "openvino, run 1, ratio 1.00",

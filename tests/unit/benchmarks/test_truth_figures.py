@@ -22,7 +22,7 @@ def run(value, low, high, verdict: Verdict = "faster", **changes):
 
 
 def figures(ratio, tables, subject=""):
-    (found,) = ratio_figures([claim_of_row(one, "known-b", ratio, subject) for one in tables])
+    (found,) = ratio_figures([claim_of_row(table, "known-b", ratio, subject) for table in tables])
     return found
 
 
@@ -76,8 +76,8 @@ def test_a_run_without_a_speedup_is_an_error_that_names_the_row():
 
 def test_throughput_is_expected_to_be_streams_times_batch_over_service_time():
     found = throughput_figures(0.01, group(streamed(4, 6336.0, 6400.0), streamed(1, 1600.0, 1584.0)))
-    assert [one.load for one in found] == ["1 in flight", "4 in flight"]
-    assert [one.expected for one in found] == [1600, 6400]
+    assert [item.load for item in found] == ["1 in flight", "4 in flight"]
+    assert [item.expected for item in found] == [1600, 6400]
     assert found[0].errors == pytest.approx((0.0, -0.01))
     assert found[1].errors == pytest.approx((-0.01, 0.0))
 
@@ -123,7 +123,7 @@ def test_the_tables_show_every_figure():
 def test_ratios_are_told_by_what_was_measured_where_that_has_a_name():
     claims = [claim_of_row(run(1.05, 1.04, 1.06), "known-b", 1.05, name) for name in ("ort", "openvino", "ort")]
     found = ratio_figures(claims)
-    assert [(one.subject, one.runs) for one in found] == [("ort", 2), ("openvino", 1)]
+    assert [(item.subject, item.runs) for item in found] == [("ort", 2), ("openvino", 1)]
     assert "| ort | 1.05 | 2 of 2 |" in ratio_table(found).as_markdown()
 
 

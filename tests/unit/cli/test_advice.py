@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench.cli.advice import advice
-from irbench.optimize import Conversion, Lineage, Optimized, recipe
+from irbench.optimizer import Conversion, Lineage, Optimized, recipe
 from irbench.record import Agreement, GraphStep, OutputError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 

@@ -9,7 +9,7 @@ import pytest
 
 from irbench.cli.graphs import find_graph
 from irbench.errors import IrbenchError
-from irbench.optimize import Conversion, Lineage, recipe
+from irbench.optimizer import Conversion, Lineage, recipe
 from irbench.record import GraphStep
 
 
@@ -49,7 +49,7 @@ def test_a_graph_is_named_by_nothing_or_by_as_many_sizes_as_tell_it_from_others(
     meant: tuple[Path, Lineage],
     name: str,
 ) -> None:
-    monkeypatch.setattr("irbench.optimize.kept_for", lambda _: kept)
+    monkeypatch.setattr("irbench.optimizer.kept_for", lambda _: kept)
     found = find_graph(f"{model}+basic{sizes}")
     assert (found.path, found.name) == (meant[0], name)
 
@@ -76,7 +76,7 @@ def test_sizes_of_several_graphs_or_of_none_are_refused_and_graphs_offered(
     said: str,
     offered: str,
 ) -> None:
-    monkeypatch.setattr("irbench.optimize.kept_for", lambda _: kept)
+    monkeypatch.setattr("irbench.optimizer.kept_for", lambda _: kept)
     with pytest.raises(IrbenchError) as refused:
         find_graph(f"{model}+basic{sizes}")
     assert said in refused.value.message
@@ -93,7 +93,7 @@ def test_graphs_of_one_name_and_size_are_named_by_path_with_their_settings(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = [(Path("few.onnx"), converted(8)), (Path("many.onnx"), converted(64))]
-    monkeypatch.setattr("irbench.optimize.kept_for", lambda _: kept)
+    monkeypatch.setattr("irbench.optimizer.kept_for", lambda _: kept)
     with pytest.raises(IrbenchError, match="means 2 graphs") as refused:
         find_graph(f"{model}+basic-int8:batch=1")
     few, many = "few.onnx (batch=1, static, 8 inputs)", "many.onnx (batch=1, static, 64 inputs)"

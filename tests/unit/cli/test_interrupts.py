@@ -14,13 +14,13 @@ ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 @pytest.mark.parametrize("number", ENDINGS)
 def test_a_request_to_end_interrupts_once(number: signal.Signals) -> None:
-    before = [signal.getsignal(one) for one in ENDINGS]
+    before = [signal.getsignal(ending) for ending in ENDINGS]
     with as_interrupts():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
-        for one in ENDINGS:
-            signal.raise_signal(one)
-    assert [signal.getsignal(one) for one in ENDINGS] == before
+        for ending in ENDINGS:
+            signal.raise_signal(ending)
+    assert [signal.getsignal(ending) for ending in ENDINGS] == before
 
 
 def test_a_hangup_that_is_ignored_stays_so() -> None:

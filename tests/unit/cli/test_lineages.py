@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from irbench.cli.lineages import kept_view, settings_text
-from irbench.optimize import Conversion, Lineage, recipe
+from irbench.optimizer import Conversion, Lineage, recipe
 from irbench.record import Agreement, GraphStep, OutputError
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5

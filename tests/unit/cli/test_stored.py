@@ -45,7 +45,7 @@ def test_show_prints_the_latest_run_again():
 
 
 def test_show_puts_intervals_behind_figures_on_demand():
-    rows = [replace(one, p50_over_launches=Spans(32.5, 32.1, 33.0, 32.6)) for one in example().cells]
+    rows = [replace(cell_, p50_over_launches=Spans(32.5, 32.1, 33.0, 32.6)) for cell_ in example().cells]
     writer = Store(default_root()).begin(ENVIRONMENT, {})
     writer.add_launch(launch())
     writer.commit(replace(writer.document, groups=(replace(example(), cells=tuple(rows)),), complete=True))

@@ -15,7 +15,8 @@ OPTIONAL = helper.make_optional_type_proto(TENSOR)
 
 def graph(*operators: str, given: onnx.TypeProto = TENSOR, made: onnx.TypeProto = TENSOR) -> onnx.GraphProto:
     nodes = [
-        helper.make_node(one.split(".")[-1], ["x"], ["y"], domain=".".join(one.split(".")[:-1])) for one in operators
+        helper.make_node(operator.split(".")[-1], ["x"], ["y"], domain=".".join(operator.split(".")[:-1]))
+        for operator in operators
     ]
     return helper.make_graph(
         nodes, "g", [helper.make_value_info("x", given)], [helper.make_value_info("y", made)]
@@ -36,7 +37,7 @@ def test_a_graph_is_called_after_its_one_operator(operators: tuple[str, ...], na
 
 
 def test_tensors_and_sequences_and_optionals_can_be_compared():
-    assert [unfit(graph("Add", made=one)) for one in (TENSOR, SEQUENCE, OPTIONAL)] == ["", "", ""]
+    assert [unfit(graph("Add", made=item)) for item in (TENSOR, SEQUENCE, OPTIONAL)] == ["", "", ""]
 
 
 def test_an_input_that_is_no_tensor_is_skipped_by_name():

@@ -20,14 +20,14 @@ def test_data_sets_come_in_the_order_of_their_numbers(tmp_path: Path):
     for number in (10, 9, 0):
         write_set(tmp_path, number, [ONE * number], [ONE])
     sets = read_for_model(tmp_path, 1, 1)
-    assert [one.name for one in sets] == ["test_data_set_0", "test_data_set_9", "test_data_set_10"]
-    assert [float(one.inputs[0][0, 0]) for one in sets] == [0, 9, 10]
+    assert [set_.name for set_ in sets] == ["test_data_set_0", "test_data_set_9", "test_data_set_10"]
+    assert [float(set_.inputs[0][0, 0]) for set_ in sets] == [0, 9, 10]
 
 
 def test_inputs_come_in_the_order_of_their_numbers(tmp_path: Path):
     write_set(tmp_path, 0, [np.array(number, np.int64) for number in range(12)], [ONE])
     (found,) = read_for_model(tmp_path, 12, 1)
-    assert [int(one) for one in found.inputs] == list(range(12))
+    assert [int(tensor) for tensor in found.inputs] == list(range(12))
 
 
 def test_arrays_can_be_written_to_because_runtimes_share_them(tmp_path: Path):
@@ -50,7 +50,7 @@ def test_a_sequence_is_read_as_a_list(tmp_path: Path):
     place = write_set(tmp_path, 0, [ONE], [])
     (place / "output_0.pb").write_bytes(numpy_helper.from_list([ONE, ONE * 2]).SerializeToString())
     (found,) = read_sets(tmp_path, ["tensor_type"], ["sequence_type"])
-    assert [float(one[0, 0]) for one in found.outputs[0]] == [1, 2]
+    assert [float(tensor[0, 0]) for tensor in found.outputs[0]] == [1, 2]
 
 
 def test_a_folder_without_data_sets_is_refused_with_how_one_looks(tmp_path: Path):
@@ -84,6 +84,6 @@ def test_values_in_another_file_are_refused(tmp_path: Path):
 def test_an_optional_counts_as_what_is_in_it():
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
     kinds = (tensor, helper.make_sequence_type_proto(tensor), helper.make_optional_type_proto(tensor))
-    values = [helper.make_value_info("x", one) for one in kinds]
-    assert [kind_of(one) for one in values] == ["tensor_type", "sequence_type", "tensor_type"]
+    values = [helper.make_value_info("x", kind) for kind in kinds]
+    assert [kind_of(value) for value in values] == ["tensor_type", "sequence_type", "tensor_type"]
     assert isinstance(values[0], onnx.ValueInfoProto)

@@ -22,7 +22,7 @@ def test_every_outcome_is_counted_also_those_that_did_not_happen():
 
 def test_operators_are_in_order_of_their_names_and_backends_in_that_of_the_results():
     results = [result("passed", name, backend) for name in ("Relu", "add") for backend in ("openvino", "ort")]
-    found = [(one.operator, one.backend) for one in operator_scores(results)]
+    found = [(operator_score.operator, operator_score.backend) for operator_score in operator_scores(results)]
     assert found == [("add", "openvino"), ("add", "ort"), ("Relu", "openvino"), ("Relu", "ort")]
 
 
@@ -56,4 +56,4 @@ def test_what_was_skipped_takes_nothing_from_an_operator():
     ],
 )
 def test_wrong_answers_go_before_crashes_and_what_is_unsupported_is_no_failure(outcomes: tuple[str, ...], code: int):
-    assert exit_code([result(one) for one in outcomes]) == code
+    assert exit_code([result(outcome) for outcome in outcomes]) == code

@@ -60,7 +60,7 @@ def case(folder: Path, operator: str, expected: Array, shape: tuple[int | str, .
 def outcomes(cases: list[Case], backend: str, scratch: Path, deadline_s: float = 60) -> list[tuple[str, str]]:
     scratch.mkdir()
     results = run_cases(cases, [(backend, "cpu")], scratch, deadline_s)
-    return [(one.outcome, one.reason) for (one,) in results]
+    return [(cell.outcome, cell.reason) for (cell,) in results]
 
 
 def test_a_case_that_kills_its_worker_is_crashed_and_the_next_one_runs(mortal: str, tmp_path: Path):
@@ -73,7 +73,7 @@ def test_a_worker_that_falls_between_two_cases_is_no_failure_of_the_next(mortal:
     (tmp_path / "scratch").mkdir()
     results = run_cases(cases, [(mortal, "cpu")], tmp_path / "scratch", 60)
     assert next(results)[0].outcome == "passed"
-    (worker,) = (one for one in psutil.Process().children() if "irbench.worker" in one.cmdline())
+    (worker,) = (child for child in psutil.Process().children() if "irbench.worker" in child.cmdline())
     worker.kill()
     psutil.wait_procs([worker], timeout=60)
     assert next(results)[0].outcome == "passed"

@@ -33,7 +33,8 @@ REPORT = SuiteReport(
     seconds=12.3,
     complete=True,
     backends=tuple(
-        Runtime(name, name, "1.0", counts(one for one in CASES if one.backend == name)) for name in ("ort", "openvino")
+        Runtime(name, name, "1.0", counts(case for case in CASES if case.backend == name))
+        for name in ("ort", "openvino")
     ),
     cases=CASES,
 )
@@ -78,7 +79,7 @@ def test_a_models_row_says_how_far_its_outputs_are():
 
 def test_the_exit_code_of_a_model_is_that_of_its_worst_cell():
     def code(*states: Any, complete: bool = True) -> int:
-        cells = tuple(replace(CELL, state=one) for one in states)
+        cells = tuple(replace(CELL, state=state) for state in states)
         return int(exit_code(ModelReport("mlp", "", complete, cells)))
 
     assert code("ok", "not-applicable") == 0

@@ -20,7 +20,7 @@ def only(**changes: Any) -> Finding:
 
 
 def codes(**changes: Any) -> list[str]:
-    return [one.code for one in find(facts(**changes))]
+    return [warning.code for warning in find(facts(**changes))]
 
 
 def test_nothing_is_found_on_a_quiet_machine() -> None:

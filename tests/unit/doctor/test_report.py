@@ -15,12 +15,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.doctor import CoreToCore, Facts, Finding, Report, ReportView, Twins, find, judge_twins
+from irbench.doctor import CoreToCore, Facts, Finding, Report, ReportView, SelfComparison, find, judge_self_comparison
 from irbench.doctor.facts import Program
 from irbench.spec import Timing
 
 AGAIN = cell("ort", label="ort again", id="ort-again", speedup=speedup(1.0, 0.99, 1.01, "same"))
-TWINS = judge_twins(document(group(AGAIN, cell("ort"))), Path("results/runs/x"), Timing())
+COMPARISON = judge_self_comparison(document(group(AGAIN, cell("ort"))), Path("results/runs/x"), Timing())
 TROUBLED = facts(
     hypervisor="KVM",
     container="docker",
@@ -37,13 +37,13 @@ TROUBLED = facts(
 )
 
 
-def report(seen: Facts = TROUBLED, twins: Twins | None = TWINS) -> Report:
-    return Report(seen, find(seen), OVERHEAD, twins)
+def report(seen: Facts = TROUBLED, self_comparison: SelfComparison | None = COMPARISON) -> Report:
+    return Report(seen, find(seen), OVERHEAD, self_comparison)
 
 
-def shown(one: Report, width: int) -> str:
+def shown(report_: Report, width: int) -> str:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    console.print(ReportView(one, Text("ort  onnxruntime  1.31.1  cpu (not probed)")), highlight=False)
+    console.print(ReportView(report_, Text("ort  onnxruntime  1.31.1  cpu (not probed)")), highlight=False)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
 

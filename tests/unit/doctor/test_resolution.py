@@ -22,7 +22,7 @@ def half_width(scatter: float, launches: int) -> float:
 
 
 def found(scatter: float, launches: int) -> float:
-    """The smallest difference where the twins' interval is as wide as that scatter makes it on average."""
+    """The smallest difference where the self_comparison' interval is as wide as that scatter makes it on average."""
     high = math.exp(half_width(scatter, launches))
     return smallest_difference(speedup(1.0, 1 / high, high, "same"), launches, TIMING)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench import host
 from irbench.errors import IrbenchError
 from irbench.export import from_onnx_file
+from irbench.system import host
 
 
 def test_a_foreign_file_larger_than_what_the_cgroup_leaves_is_refused(

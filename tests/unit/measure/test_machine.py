@@ -106,7 +106,7 @@ def test_time_of_ended_threads_and_children_stays_in_the_tree() -> None:
 
 def test_a_tree_holds_descendants_of_any_degree_and_nobody_else() -> None:
     parents = {1: 0, 2: 0, 10: 1, 20: 10, 30: 20, 40: 1, 50: GONE}
-    assert tree(10, {one: Process(parent, 0, 0) for one, parent in parents.items()}) == {10, 20, 30}
+    assert tree(10, {item: Process(parent, 0, 0) for item, parent in parents.items()}) == {10, 20, 30}
 
 
 def test_a_process_that_ended_since_it_was_listed_keeps_what_it_had_used() -> None:

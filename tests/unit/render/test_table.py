@@ -52,8 +52,8 @@ def test_a_name_cannot_break_a_markdown_table():
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
 def test_every_row_comes_out_at_every_width(width: int):
-    for one in example().cells:
-        assert any(line.split()[:1] == [one.label] for line in shown(example(), width).splitlines())
+    for cell_ in example().cells:
+        assert any(line.split()[:1] == [cell_.label] for line in shown(example(), width).splitlines())
 
 
 def test_columns_that_have_no_room_are_named():
@@ -98,9 +98,9 @@ def test_a_csv_has_the_same_columns_whether_or_not_things_were_measured():
 def test_json_is_the_stored_document_and_jsonl_a_line_for_each_cell():
     run = document(example(), group(failed()))
     whole = json.loads(render_document(run, "json"))
-    assert [len(one["cells"]) for one in whole["groups"]] == [4, 1]
+    assert [len(item["cells"]) for item in whole["groups"]] == [4, 1]
     lines = [json.loads(line) for line in render_document(run, "jsonl").splitlines()]
-    assert [line["id"] for line in lines] == [one.id for table in run.groups for one in table.cells]
+    assert [line["id"] for line in lines] == [cell_.id for table in run.groups for cell_ in table.cells]
     assert [line["is_baseline"] for line in lines] == [False, False, True, False, True]
     assert lines[0]["shapes"] == {"image": [1, 224, 224, 3]}
     assert lines[0]["latency_ms"]["p50"] == 32.5

@@ -14,7 +14,7 @@ import pytest
 from irbench.measure.corelink import CoreLink
 from irbench.result import RunDocument
 from irbench.runner import comparison
-from irbench.runner.comparison import Comparison, Surroundings
+from irbench.runner.comparison import Comparison, GroupContext
 from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, InputSpec
@@ -36,7 +36,7 @@ def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[str, .
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt
 
-    around = Surroundings(request, writer, interrupt, lambda: next(others), CoreLink((0,)), tmp_path, 0)
+    around = GroupContext(request, writer, interrupt, lambda: next(others), CoreLink((0,)), tmp_path, 0)
     return Comparison(planned, around)
 
 

@@ -1,4 +1,4 @@
-"""One launch with a crew that only keeps books: what is asked of workers, how long they may take, what is recorded."""
+"""One launch with workers that only keep books: what is asked of them, how long they may take, what is recorded."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class ScriptedCrew:
 
 @pytest.fixture
 def crews(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedCrew]:
-    """Put the scripted crew in place, and tell of each that is made."""
+    """Put the scripted workers in place, and tell of each that is made."""
     made: list[ScriptedCrew] = []
 
     def make(tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> ScriptedCrew:
         made.append(ScriptedCrew(tasks, logs, deadline_s))
         return made[-1]
 
-    monkeypatch.setattr(launch, "Crew", make)
+    monkeypatch.setattr(launch, "Workers", make)
     return made
 
 

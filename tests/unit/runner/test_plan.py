@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.optimize import LEVELS, Recipe
-from irbench.runner import forms
+from irbench.optimizer import LEVELS, Recipe
+from irbench.runner import artifacts
 from irbench.runner.capacity import needs_split
 from irbench.runner.plan import MOST_CELLS, PlannedGroup, plan, split
 from irbench.runner.request import RunRequest
@@ -32,36 +32,36 @@ def planned(bundle: Bundle, scratch: Path, **changes: object) -> tuple[PlannedGr
 
 
 def test_every_backend_at_every_setting_is_a_row(bundle: Bundle, tmp_path: Path) -> None:
-    (one,) = planned(bundle, tmp_path, streams=(1, 2, 4), threads=2)
-    assert [(cell.backend, cell.load.streams, cell.load.threads) for cell in one.group.cells] == [
+    (group,) = planned(bundle, tmp_path, streams=(1, 2, 4), threads=2)
+    assert [(cell.backend, cell.load.streams, cell.load.threads) for cell in group.group.cells] == [
         (name, streams, 2) for name, _ in FAKES for streams in (1, 2, 4)
     ]
 
 
 def test_every_batch_is_a_group_with_its_shapes_bound(bundle: Bundle, tmp_path: Path) -> None:
     groups = planned(bundle, tmp_path, batches=(1, 4))
-    assert [one.group.batch for one in groups] == [1, 4]
-    for one in groups:
-        artifact = one.group.cells[0].artifact
+    assert [group.group.batch for group in groups] == [1, 4]
+    for group in groups:
+        artifact = group.group.cells[0].artifact
         assert artifact is not None
-        assert artifact.inputs[0].shape[0] == one.group.batch
-        assert not artifact.inputs[0].free_dimensions
+        assert artifact.inputs[0].shape[0] == group.group.batch
+        assert not artifact.inputs[0].dynamic_dimensions
 
 
 def test_a_backend_named_twice_is_measured_against_itself(bundle: Bundle, tmp_path: Path) -> None:
-    (one,) = planned(bundle, tmp_path, backends=(("fake-a", "cpu"), ("fake-a", "cpu")), streams=(2,))
-    assert [cell.label for cell in one.group.cells] == ["fake-a x2", "fake-a x2 again"]
-    assert one.group.baseline == one.group.cells[0].id != one.group.cells[1].id
+    (group,) = planned(bundle, tmp_path, backends=(("fake-a", "cpu"), ("fake-a", "cpu")), streams=(2,))
+    assert [cell.label for cell in group.group.cells] == ["fake-a x2", "fake-a x2 again"]
+    assert group.group.baseline == group.group.cells[0].id != group.group.cells[1].id
 
 
 def test_a_converted_graph_is_a_row_in_its_own_precision_once(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     artifact = replace(bundle.artifacts[0], variant="none-int8")
-    monkeypatch.setattr(forms, "optimize", lambda *_: SimpleNamespace(artifact=artifact))
+    monkeypatch.setattr(artifacts, "optimize", lambda *_: SimpleNamespace(artifact=artifact))
     backends, precisions = (("fake-a", "cpu"),), ("fp32", "bf16")
-    (one,) = planned(bundle, tmp_path, backends=backends, precisions=precisions, variants=("none", "none-int8"))
-    rows = [(cell.label, cell.load.precision) for cell in one.group.cells]
+    (group,) = planned(bundle, tmp_path, backends=backends, precisions=precisions, variants=("none", "none-int8"))
+    rows = [(cell.label, cell.load.precision) for cell in group.group.cells]
     assert rows == [("fake-a", "fp32"), ("fake-a+none-int8", "int8"), ("fake-a", "bf16")]
 
 
@@ -73,8 +73,8 @@ def test_a_graph_that_holds_another_precision_is_a_row_in_that_unless_one_is_ask
     backends = (("fake-a", "cpu"), ("tf", "cpu"))
 
     def rows(precisions: tuple[str, ...] | None) -> list[tuple[str, str]]:
-        (one,) = planned(both, tmp_path, backends=backends, precisions=precisions)
-        return [(cell.label, cell.load.precision) for cell in one.group.cells]
+        (group,) = planned(both, tmp_path, backends=backends, precisions=precisions)
+        return [(cell.label, cell.load.precision) for cell in group.group.cells]
 
     assert rows(None) == [("fake-a", "fp16"), ("tf", "fp32")]
     assert rows(("fp32",)) == [("fake-a", "fp32"), ("tf", "fp32")]
@@ -84,13 +84,13 @@ def test_a_graph_that_holds_another_precision_is_a_row_in_that_unless_one_is_ask
 def test_a_graph_whose_precision_cannot_be_asked_for_is_a_row_in_fp32(
     bundle: Bundle, tmp_path: Path, dtype: str
 ) -> None:
-    (one,) = planned(replace(bundle, artifacts=(models.mlp(tmp_path, dtype, "wide"),)), tmp_path, precisions=None)
-    assert {cell.load.precision for cell in one.group.cells} == {"fp32"}
+    (group,) = planned(replace(bundle, artifacts=(models.mlp(tmp_path, dtype, "wide"),)), tmp_path, precisions=None)
+    assert {cell.load.precision for cell in group.group.cells} == {"fp32"}
 
 
 def test_options_reach_only_the_backend_they_name(bundle: Bundle, tmp_path: Path) -> None:
-    (one,) = planned(bundle, tmp_path, options={"fake-b": {"call_us": "7"}})
-    assert [dict(cell.load.options) for cell in one.group.cells] == [{}, {"call_us": "7"}]
+    (group,) = planned(bundle, tmp_path, options={"fake-b": {"call_us": "7"}})
+    assert [dict(cell.load.options) for cell in group.group.cells] == [{}, {"call_us": "7"}]
 
 
 def test_tf_is_the_baseline_when_it_takes_part_and_the_first_row_otherwise(bundle: Bundle, tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_tf_is_the_baseline_when_it_takes_part_and_the_first_row_otherwise(bundl
     ],
 )
 def test_a_baseline_can_be_named_by_row_and_setting(bundle: Bundle, tmp_path: Path, asked: str, found: str) -> None:
-    (one,) = planned(bundle, tmp_path, streams=(1, 2), baseline=asked)
-    assert one.group.baseline == found
+    (group,) = planned(bundle, tmp_path, streams=(1, 2), baseline=asked)
+    assert group.group.baseline == found
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_a_baseline_that_is_no_row_is_refused(bundle: Bundle, tmp_path: Path, as
 
 
 def test_a_backend_that_reads_nothing_the_model_has_is_absent_with_a_reason(bundle: Bundle, tmp_path: Path) -> None:
-    (one,) = planned(bundle, tmp_path, backends=(("tf", "cpu"), ("fake-a", "cpu")))
-    assert set(one.absent) == {"tf-cpu-fp32-x1"}
-    assert "tf-graph" in one.absent["tf-cpu-fp32-x1"].message
-    assert one.group.baseline == "fake-a-cpu-fp32-x1"
+    (group,) = planned(bundle, tmp_path, backends=(("tf", "cpu"), ("fake-a", "cpu")))
+    assert set(group.absent) == {"tf-cpu-fp32-x1"}
+    assert "tf-graph" in group.absent["tf-cpu-fp32-x1"].message
+    assert group.group.baseline == "fake-a-cpu-fp32-x1"
 
 
 def test_a_model_that_no_backend_can_run_is_refused(bundle: Bundle, tmp_path: Path) -> None:
@@ -154,9 +154,9 @@ def test_a_model_that_no_backend_can_run_does_not_keep_another_from_being_measur
 
 
 def test_a_baseline_that_cannot_run_stays_the_one_that_was_asked_for(bundle: Bundle, tmp_path: Path) -> None:
-    (one,) = planned(bundle, tmp_path, backends=(("tf", "cpu"), *FAKES), baseline="tf")
-    assert one.group.baseline == "tf-cpu-fp32-x1"
-    assert "tf-cpu-fp32-x1" in one.absent
+    (group,) = planned(bundle, tmp_path, backends=(("tf", "cpu"), *FAKES), baseline="tf")
+    assert group.group.baseline == "tf-cpu-fp32-x1"
+    assert "tf-cpu-fp32-x1" in group.absent
 
 
 def test_where_the_baseline_cannot_run_the_parts_of_a_split_share_another(bundle: Bundle, tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_a_split_is_explained_by_the_rows_that_one_table_can_hold(bundle: Bundle
 
 
 def test_cells_that_cannot_run_do_not_count_towards_a_split(bundle: Bundle, tmp_path: Path) -> None:
-    (one,) = planned(bundle, tmp_path, backends=(*FAKES, ("tf", "cpu")), streams=(1, 2, 3))
-    assert len(one.group.cells) == 9
-    (first, second) = split(one, 4)
+    (group,) = planned(bundle, tmp_path, backends=(*FAKES, ("tf", "cpu")), streams=(1, 2, 3))
+    assert len(group.group.cells) == 9
+    (first, second) = split(group, 4)
     assert len(first.absent) == 3
     assert not second.absent
 
@@ -217,11 +217,11 @@ def test_every_level_of_optimisation_is_a_row(bundle: Bundle, tmp_path: Path, mo
         asked.append((recipe.name, dict(sizes)))
         return SimpleNamespace(artifact=replace(bundle.artifacts[0], variant=recipe.name, domains=("com.microsoft",)))
 
-    monkeypatch.setattr(forms, "optimize", optimized)
-    (one,) = planned(bundle, tmp_path, variants=("none", "all"))
-    assert [cell.label for cell in one.group.cells] == ["fake-a", "fake-a+all", "fake-b", "fake-b+all"]
+    monkeypatch.setattr(artifacts, "optimize", optimized)
+    (group,) = planned(bundle, tmp_path, variants=("none", "all"))
+    assert [cell.label for cell in group.group.cells] == ["fake-a", "fake-a+all", "fake-b", "fake-b+all"]
     assert asked == [("all", {"batch": 1})]
-    refused = [failure.message for failure in one.absent.values()]
+    refused = [failure.message for failure in group.absent.values()]
     assert refused == ["it does not read the operators of com.microsoft that all writes"] * 2
 
 
@@ -229,15 +229,15 @@ def test_an_optimisation_that_fails_is_the_failure_of_its_rows_alone(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LEVELS, "basic", ("fake-harmless", "fake-failing"))
-    (one,) = planned(bundle, tmp_path, variants=("none", "basic"))
-    assert [cell.label for cell in one.group.cells] == ["fake-a", "fake-a+basic", "fake-b", "fake-b+basic"]
-    assert [cell.label for cell in one.group.cells if cell.id in one.absent] == ["fake-a+basic", "fake-b+basic"]
-    first, second = one.absent.values()
+    (group,) = planned(bundle, tmp_path, variants=("none", "basic"))
+    assert [cell.label for cell in group.group.cells] == ["fake-a", "fake-a+basic", "fake-b", "fake-b+basic"]
+    assert [cell.label for cell in group.group.cells if cell.id in group.absent] == ["fake-a+basic", "fake-b+basic"]
+    first, second = group.absent.values()
     assert first == second
     assert first.stage == "optimize"
     assert first.message.startswith("The pass fake-failing breaks mlp: KeyError")
     assert "--passes" not in (first.hint or "")
-    assert one.group.baseline == "fake-a-cpu-fp32-x1"
+    assert group.group.baseline == "fake-a-cpu-fp32-x1"
 
 
 def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_measured(
@@ -246,6 +246,6 @@ def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_meas
     def missing(*_: object) -> None:
         raise IrbenchError("Optimising needs onnx-ir.", exit_code=ExitCode.NOT_INSTALLED)
 
-    monkeypatch.setattr(forms, "optimize", missing)
+    monkeypatch.setattr(artifacts, "optimize", missing)
     with pytest.raises(IrbenchError, match="needs onnx-ir"):
         planned(bundle, tmp_path, variants=("none", "basic"))

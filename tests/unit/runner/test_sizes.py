@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from irbench import host
 from irbench.errors import IrbenchError
 from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.system import host
 
 
 def bundle(*shape: int | str, defaults: dict[str, int] | None = None, name: str = "tokens") -> Bundle:

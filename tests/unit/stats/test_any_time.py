@@ -13,7 +13,7 @@ from irbench.stats.compare import holm_intervals
 from irbench.stats.intervals import Looks, bounds, looks_of
 
 LOOKS, MISS, DRAWS = looks_of(Timing()), 0.05, 100_000
-AS_ASSUMED = [name for name, one in LAUNCHES.items() if one.one_mode]
+AS_ASSUMED = [name for name, launch in LAUNCHES.items() if launch.one_mode]
 
 
 @pytest.mark.parametrize("miss", [0.05, 0.025, 0.0125])
@@ -68,8 +68,8 @@ def test_rows_seldom_differ_from_a_baseline_that_they_equal_at_any_look(shifts):
 
 @pytest.mark.parametrize("times_ms", [(4.2, 4.2), (4.2, 4.2, 4.2, 4.2), (4.2, 4.2, 4.6, 7.4)])
 def test_of_cells_that_are_equally_fast_seldom_one_is_named_and_the_lead_is_covered(times_ms):
-    host = Host(dict(zip("abcd", (1e-3 * one for one in times_ms), strict=False)), launch_sd=0.01, block_sd=0.03)
+    host = Host(dict(zip("abcd", (1e-3 * item for item in times_ms), strict=False)), launch_sd=0.01, block_sd=0.03)
     design = replace(Design(blocks_by_scatter=False), timing=Timing(budget=900.0))
     found = runs_of(design, host, runs=200)
-    assert np.mean([np.isfinite(one.named_s) for one in found]) <= 0.06
-    assert np.mean([one.covered for one in found]) >= 0.93
+    assert np.mean([np.isfinite(item.named_s) for item in found]) <= 0.06
+    assert np.mean([item.covered for item in found]) >= 0.93

@@ -28,7 +28,7 @@ def test_what_other_processes_may_use_grows_with_the_processors_in_use(processor
     most = round(0.025 * processors * BLOCK_NS)
     blocks = [block(0, foreign_cpu_ns=most), block(1, foreign_cpu_ns=most + 1)]
     assert dirty_blocks(blocks, {}, Timing(), processors) == {1}
-    cells = [measured("a", [synchronous(one, [MS] * 3) for one in range(2)])]
+    cells = [measured("a", [synchronous(index, [MS] * 3) for index in range(2)])]
     records = [launch(0, cells, blocks=tuple(blocks), processors=processors)]
     assert observe(group("a"), records, Timing(burn_in_blocks=0))[0].dirty == {1}
 
@@ -40,7 +40,7 @@ def test_what_other_processes_may_use_grows_with_the_processors_in_use(processor
 def test_cells_use_a_processor_for_each_thread_or_all_where_the_runtime_chooses(
     threads: tuple[int | None, ...], measured_processors: int, used: int
 ):
-    cells = [Cell(f"c{number}", None, "c", "cpu", Load(threads=one)) for number, one in enumerate(threads)]
+    cells = [Cell(f"c{number}", None, "c", "cpu", Load(threads=thread)) for number, thread in enumerate(threads)]
     assert processors_in_use(cells, measured_processors) == used
 
 
@@ -49,20 +49,21 @@ def test_a_block_is_dirty_when_the_quota_held_us_back():
 
 
 def test_a_block_is_dirty_when_a_cell_waited_five_points_more_than_it_usually_does():
-    blocks = [block(one) for one in range(5)]
+    blocks = [block(index) for index in range(5)]
     rounds = {"a": rounds_waiting(0.30, 0.31, 0.30, 0.36, 0.30), "b": rounds_waiting(0, 0, 0, 0, 0.06)}
     assert dirty_blocks(blocks, rounds, Timing(), 2) == {3, 4}
 
 
 def test_a_cell_that_always_waits_on_itself_makes_nothing_dirty():
     assert (
-        dirty_blocks([block(one) for one in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing(), 2) == set()
+        dirty_blocks([block(index) for index in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing(), 2)
+        == set()
     )
 
 
 def test_waits_that_scatter_widely_from_round_to_round_make_no_block_dirty_but_one_far_out_does():
     scatters = (0.25, 0.18, 0.33, 0.22, 0.31, 0.27, 0.20, 0.29)
-    blocks = [block(one) for one in range(9)]
+    blocks = [block(index) for index in range(9)]
     assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters)}, Timing(), 2) == set()
     assert dirty_blocks(blocks, {"a": rounds_waiting(*scatters, 0.80)}, Timing(), 2) == {8}
 
@@ -78,8 +79,8 @@ def test_slow_calls_alone_make_no_block_dirty():
 
 
 def counted(dirty: int, blocks: int = 8) -> frozenset[int]:
-    seen = [block(one, throttled_ns=int(one < dirty)) for one in range(blocks)]
-    record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(blocks)])], blocks=tuple(seen))
+    seen = [block(index, throttled_ns=int(index < dirty)) for index in range(blocks)]
+    record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(blocks)])], blocks=tuple(seen))
     return observe(group("a"), [record], Timing(burn_in_blocks=0))[0].counted
 
 
@@ -89,23 +90,23 @@ def test_clean_blocks_alone_count_while_there_are_four():
 
 def test_with_three_clean_blocks_all_count_and_it_is_said():
     assert counted(dirty=5) == set(range(8))
-    seen = tuple(block(one, throttled_ns=int(one < 5)) for one in range(8))
-    record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(8)])], blocks=seen)
+    seen = tuple(block(index, throttled_ns=int(index < 5)) for index in range(8))
+    record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(8)])], blocks=seen)
     assert observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
 
 
 def test_few_blocks_that_are_all_clean_are_no_cause_for_complaint():
-    record = launch(0, [measured("a", [synchronous(one, [MS] * 3) for one in range(2)])])
+    record = launch(0, [measured("a", [synchronous(index, [MS] * 3) for index in range(2)])])
     assert not observe(group("a"), [record], Timing(burn_in_blocks=0))[0].too_few_clean
 
 
 def test_the_first_block_is_recorded_and_not_counted():
-    record = launch(0, [measured("a", [synchronous(one, [(2 - one) * MS] * 3) for one in range(2)])])
+    record = launch(0, [measured("a", [synchronous(index, [(2 - index) * MS] * 3) for index in range(2)])])
     (seen,) = observe(group("a"), [record], Timing(burn_in_blocks=1))
     assert (seen.blocks, seen.counted, set(seen.log_ns["a"])) == ({1}, {1}, {1})
 
 
 def test_a_burn_in_block_that_waited_long_makes_no_other_look_usual():
-    blocks = [block(one) for one in range(5)]
+    blocks = [block(index) for index in range(5)]
     rounds = {"a": rounds_waiting(0.9, 0.0, 0.0, 0.0, 0.06)}
     assert clean_blocks(blocks, rounds, Timing(burn_in_blocks=1), 2) == {1, 2, 3}

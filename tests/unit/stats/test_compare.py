@@ -34,7 +34,7 @@ def test_a_cell_that_takes_half_the_time_is_two_times_faster():
 
 
 def test_comparing_a_with_b_and_b_with_a_gives_opposite_log_ratios():
-    launches = paired([10 * one for one in JITTER], [11.0, 11.2, 10.9, 11.1, 11.0, 11.3])
+    launches = paired([10 * item for item in JITTER], [11.0, 11.2, 10.9, 11.1, 11.0, 11.3])
     there, back = (interval(launch_ratios(launches, *pair)) for pair in (("cell", "base"), ("base", "cell")))
     assert (there.value, there.low, there.high) == (-back.value, -back.high, -back.low)
 
@@ -42,7 +42,7 @@ def test_comparing_a_with_b_and_b_with_a_gives_opposite_log_ratios():
 def test_scaling_all_times_changes_no_ratio():
     base = [11.0, 11.2, 10.9, 11.1, 11.0, 11.3]
     once = launch_ratios(paired(JITTER, base), "cell", "base")
-    scaled = launch_ratios(paired([64 * one for one in JITTER], [64 * one for one in base]), "cell", "base")
+    scaled = launch_ratios(paired([64 * item for item in JITTER], [64 * item for item in base]), "cell", "base")
     assert scaled == pytest.approx(once, abs=1e-12)
 
 
@@ -52,7 +52,9 @@ def test_what_slows_a_whole_block_slows_no_cell_against_another():
         launch(
             0,
             [
-                measured(name, [synchronous(one, [level * MS * slow] * 3) for one, slow in enumerate(slowdowns)])
+                measured(
+                    name, [synchronous(slowdown, [level * MS * slow] * 3) for slowdown, slow in enumerate(slowdowns)]
+                )
                 for name, level in (("cell", 8), ("base", 10))
             ],
         )
@@ -108,7 +110,7 @@ def test_the_clearest_of_several_rows_is_judged_most_strictly_and_the_last_as_if
 
 def test_rows_that_are_not_clear_share_the_confidence_at_which_they_were_tried():
     found = holm_intervals({"a": [0.01, -0.02, 0.03, 0.0], "b": [0.02, -0.01, 0.0, 0.01]}, SIX)
-    assert {one.confidence for one in found.values()} == {0.975}
+    assert {item.confidence for item in found.values()} == {0.975}
 
 
 def test_one_slow_launch_in_six_widens_the_interval_and_hardly_moves_the_value():
@@ -119,11 +121,11 @@ def test_one_slow_launch_in_six_widens_the_interval_and_hardly_moves_the_value()
 
 def test_in_a_group_with_streams_a_synchronous_cell_is_compared_by_completions_too():
     # two streams of 10 ms each give 5 ms per completion; the synchronous cell takes 8 ms
-    issue = [one * MS for one in (-10, 0, 0, 10, 10, 20, 20, 30)]
-    completion = [one * MS for one in (10, 10, 20, 20, 30, 30, 40, 40)]
+    issue = [item * MS for item in (-10, 0, 0, 10, 10, 20, 20, 30)]
+    completion = [item * MS for item in (10, 10, 20, 20, 30, 30, 40, 40)]
     cells = [
-        measured("streams", [streamed(one, issue, completion) for one in range(4)], streams=2),
-        measured("sync", [synchronous(one, [8 * MS] * 9) for one in range(4)]),
+        measured("streams", [streamed(index, issue, completion) for index in range(4)], streams=2),
+        measured("sync", [synchronous(index, [8 * MS] * 9) for index in range(4)]),
     ]
     launches = observe(group("sync", "streams", streams={"streams": 2}), [launch(0, cells)], SIX)
     assert launch_ratios(launches, "streams", "sync") == pytest.approx((math.log(5 / 8),))

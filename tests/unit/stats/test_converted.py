@@ -18,10 +18,10 @@ def converted(*cautioned):
     asked = group("base", "int8")
     cells = tuple(
         replace(
-            one,
-            artifact=Artifact("onnx", Path(), (), (), caution="top-1 agreement 63 %" if one.id in cautioned else ""),
+            cell,
+            artifact=Artifact("onnx", Path(), (), (), caution="top-1 agreement 63 %" if cell.id in cautioned else ""),
         )
-        for one in asked.cells
+        for cell in asked.cells
     )
     records = even({"base": [10.0] * 6, "int8": [4.0] * 6})
     return summarise(
@@ -51,8 +51,8 @@ def test_a_conversion_that_answers_like_the_model_is_a_row_like_others():
 def test_a_graph_that_not_every_runtime_reads_is_marked_and_wins_like_others():
     asked = group("base", "all")
     cells = tuple(
-        replace(one, artifact=Artifact("onnx", Path(), (), (), domains=("com.microsoft",) if one.id == "all" else ()))
-        for one in asked.cells
+        replace(cell, artifact=Artifact("onnx", Path(), (), (), domains=("com.microsoft",) if cell.id == "all" else ()))
+        for cell in asked.cells
     )
     records = even({"base": [10.0] * 6, "all": [4.0] * 6})
     result = summarise(

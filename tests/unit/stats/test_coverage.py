@@ -105,7 +105,7 @@ def records_of(cell, baseline):
         made.launch(
             number,
             [
-                made.measured(name, [made.synchronous(block, [one] * 3) for block, one in enumerate(own[number])])
+                made.measured(name, [made.synchronous(block, [item] * 3) for block, item in enumerate(own[number])])
                 for name, own in times.items()
             ],
         )

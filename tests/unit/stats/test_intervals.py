@@ -13,8 +13,8 @@ def runs_that_miss(draws, median, looks=USUAL, confidence=0.95):
     """Return the share of runs of which the interval of some look misses the true median."""
 
     def misses(values, count):
-        one = interval_at(values[:count], looks, confidence)
-        return not one.low <= median <= one.high
+        interval = interval_at(values[:count], looks, confidence)
+        return not interval.low <= median <= interval.high
 
     counts = range(looks.first, looks.last + 1)
     return np.mean([any(misses(values, count) for count in counts) for values in draws.tolist()])
@@ -77,8 +77,8 @@ def test_the_plain_range_of_four_launches_looked_at_again_and_again_would_break_
 
 
 def test_below_the_first_look_the_range_is_shown_and_promises_nothing():
-    one = interval_at([3.0, 1.0, 2.0], USUAL, 0.95)
-    assert (one.low, one.value, one.high, one.confidence) == (1.0, 2.0, 3.0, None)
+    interval = interval_at([3.0, 1.0, 2.0], USUAL, 0.95)
+    assert (interval.low, interval.value, interval.high, interval.confidence) == (1.0, 2.0, 3.0, None)
 
 
 def test_a_stretched_range_says_that_it_assumes_one_mode():
@@ -91,14 +91,14 @@ def test_a_stretched_range_says_that_it_assumes_one_mode():
 
 def test_an_interval_moves_and_stretches_with_its_values():
     values = [1.0, 2.0, 4.0, 8.0]
-    one, other = interval_at(values, USUAL, 0.95), interval_at([10 + 2 * value for value in values], USUAL, 0.95)
-    assert (other.low, other.value, other.high) == pytest.approx((10 + 2 * one.low, 16.0, 10 + 2 * one.high))
+    interval, other = interval_at(values, USUAL, 0.95), interval_at([10 + 2 * value for value in values], USUAL, 0.95)
+    assert (other.low, other.value, other.high) == pytest.approx((10 + 2 * interval.low, 16.0, 10 + 2 * interval.high))
 
 
 def test_negating_an_interval_swaps_its_ends():
     values = [1.0, 2.0, 4.0, 8.0, 9.0, 10.0, 11.0]
-    one = interval_at(values, USUAL, 0.95)
-    assert -one == interval_at([-value for value in values], USUAL, 0.95)
+    interval = interval_at(values, USUAL, 0.95)
+    assert -interval == interval_at([-value for value in values], USUAL, 0.95)
 
 
 def test_more_launches_than_the_last_look_keep_its_rank():

@@ -56,18 +56,20 @@ class Measured:
         launches, _, cells, _ = self.times.shape
         return [
             launch(
-                one,
-                [measured(NAMES[cell], self._rounds(one, cell)) for cell in range(cells)],
-                blocks=tuple(block(number, foreign_cpu_ns=int(used)) for number, used in enumerate(self.foreign[one])),
+                index,
+                [measured(NAMES[cell], self._rounds(index, cell)) for cell in range(cells)],
+                blocks=tuple(
+                    block(number, foreign_cpu_ns=int(used)) for number, used in enumerate(self.foreign[index])
+                ),
             )
-            for one in range(launches)
+            for index in range(launches)
         ]
 
     def without_third(self) -> Measured:
         return Measured(self.times[:, :, :2], self.waits[:, :, :2], self.foreign)
 
-    def _rounds(self, one: int, cell: int) -> list[Round]:
-        taken = zip(self.times[one, :, cell], self.waits[one, :, cell], strict=True)
+    def _rounds(self, item: int, cell: int) -> list[Round]:
+        taken = zip(self.times[item, :, cell], self.waits[item, :, cell], strict=True)
         return [synchronous(number, calls, waited_ns=int(waited)) for number, (calls, waited) in enumerate(taken)]
 
 
@@ -106,23 +108,23 @@ def tabulated(asked: Group, records: list[LaunchRecord]) -> GroupResult:
 
 
 def speedup(result: GroupResult, cell: str) -> Speedup:
-    (row,) = [one for one in result.cells if one.id == cell]
+    (row,) = [item for item in result.cells if item.id == cell]
     assert row.speedup is not None
     return row.speedup
 
 
-def numbers(one: Speedup) -> tuple[float, ...]:
-    return one.value, one.low, one.high, one.all_blocks_value
+def numbers(speedup_: Speedup) -> tuple[float, ...]:
+    return speedup_.value, speedup_.low, speedup_.high, speedup_.all_blocks_value
 
 
-def on_an_edge(one: Speedup) -> bool:
+def on_an_edge(speedup_: Speedup) -> bool:
     """Whether an end of the interval lies so near to where verdicts change that rounding may decide."""
-    return any(abs(math.log(end) - edge) < 1e-9 for end in (one.low, one.high) for edge in EDGES)
+    return any(abs(math.log(end) - edge) < 1e-9 for end in (speedup_.low, speedup_.high) for edge in EDGES)
 
 
-def assert_as_good_as(one: Speedup, other: Speedup) -> None:
-    assert numbers(one) == pytest.approx(numbers(other), rel=1e-9)
-    assert one.verdict == other.verdict or on_an_edge(one)
+def assert_as_good_as(speedup_: Speedup, other: Speedup) -> None:
+    assert numbers(speedup_) == pytest.approx(numbers(other), rel=1e-9)
+    assert speedup_.verdict == other.verdict or on_an_edge(speedup_)
 
 
 @law
@@ -176,7 +178,7 @@ def test_no_call_that_takes_longer_makes_its_cell_look_faster(data: st.DataObjec
     found = data.draw(measurements(disturbed=False))
     longer = data.draw(whole_numbers(found.times.shape, 0, 50 * MS))
     longer[:, :, 0] = 0
-    before, after = (speedup(table(one), "b") for one in (found, replace(found, times=found.times + longer)))
+    before, after = (speedup(table(item), "b") for item in (found, replace(found, times=found.times + longer)))
     # one slow launch more makes a stretched range wider at both ends
     moved = zip(numbers(after), numbers(before), strict=True)
     kept = list(moved) if not before.assumes_one_mode else [(after.value, before.value)]
@@ -187,9 +189,9 @@ def test_no_call_that_takes_longer_makes_its_cell_look_faster(data: st.DataObjec
 @given(measurements(cells=1))
 def test_a_cell_beside_its_own_double_is_exactly_the_same(found: Measured) -> None:
     double = Measured(np.repeat(found.times, 2, axis=2), np.repeat(found.waits, 2, axis=2), found.foreign)
-    one = speedup(table(double), "b")
-    assert numbers(one) == (1.0, 1.0, 1.0, 1.0)
-    assert one.verdict == ("preview" if len(found.times) < TIMING.min_launches else "same")
+    found_speedup = speedup(table(double), "b")
+    assert numbers(found_speedup) == (1.0, 1.0, 1.0, 1.0)
+    assert found_speedup.verdict == ("preview" if len(found.times) < TIMING.min_launches else "same")
 
 
 @law
@@ -217,8 +219,8 @@ def test_adding_a_cell_moves_another_pair_within_the_range_of_its_blocks_and_nev
     found: Measured,
 ) -> None:
     launches = observe(group(*NAMES), found.records(), TIMING)
-    for one, ratio in zip(launches, launch_ratios(launches, "a", "b"), strict=True):
-        blocks = [one.log_ns["a"][number] - one.log_ns["b"][number] for number in one.blocks]
+    for observed, ratio in zip(launches, launch_ratios(launches, "a", "b"), strict=True):
+        blocks = [observed.log_ns["a"][number] - observed.log_ns["b"][number] for number in observed.blocks]
         assert min(blocks) <= ratio <= max(blocks)
     fewer = found.without_third()
     assert speedup(table(found), "b").all_blocks_value == speedup(table(fewer), "b").all_blocks_value
@@ -228,10 +230,10 @@ def test_adding_a_cell_moves_another_pair_within_the_range_of_its_blocks_and_nev
 @given(measurements(cells=3))
 def test_another_rival_never_makes_the_claim_for_the_leader_stronger(found: Measured) -> None:
     launches = observe(group(*NAMES), found.records(), TIMING)
-    one, two = (find_winner(launches, ranked, TIMING) for ranked in (["a", "b"], ["a", "b", "c"]))
-    assert one.ratio is not None
+    first, two = (find_winner(launches, ranked, TIMING) for ranked in (["a", "b"], ["a", "b", "c"]))
+    assert first.ratio is not None
     assert two.ratio is not None
-    assert two.leader != one.leader or two.ratio.low <= one.ratio.low
+    assert two.leader != first.leader or two.ratio.low <= first.ratio.low
 
 
 @law
@@ -258,8 +260,8 @@ def test_the_order_of_blocks_within_a_launch_does_not_matter(data: st.DataObject
 @law
 @given(measurements())
 def test_an_interval_holds_its_own_value(found: Measured) -> None:
-    one = speedup(table(found), "b")
-    assert one.low <= one.value <= one.high
+    found_speedup = speedup(table(found), "b")
+    assert found_speedup.low <= found_speedup.value <= found_speedup.high
 
 
 @law

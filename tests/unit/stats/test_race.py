@@ -19,7 +19,7 @@ WILD = [1.0, 1.09, 0.93, 1.05, 0.95, 1.06, 0.96, 1.04]
 
 def left(times, launches=4, admission=None, timing=TIMING):
     """Return who is launched again after some launches, given each cell's time and scatter."""
-    records = even({cell: [level * one for one in scatter[:launches]] for cell, (level, scatter) in times.items()})
+    records = even({cell: [level * item for item in scatter[:launches]] for cell, (level, scatter) in times.items()})
     asked = group(*times, baseline="base" if "base" in times else None)
     return contenders(observe(asked, records, timing), stand(asked, records, admission or Admission()), timing)
 

@@ -22,7 +22,7 @@ REMARK = Warn("unverified", "Outputs were not verified.", "Export the model.")
 def launches() -> list[LaunchRecord]:
     records = even({"base": [10.0, 10.3, 9.9, 10.1, 10.0, 10.2], "fast": [5.0] * 6, "wrong": [1.0] * 6}, blocks=8)
     records[0] = replace(records[0], failures={"broken": Failure("compile", "no such operator")})
-    return [replace(one, blocks=tuple(block(n, throttled_ns=int(n < 3)) for n in range(8))) for one in records]
+    return [replace(record, blocks=tuple(block(n, throttled_ns=int(n < 3)) for n in range(8))) for record in records]
 
 
 def stored(records: list[LaunchRecord]) -> RunDocument:
@@ -66,7 +66,7 @@ def test_the_samples_of_each_table_are_its_own():
     records = launches()
     run = stored(records)
     twice = replace(run, groups=run.groups * 2)
-    others = [replace(one, group=1) for one in records]
+    others = [replace(record, group=1) for record in records]
     assert rederive(twice, [*records, *others]) == twice
     assert rederive(twice, records).groups[1].launches == 0
 

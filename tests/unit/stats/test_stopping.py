@@ -38,17 +38,17 @@ def test_a_wide_interval_goes_on_until_the_last_launch():
 
 def test_a_large_difference_needs_only_a_tenth_of_itself():
     assert after(STEADY, WILD, 8) == BOTH
-    assert after(STEADY, [3 * one for one in WILD], 8).stopped_by == "target"
+    assert after(STEADY, [3 * value for value in WILD], 8).stopped_by == "target"
 
 
 def test_rows_that_are_decided_keep_nobody_waiting():
-    times = {"base": STEADY[:4], "good": [5.0] * 4, "bad": [3 * one for one in WILD[:4]]}
+    times = {"base": STEADY[:4], "good": [5.0] * 4, "bad": [3 * value for value in WILD[:4]]}
     found = next_launch(group(*times), even(times), TIMING, EVERYONE, Pace(10, [5.0] * 4))
     assert found.stopped_by == "target"
 
 
 def test_the_next_launch_is_for_the_cells_that_are_not_decided_in_the_groups_order():
-    times = {"base": [20.0] * 4, "near": [10.1 * one / 10 for one in WILD[:4]], "fast": [10.0] * 4}
+    times = {"base": [20.0] * 4, "near": [10.1 * value / 10 for value in WILD[:4]], "fast": [10.0] * 4}
     assert next_launch(group(*times), even(times), TIMING, EVERYONE, Pace(10, [5.0] * 4)) == Next(("near", "fast"))
 
 
@@ -122,15 +122,15 @@ def test_the_outlook_says_who_leads_and_how_wide_the_interval_is():
 
 
 def test_the_outlook_says_how_many_rows_are_left():
-    times = {"base": [20.0] * 4, "near": [10.1 * one / 10 for one in WILD[:4]], "fast": [10.0] * 4}
+    times = {"base": [20.0] * 4, "near": [10.1 * value / 10 for value in WILD[:4]], "fast": [10.0] * 4}
     assert told(times).endswith("2 rows left")
 
 
 def test_the_outlook_tells_two_precisions_of_one_backend_apart():
     both = group("base", "cell")
     cells = tuple(
-        replace(one, backend="same", load=replace(one.load, precision=precision))
-        for one, precision in zip(both.cells, ("fp32", "bf16"), strict=True)
+        replace(cell, backend="same", load=replace(cell.load, precision=precision))
+        for cell, precision in zip(both.cells, ("fp32", "bf16"), strict=True)
     )
     two = even({"base": STEADY[:2], "cell": [9.0, 9.06]})
     assert outlook(replace(both, cells=cells), two, TIMING, Admission()).startswith("same bf16 ")
@@ -142,7 +142,12 @@ def test_there_is_no_outlook_before_two_launches():
 
 
 def test_where_the_leader_and_its_rival_fail_together_the_others_go_on():
-    times = {"base": WILD[:5], "slow": [10.1 * one / 10 for one in reversed(WILD[:5])], "a": [5.0] * 5, "b": [5.1] * 5}
+    times = {
+        "base": WILD[:5],
+        "slow": [10.1 * value / 10 for value in reversed(WILD[:5])],
+        "a": [5.0] * 5,
+        "b": [5.1] * 5,
+    }
     records = even(times)
     lost = {name: Failure("measure", "killed by SIGKILL") for name in ("a", "b")}
     records[4] = replace(records[4], cells=(), failures=lost)

@@ -62,8 +62,8 @@ def test_short_calls_are_counted_one_by_one_and_have_no_percentiles_beside_the_m
 
 
 def test_latencies_come_from_clean_blocks_alone():
-    rounds = [synchronous(one, [10 * MS] * 3) for one in range(4)] + [synchronous(4, [90 * MS] * 3)]
-    blocks = tuple(block(one, throttled_ns=int(one == 4)) for one in range(5))
+    rounds = [synchronous(index, [10 * MS] * 3) for index in range(4)] + [synchronous(4, [90 * MS] * 3)]
+    blocks = tuple(block(index, throttled_ns=int(index == 4)) for index in range(5))
     result = table(group("only"), [launch(0, [measured("only", rounds)], blocks=blocks)])
     row = rows(result)["only"]
     assert (row.latency_ms.p50, row.latency_ms.mean, row.latency_ms.count) == (10.0, 10.0, 12)
@@ -76,7 +76,8 @@ def test_tails_are_shown_only_when_every_launch_took_a_thousand_uninterrupted_ca
         records = even({"only": [10.0] * len(sizes)})
         tails = [np.arange(1, size + 1) * MS for size in sizes]
         longer = [
-            replace(one, cells=(replace(one.cells[0], tail_ns=tail),)) for one, tail in zip(records, tails, strict=True)
+            replace(record, cells=(replace(record.cells[0], tail_ns=tail),))
+            for record, tail in zip(records, tails, strict=True)
         ]
         return rows(table(group("only"), longer))["only"].latency_ms
 
@@ -89,15 +90,17 @@ def test_tails_are_shown_only_when_every_launch_took_a_thousand_uninterrupted_ca
 
 def test_a_percentile_is_shown_only_where_so_many_calls_bound_it():
     assert [calls_to_bound(percent) for percent in (90, 99, 99.9)] == [44, 459, 4603]
-    few, enough = ([synchronous(one, [10 * MS] * 3) for one in range(count)] for count in (14, 15))
+    few, enough = ([synchronous(index, [10 * MS] * 3) for index in range(count)] for count in (14, 15))
     assert alone(few).latency_ms.p90 is None
     assert alone(enough).latency_ms.p90 == 10.0
 
 
 def test_p50_p90_and_fps_have_intervals_over_launches_and_a_companion_over_all_blocks():
-    rounds = [synchronous(one, [10 * MS] * 3) for one in range(15)] + [synchronous(15, [40 * MS] * 3)]
-    blocks = tuple(block(one, throttled_ns=int(one == 15)) for one in range(16))
-    quicker = [replace(one, completion_ns=one.completion_ns // 2, issue_ns=one.issue_ns // 2) for one in rounds]
+    rounds = [synchronous(index, [10 * MS] * 3) for index in range(15)] + [synchronous(15, [40 * MS] * 3)]
+    blocks = tuple(block(index, throttled_ns=int(index == 15)) for index in range(16))
+    quicker = [
+        replace(round_, completion_ns=round_.completion_ns // 2, issue_ns=round_.issue_ns // 2) for round_ in rounds
+    ]
     records = [
         launch(number, [measured("only", quicker if number == 3 else rounds)], blocks=blocks) for number in range(6)
     ]
@@ -111,8 +114,8 @@ def test_p50_p90_and_fps_have_intervals_over_launches_and_a_companion_over_all_b
 def test_a_run_whose_blocks_were_mostly_disturbed_has_no_winner():
     def run(disturbed):
         records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
-        seen = tuple(block(one, throttled_ns=int(one < disturbed)) for one in range(8))
-        return table(group("a", "b"), [replace(one, blocks=seen) for one in records])
+        seen = tuple(block(index, throttled_ns=int(index < disturbed)) for index in range(8))
+        return table(group("a", "b"), [replace(record, blocks=seen) for record in records])
 
     assert run(4).winner.cell == "a"
     busy = run(5)
@@ -123,7 +126,9 @@ def test_a_leader_whose_rival_completes_more_per_second_is_no_winner():
     # the median of every round says 8 ms against 10, but each third call of the cell takes 40
     rounds = {"cell": [8 * MS, 8 * MS, 40 * MS], "base": [10 * MS] * 3}
     records = [
-        launch(number, [measured(name, [synchronous(one, own) for one in range(8)]) for name, own in rounds.items()])
+        launch(
+            number, [measured(name, [synchronous(index, own) for index in range(8)]) for name, own in rounds.items()]
+        )
         for number in range(6)
     ]
     found = table(group("base", "cell"), records)
@@ -133,10 +138,10 @@ def test_a_leader_whose_rival_completes_more_per_second_is_no_winner():
 def test_a_leader_that_the_disturbed_blocks_turn_round_is_no_winner():
     def record(number):
         cells = [
-            measured("base", [synchronous(one, [10 * MS] * 3) for one in range(9)]),
-            measured("cell", [synchronous(one, [(8 if one < 5 else 30) * MS] * 3) for one in range(9)]),
+            measured("base", [synchronous(index, [10 * MS] * 3) for index in range(9)]),
+            measured("cell", [synchronous(index, [(8 if index < 5 else 30) * MS] * 3) for index in range(9)]),
         ]
-        return launch(number, cells, blocks=tuple(block(one, throttled_ns=int(one > 4)) for one in range(9)))
+        return launch(number, cells, blocks=tuple(block(index, throttled_ns=int(index > 4)) for index in range(9)))
 
     found = table(group("base", "cell"), [record(number) for number in range(6)])
     assert found.lead.reason == "all-blocks-disagree" or found.all_blocks_value > 1
@@ -145,7 +150,7 @@ def test_a_leader_that_the_disturbed_blocks_turn_round_is_no_winner():
 def test_a_leader_that_is_slower_alone_is_no_winner():
     records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
     ran = (Sustained("a", 200, 3_000_000_000), Sustained("b", 300, 3_000_000_000))
-    found = table(group("a", "b"), [replace(one, sustained=ran) for one in records])
+    found = table(group("a", "b"), [replace(record, sustained=ran) for record in records])
     assert found.lead.reason == "sustained-disagrees"
 
 
@@ -158,14 +163,14 @@ def test_runs_alone_in_too_few_launches_contradict_nobody():
 
 def test_a_row_with_wrong_outputs_is_not_called_decided():
     records = even({"a": [8.0] * 6, "b": [10.0] * 6, "wrong": [1.0] * 6})
-    raced = [replace(one, cells=one.cells[: 3 if one.launch < 1 else 2]) for one in records]
+    raced = [replace(record, cells=record.cells[: 3 if record.launch < 1 else 2]) for record in records]
     found = table(group("a", "b", "wrong"), raced, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
     assert not any("decided rows left" in line for line in footer(found))
 
 
 def test_each_row_says_in_how_many_launches_it_ran():
     records = even({"a": [8.0] * 6, "b": [10.0] * 6})
-    raced = [replace(one, cells=one.cells[: 2 if one.launch < 4 else 1]) for one in records]
+    raced = [replace(record, cells=record.cells[: 2 if record.launch < 4 else 1]) for record in records]
     assert {row.id: row.launches_measured for row in table(group("a", "b"), raced).cells} == {"a": 6, "b": 4}
 
 
@@ -198,7 +203,7 @@ def test_outputs_that_cannot_be_compared_are_a_mismatch_too():
 
 def test_a_cell_that_failed_in_a_later_launch_has_no_figures():
     records = even({"base": [10.0] * 6, "cell": [9.0] * 6})
-    records[3:] = [replace(one, cells=one.cells[:1]) for one in records[3:]]
+    records[3:] = [replace(record, cells=record.cells[:1]) for record in records[3:]]
     records[3] = replace(records[3], failures={"cell": Failure("measure", "killed by SIGSEGV")})
     row = rows(table(group("base", "cell"), records))["cell"]
     assert (row.state, row.failure.message, row.latency_ms, row.speedup) == ("failed", "killed by SIGSEGV", None, None)
@@ -210,7 +215,7 @@ def test_when_the_baseline_failed_the_next_healthy_cell_takes_its_place_and_it_i
     result = table(group("a", "b", "c"), records)
     assert result.baseline == "b"
     assert rows(result)["c"].speedup.value == pytest.approx(2.0)
-    assert "baseline-replaced" in {one.code for one in result.warnings}
+    assert "baseline-replaced" in {warning.code for warning in result.warnings}
 
 
 def test_a_baseline_with_wrong_outputs_is_replaced_too():
@@ -221,8 +226,10 @@ def test_a_baseline_with_wrong_outputs_is_replaced_too():
 def mixed(allow):
     records = even({"base": [10.0] * 6, "low": [4.0] * 6})
     changed = [
-        replace(one, cells=(one.cells[0], replace(one.cells[1], effective={"precision": "bf16", "threads": 2})))
-        for one in records
+        replace(
+            record, cells=(record.cells[0], replace(record.cells[1], effective={"precision": "bf16", "threads": 2}))
+        )
+        for record in records
     ]
     return table(group("base", "low"), changed, Admission(allow_mixed=allow))
 
@@ -253,14 +260,14 @@ def test_the_effective_precision_decides_and_not_the_one_asked_for():
 def over_launches(*read_back):
     records = even({"only": [10.0] * len(read_back)})
     changed = [
-        replace(one, cells=(replace(one.cells[0], effective=effective),))
-        for one, effective in zip(records, read_back, strict=True)
+        replace(record, cells=(replace(record.cells[0], effective=effective),))
+        for record, effective in zip(records, read_back, strict=True)
     ]
     return rows(table(group("only"), changed))["only"]
 
 
 def test_a_property_that_changes_over_launches_marks_its_row_with_every_value():
-    caches = [{"precision": "fp32", "kernels": one} for one in ("off", "written", "read", "read")]
+    caches = [{"precision": "fp32", "kernels": item} for item in ("off", "written", "read", "read")]
     row = over_launches(*caches)
     assert (row.state, row.marks) == ("ok", ("kernels off, written, read over launches",))
     threads = over_launches({"precision": "fp32", "threads": 2}, {"precision": "fp32", "threads": 1})
@@ -276,8 +283,8 @@ def test_a_cell_that_changed_its_precision_between_launches_has_no_figure():
 def test_warnings_tell_two_precisions_of_one_backend_apart():
     asked = group("base", "low")
     cells = tuple(
-        replace(one, backend="same", load=replace(one.load, precision=precision))
-        for one, precision in zip(asked.cells, ("fp32", "native"), strict=True)
+        replace(cell, backend="same", load=replace(cell.load, precision=precision))
+        for cell, precision in zip(asked.cells, ("fp32", "native"), strict=True)
     )
     result = table(replace(asked, cells=cells), even({"base": [10.0] * 6, "low": [10.05] * 6}))
     assert headline(result).startswith("no winner: same fp32 and same native are the same")

@@ -30,5 +30,7 @@ def test_a_speedup_says_whether_anything_was_held_against_the_answers(errors, ve
 
 
 def test_a_speedup_over_a_baseline_that_was_not_verified_is_not_verified():
-    records = [replace(one, cells=(one.cells[0], replace(one.cells[1], output_error=EXACT))) for one in even(LEVELS_MS)]
+    records = [
+        replace(item, cells=(item.cells[0], replace(item.cells[1], output_error=EXACT))) for item in even(LEVELS_MS)
+    ]
     assert quick(table(records)).speedup.verified is False

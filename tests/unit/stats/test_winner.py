@@ -12,7 +12,7 @@ WOBBLE = [1.000, 1.002, 0.998, 1.001, 0.999, 1.003, 1.000, 1.001]
 
 
 def finding(levels_ms, launches=7, timing=TIMING):
-    times = {cell: [level * one for one in WOBBLE[:launches]] for cell, level in levels_ms.items()}
+    times = {cell: [level * item for item in WOBBLE[:launches]] for cell, level in levels_ms.items()}
     times[next(iter(times))] = [levels_ms[next(iter(times))]] * launches
     return find_winner(observe(group(*times), even(times), timing), list(times), timing)
 
@@ -78,7 +78,10 @@ def test_the_claim_fails_if_any_rival_and_not_only_the_nearest_may_be_faster():
 
 def test_pairs_are_judged_by_the_launches_that_measured_both():
     records = even({"a": [8.0] * 8, "b": [10.0] * 8, "c": [20.0] * 8})
-    raced = [one if one.launch < 4 else type(one)(**{**vars(one), "cells": one.cells[:2]}) for one in records]
+    raced = [
+        record if record.launch < 4 else type(record)(**{**vars(record), "cells": record.cells[:2]})
+        for record in records
+    ]
     found = find_winner(observe(group("a", "b", "c"), raced, TIMING), ["a", "b", "c"], TIMING)
     assert (found.leader, found.rival, found.ratio.count) == ("a", "b", 8)
     assert found.rivals["c"].count == 4

@@ -20,15 +20,15 @@ RUN = "01KAJ3WQ4R8Z6M1X0V9T7S5P3N"
 
 def archive(path: Path, *members: tarfile.TarInfo, form: int = tarfile.PAX_FORMAT) -> Path:
     with tarfile.open(path, "w:gz", format=form) as tar:
-        for one in members:
-            tar.addfile(one, io.BytesIO(bytes(one.size)))
+        for member_ in members:
+            tar.addfile(member_, io.BytesIO(bytes(member_.size)))
     return path
 
 
 def member(name: str, **pax_headers: str) -> tarfile.TarInfo:
-    one = tarfile.TarInfo(name)
-    one.size, one.pax_headers = 2, pax_headers
-    return one
+    member = tarfile.TarInfo(name)
+    member.size, member.pax_headers = 2, pax_headers
+    return member
 
 
 def test_a_run_is_packed_with_the_end_of_its_logs_and_comes_back(tmp_path: Path):
@@ -103,8 +103,8 @@ def test_what_would_not_be_unpacked_is_not_packed_either(tmp_path: Path, monkeyp
 
 def test_folders_and_extended_headers_count_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folders = [tarfile.TarInfo(f"{number}") for number in range(9)]
-    for one in folders:
-        one.type = tarfile.DIRTYPE
+    for folder in folders:
+        folder.type = tarfile.DIRTYPE
     monkeypatch.setattr("irbench.store.allowance._MOST_FILES", 8)
     for members in (folders, [member(f"{number}.txt", comment="x") for number in range(5)]):
         with pytest.raises(IrbenchError, match="more than 8 files"):

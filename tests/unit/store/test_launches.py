@@ -56,18 +56,18 @@ LAUNCHES = st.builds(
 )
 
 
-def same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype == np.int64 and np.array_equal(one, other)
-    if is_dataclass(one):
-        return type(one) is type(other) and all(
-            same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
+def same(array: Any, other: Any) -> bool:
+    if isinstance(array, np.ndarray):
+        return array.dtype == other.dtype == np.int64 and np.array_equal(array, other)
+    if is_dataclass(array):
+        return type(array) is type(other) and all(
+            same(getattr(array, field.name), getattr(other, field.name)) for field in fields(array)
         )
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return type(one) is type(other) and one == other
+    if isinstance(array, Mapping):
+        return array.keys() == other.keys() and all(same(array[key], other[key]) for key in array)
+    if isinstance(array, tuple):
+        return len(array) == len(other) and all(map(same, array, other))
+    return type(array) is type(other) and array == other
 
 
 @settings(deadline=None, max_examples=150)

@@ -79,7 +79,7 @@ def host_with(streams: int, monkeypatch: pytest.MonkeyPatch) -> tuple[CellHost, 
     # the worker's own collector is switched off for good, this process' must not be
     monkeypatch.setattr("irbench.worker.cell.gc", SimpleNamespace(collect=int, freeze=int, disable=int))
     asked = launches.group("a", streams={"a": streams})
-    specs = tuple(one.tensor.bind(asked.sizes) for one in asked.bundle.inputs)
+    specs = tuple(tensor.tensor.bind(asked.sizes) for tensor in asked.bundle.inputs)
     cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, ()))
     timing = Timing(warm_up=1e-5)
     return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing, seed=0)), session
@@ -99,5 +99,5 @@ def test_each_stream_is_given_aligned_memory_of_its_own_and_always_the_same(
         assert all(given is feed for given in slot.feeds)
         assert all(array.ctypes.data % ALIGNMENT == 0 for array in feed)
     assert len(own) == len(answers) == len(again) == streams
-    assert not any(np.shares_memory(one[0], other[0]) for one, other in combinations(own, 2))
+    assert not any(np.shares_memory(item[0], other[0]) for item, other in combinations(own, 2))
     assert all(np.array_equal(feed[0], own[0][0]) for feed in own)

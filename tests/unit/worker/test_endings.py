@@ -63,18 +63,18 @@ def test_nothing_outlives_a_coordinator_that_is_killed(tmp_path: Path, state: st
         env=environment,
     )
     assert coordinator.stdout is not None
-    started = [int(one) for one in coordinator.stdout.readline().split()]
+    started = [int(part) for part in coordinator.stdout.readline().split()]
     coordinator.kill()
     coordinator.wait()
     coordinator.stdout.close()
-    assert all(_gone(one) for one in started)
+    assert all(_gone(item) for item in started)
 
 
 def _gone(process: int) -> bool:
     """Wait until a process has ended; a zombie whose new parent has yet to collect it has ended too."""
     try:
-        one = psutil.Process(process)
-        one.wait(PATIENCE_S) if one.status() != psutil.STATUS_ZOMBIE else None
+        owner = psutil.Process(process)
+        owner.wait(PATIENCE_S) if owner.status() != psutil.STATUS_ZOMBIE else None
     except psutil.NoSuchProcess:
         return True
     except psutil.TimeoutExpired:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from irbench_tf.layers import every_layer, run
-from irbench_tf.thrifty import release_early
+from irbench_tf.low_memory import release_early
 
 IMAGES = (np.linspace(-1, 1, 2 * 4 * 4 * 3, dtype=np.float32).reshape(2, 4, 4, 3),)
 
@@ -35,8 +35,8 @@ def test_what_is_released_changes_no_answer(keras, build):
     model = build(keras)
     expected = keras.tree.flatten(model(IMAGES[0], training=False))
     given = keras.tree.flatten(run(model, IMAGES))
-    for one, right in zip(given, expected, strict=True):
-        np.testing.assert_array_equal(one, right)
+    for item, right in zip(given, expected, strict=True):
+        np.testing.assert_array_equal(item, right)
 
 
 def test_a_tensor_is_gone_once_its_last_reader_has_run(keras):
@@ -53,7 +53,7 @@ def test_a_tensor_is_gone_once_its_last_reader_has_run(keras):
 
         def remember(tensor, call=layer.call):
             gc.collect()
-            alive.append(sum(one() is not None for one in given))
+            alive.append(sum(item() is not None for item in given))
             output = call(tensor)
             given.append(weakref.ref(output))
             return output

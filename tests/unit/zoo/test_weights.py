@@ -60,7 +60,7 @@ def test_equal_seeds_give_equal_weights_in_another_process():
         "print(hashlib.sha256(b''.join(one.numpy().tobytes() for one in model.weights)).hexdigest())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    here = hashlib.sha256(b"".join(one.tobytes() for one in randomised(cnn_cifar10.build(), 3))).hexdigest()
+    here = hashlib.sha256(b"".join(item.tobytes() for item in randomised(cnn_cifar10.build(), 3))).hexdigest()
     assert done.stdout.strip() == here
 
 
@@ -87,7 +87,7 @@ def test_biases_and_statistics_would_show_a_wrong_fusion():
             values = variable.numpy()
             assert np.std(values) > 0.01, variable.path
             assert not np.any(np.isin(values, (0.0, 1.0))), variable.path
-    assert all(np.all(one.numpy() > 0) for one in model.weights if one.name in {"moving_variance", "variance"})
+    assert all(np.all(weight.numpy() > 0) for weight in model.weights if weight.name in {"moving_variance", "variance"})
 
 
 def test_each_weighted_layer_gives_signals_of_ordinary_size():

@@ -1,0 +1,86 @@
+"""Sizes of tensors, some of them free: a number times names, such as ``4*batch``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["ONE", "Size", "parse", "product", "quotient", "sizes_of", "text"]
+
+_PLAIN = re.compile(r"[^\W\d]\w*|\d+")
+_FACTOR = rf"{_PLAIN.pattern}|\([^()]+\)"
+_PRODUCT = re.compile(rf"(?:{_FACTOR})(?:\*(?:{_FACTOR}))*")
+"""Numbers, names, and in brackets what else a model calls a dimension, such as ``2*(length + 1)``."""
+
+
+class Size(NamedTuple):
+    """How long one axis is.
+
+    Attributes:
+        factor: The part that is a number.
+        names: Free dimensions it is multiplied with, sorted.
+    """
+
+    factor: int
+    names: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int | None:
+        """The size if nothing in it is free."""
+        return None if self.names else self.factor
+
+
+ONE = Size(1)
+
+
+def parse(dimension: int | str) -> Size:
+    """Return the size that a dimension of a shape writes; the inverse of :func:`text`.
+
+    What is no plain product, such as ``2*length + 1``, is one name.
+    """
+    if isinstance(dimension, int):
+        return Size(dimension)
+    if not _PRODUCT.fullmatch(dimension):
+        return Size(1, (dimension,))
+    parts = [part.strip("()") for part in re.findall(_FACTOR, dimension)]
+    return product(Size(int(part)) if part.isdecimal() else Size(1, (part,)) for part in parts)
+
+
+def text(size: Size) -> int | str:
+    """Return a size as the dimension of a shape."""
+    if not size.names:
+        return size.factor
+    factors = [*([] if size.factor == 1 else [str(size.factor)]), *size.names]
+    if len(factors) == 1:
+        return factors[0]
+    return "*".join(factor if _PLAIN.fullmatch(factor) else f"({factor})" for factor in factors)
+
+
+def product(sizes: Iterable[Size]) -> Size:
+    """Multiply sizes; the product of none is one."""
+    result = ONE
+    for size in sizes:
+        result = Size(result.factor * size.factor, tuple(sorted((*result.names, *size.names))))
+    return result
+
+
+def quotient(dividend: Size, divisor: Size) -> Size | None:
+    """Return the quotient, or ``None`` where it is not known to be whole."""
+    names = Counter(dividend.names)
+    names.subtract(divisor.names)
+    if divisor.factor == 0 or dividend.factor % divisor.factor or any(count < 0 for count in names.values()):
+        return None
+    return Size(dividend.factor // divisor.factor, tuple(sorted(names.elements())))
+
+
+def sizes_of(value: ir.Value | None) -> Sequence[Size] | None:
+    """Return the sizes of a value's axes, or ``None`` if one of them has neither number nor name."""
+    if value is None or value.shape is None:
+        return None
+    dimensions = [size if isinstance(size, int) else size.value for size in value.shape]
+    return None if None in dimensions else [parse(dimension) for dimension in dimensions if dimension is not None]

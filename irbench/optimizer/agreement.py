@@ -1,0 +1,106 @@
+"""What a conversion costs: a converted graph's answers beside those of the graph in fp32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from irbench import registry
+from irbench.errors import IrbenchError
+from irbench.measure.phases import PhaseLog
+from irbench.onnx.bind import bind
+from irbench.optimizer.samples import Samples
+from irbench.record import Agreement, OutputError
+from irbench.spec import BATCH, Artifact, Load
+from irbench.spi import Array, Backend
+from irbench.verify import compare, judge
+
+__all__ = ["LEAST_AGREEMENT", "caution", "measure_agreement"]
+
+LEAST_AGREEMENT = 0.9
+"""Top-1 agreement below which a conversion counts as failed.
+
+It has to be told from chance with 64 inputs: a conversion that agrees on 98 of 100 inputs falls below with a
+probability of 3e-4, one that agrees on 95 of 100 with 0.04.
+"""
+
+
+def caution(error: OutputError, precision: str) -> str | None:
+    """Return in what a converted graph fails, as a mark of its row; ``None`` where it answers well.
+
+    Args:
+        error: From :class:`irbench.record.Agreement`.
+        precision: What the graph was converted to.
+    """
+    if error.top1_agreement is not None and error.top1_agreement < LEAST_AGREEMENT:
+        return f"top-1 agreement {error.top1_agreement * 100:.3g} %"
+    if judge(error, precision) is not None:
+        return f"max_rel {error.max_rel:.2g} against fp32"
+    return None
+
+
+def measure_agreement(
+    samples: Samples, converted: Artifact, reference: str, classifier: bool, scratch: Path
+) -> Agreement:
+    """Return how well ``converted`` answers like ``samples.artifact``.
+
+    Args:
+        samples: The inputs, and the graph in fp32.
+        converted: The same graph in another precision.
+        reference: The backend that answers for fp32, and for the other precision if it has kernels for it; otherwise
+            the first installed backend that has does.
+        classifier: See :func:`irbench.verify.compare`.
+        scratch: Where copies with bound shapes are written.
+
+    Raises:
+        IrbenchError: No backend here can run the converted graph.
+        ValueError: The answers cannot be compared, because some are not finite for example.
+    """
+    wide, narrow = (bind(item, samples.sizes, scratch) for item in (samples.artifact, converted))
+    reasons: list[str] = []
+    for name, backend in _candidates(reference):
+        try:
+            answers = tuple(_answers(backend, narrow, samples))
+        except Exception as problem:  # noqa: BLE001 - a runtime that cannot load the graph says so in a way of its own
+            reasons.append(f"{name}: {(str(problem).strip().splitlines() or [type(problem).__name__])[0]}")
+            continue
+        expected = _answers(registry.reference(reference), wide, samples)
+        errors = [compare(given, right, classifier) for given, right in zip(answers, expected, strict=True)]
+        return Agreement(samples.count, name, _worst(errors))
+    raise IrbenchError(
+        f"No backend here can run the converted graph: {'; '.join(reasons)}.",
+        hint="Another precision may do, or install a runtime that computes in this one.",
+    )
+
+
+def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
+    yield reference, registry.reference(reference)
+    for name in registry.installed_backends():
+        backend = registry.backend(name)
+        if name != reference and "onnx" in backend.consumes:
+            yield name, backend
+
+
+def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator[tuple[Array, ...]]:
+    load = Load(batch=samples.sizes[BATCH], threads=None, precision="native")
+    backend.import_runtime(load, "cpu")
+    session = backend.compile(artifact, load, "cpu", PhaseLog())
+    try:
+        (slot,) = session.open_slots(1, "copy")
+        for feed in samples.feeds(artifact):
+            slot.stage(feed)
+            slot.run()
+            yield tuple(array.copy() for array in slot.fetch())
+    finally:
+        session.close()
+
+
+def _worst(errors: Sequence[OutputError]) -> OutputError:
+    agreements = [error.top1_agreement for error in errors if error.top1_agreement is not None]
+    return OutputError(
+        max_abs=max(error.max_abs for error in errors),
+        max_rel=max(error.max_rel for error in errors),
+        cosine=min(error.cosine for error in errors),
+        top1_agreement=fmean(agreements) if agreements else None,
+    )

@@ -1,0 +1,107 @@
+"""The last step of a recipe: the graph in another precision, proven to be one and measured against fp32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from irbench.errors import IrbenchError
+from irbench.onnx.precision import read_precision
+from irbench.optimizer.convert.narrow import OPSETS, narrow
+from irbench.optimizer.convert.quantize import method_for, quantize_dynamic, quantize_static
+from irbench.optimizer.files import load, write
+from irbench.optimizer.recipe import Conversion
+from irbench.optimizer.samples import Samples
+from irbench.spi import Array
+
+__all__ = ["NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
+
+_LEAST_OPSET_OF_INT8 = 13
+"""From which on QuantizeLinear takes a scale for each channel."""
+
+
+class NothingToConvert(IrbenchError):
+    """No operation of the graph can compute in the precision."""
+
+    def __init__(self, precision: str, what: str) -> None:
+        super().__init__(
+            f"There is nothing to convert to {precision}: no operation of the graph {what}.",
+            hint="Leave --precision out, or give another model.",
+        )
+
+
+def require_fp32(path: Path, name: str, precision: str) -> None:
+    """Refuse a graph that was converted before.
+
+    Raises:
+        IrbenchError: It computes in something else than fp32.
+    """
+    held = read_precision(path).narrowest
+    if held != "fp32":
+        raise IrbenchError(
+            f"{name} is {held} already: it cannot be converted to {precision}.",
+            hint="Give the fp32 graph it was made from.",
+        )
+
+
+def least_opset(conversion: Conversion) -> int:
+    """Return the operator set that a conversion needs."""
+    return OPSETS.get(conversion.precision, _LEAST_OPSET_OF_INT8)
+
+
+def require_opset(opset: int, conversion: Conversion, name: str) -> None:
+    """Refuse a graph whose operator set could not be raised far enough.
+
+    Raises:
+        IrbenchError: The conversion needs a later one.
+    """
+    least = least_opset(conversion)
+    if opset < least:
+        raise IrbenchError(
+            f"{name} cannot be converted to {conversion.precision}, which needs opset {least}: it has {opset}, and "
+            "ONNX' converter cannot raise it.",
+            hint=f"Export it again with opset {least} or later, or leave --precision out.",
+        )
+
+
+def convert(source: Path, target: Path, asked: Conversion, calibration: Samples) -> str:
+    """Write the graph of ``source`` in another precision to ``target``.
+
+    Args:
+        source: A graph in fp32; other files may be left beside it.
+        target: Where the result goes, in another folder.
+        asked: What to convert to, and how.
+        calibration: Inputs for a static quantisation.
+
+    Returns:
+        What was done, as the step's name.
+
+    Raises:
+        NothingToConvert: The graph holds nothing that can be.
+    """
+    if asked.precision != "int8":
+        return _narrow(source, target, asked.precision)
+    suitable = method_for(source)
+    if suitable is None:
+        raise NothingToConvert("int8", "multiplies by constant weights, as Conv, Gemm, MatMul and LSTM do")
+    method = suitable if asked.method == "auto" else asked.method
+    if method == "dynamic":
+        quantize_dynamic(source, target)
+    else:
+        quantize_static(source, target, lambda: _named(calibration))
+    return f"quantize_{method}"
+
+
+def _narrow(source: Path, target: Path, precision: Literal["fp16", "bf16"]) -> str:
+    model = load(source)
+    if not narrow(model, precision):
+        raise NothingToConvert(precision, "computes with floats")
+    write(model, target)
+    return f"narrow_to_{precision}"
+
+
+def _named(samples: Samples) -> Iterator[Mapping[str, Array]]:
+    names = [spec.name for spec in samples.artifact.inputs]
+    for feed in samples.feeds(samples.artifact):
+        yield dict(zip(names, feed, strict=True))

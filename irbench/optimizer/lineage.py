@@ -1,0 +1,140 @@
+"""Where an optimised graph comes from, and where such graphs are kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from irbench import bundles
+from irbench.onnx.external import files_of
+from irbench.onnx.wire import mapped
+from irbench.optimizer.agreement import caution
+from irbench.optimizer.files import weights_beside
+from irbench.optimizer.recipe import Recipe
+from irbench.optimizer.task import RESULT
+from irbench.record import Agreement, GraphStep
+from irbench.spec import Artifact
+from irbench.system.files import write_atomically
+
+__all__ = [
+    "Lineage",
+    "digest_of_source",
+    "folders_for",
+    "kept_for",
+    "read_intact",
+    "read_lineage",
+    "write_lineage",
+]
+
+_FILE = "lineage.json"
+_FOLDER = "optimized"
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Where an optimised graph comes from; stands beside it as ``lineage.json``.
+
+    Attributes:
+        key: Digest of everything that decides what comes out.
+        source_sha256: Of the graph that was optimised, weights in other files included.
+        model_sha256: Of the graph that came out.
+        recipe: What was asked for.
+        sizes: The free dimensions that were bound first.
+        steps: What each pass did.
+        versions: Of the tools.
+        created: ISO 8601, UTC.
+        agreement: What the conversion to another precision costs; ``None`` without one.
+        turned: Names of the inputs that are taken as NCHW since.
+        weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
+    """
+
+    key: str
+    source_sha256: str
+    model_sha256: str
+    recipe: Recipe
+    sizes: Mapping[str, int]
+    steps: tuple[GraphStep, ...]
+    versions: Mapping[str, str]
+    created: str
+    agreement: Agreement | None = None
+    turned: tuple[str, ...] = ()
+    weights_sha256: str = ""
+
+    @property
+    def caution(self) -> str | None:
+        """In what the converted graph fails, a mark of its row; ``None`` where it answers well."""
+        conversion = self.recipe.conversion
+        if conversion is None or self.agreement is None:
+            return None
+        return caution(self.agreement.error, conversion.precision)
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """Operator sets of vendors from which steps took operators."""
+        return tuple(sorted({step.vendor for step in self.steps if step.vendor}))
+
+
+def folders_for(artifact: Artifact) -> tuple[Path, ...]:
+    """Return where a graph's descendants are kept, the best place first: with its bundle, else with irbench."""
+    beside = artifact.path.parent
+    homes = (beside, bundles.home()) if (beside / bundles.CARD).is_file() else (bundles.home(),)
+    return tuple(home / _FOLDER for home in homes)
+
+
+def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
+    """Return the path and lineage of every graph that was made from one, oldest first."""
+    kept: list[tuple[Path, Lineage]] = []
+    for folder in folders_for(artifact):
+        found = [(path, lineage) for path in folder.glob(f"*/{RESULT}") if (lineage := read_lineage(path))]
+        if found and folder.parent != artifact.path.parent:  # where those of other graphs lie too
+            source = digest_of_source(artifact)
+            found = [item for item in found if item[1].source_sha256 == source]
+        kept += found
+    return tuple(sorted(kept, key=lambda item: item[1].created))
+
+
+def read_lineage(path: Path) -> Lineage | None:
+    """Return the lineage that stands beside a graph, if one does."""
+    try:
+        return msgspec.json.decode((path.parent / _FILE).read_bytes(), type=Lineage)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def read_intact(place: Path, key: str) -> Lineage | None:
+    """Return the lineage of the graph in a folder if it is the one of that key, and its files are what was written."""
+    lineage = read_lineage(place / RESULT)
+    try:
+        intact = lineage is not None and lineage.key == key and _with_digests(lineage, place) == lineage
+    except OSError:
+        return None
+    return lineage if intact else None
+
+
+def write_lineage(lineage: Lineage, place: Path) -> Lineage:
+    """Write a lineage beside the graph that it describes and return it with the digests of the files."""
+    described = _with_digests(lineage, place)
+    write_atomically(place / _FILE, msgspec.json.format(msgspec.json.encode(described), indent=2) + b"\n")
+    return described
+
+
+def digest_of_source(artifact: Artifact) -> str:
+    """Return the digest of a graph, and of the weights that it keeps in other files."""
+    path = artifact.path
+    own = artifact.sha256 or bundles.digest(path)
+    with mapped(path) as data:
+        others = [bundles.digest(path.parent / location) for location in files_of(data)]
+    return hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
+
+
+def _with_digests(lineage: Lineage, place: Path) -> Lineage:
+    weights = weights_beside(place / RESULT)
+    return replace(
+        lineage,
+        model_sha256=bundles.digest(place / RESULT),
+        weights_sha256=bundles.digest(weights) if weights.is_file() else "",
+    )

@@ -1,0 +1,233 @@
+"""Move changes of layout out of the way of matrix products and what follows them.
+
+1. Reshape(MatMul(Reshape(x, [rows, k]), w), [..., n])   -> MatMul(Reshape(x, [..., k]), w); where n is split after
+   the product, into heads for example, a Reshape that only splits it stays
+2. MatMul(a, b), a and b changes of layout, one of them  -> Reshape(MatMul(Reshape(a), Reshape(b))), the leading axes
+   or the result a Reshape that merges leading axes         as they are before that merging
+3. Add(Reshape(x, [..., p, q]), c), c constant and no    -> Reshape(Add(x, c as [p * q]))
+   larger than the axes that the last one was split into
+4. Transpose or Reshape of x * s, s a constant number    -> Transpose or Reshape of x, then * s
+5. Gemm(x, w) without bias or factor, w constant         -> MatMul(x, w), w transposed if Gemm says so
+
+In rule 1 the inner Reshape goes too where x has that shape already. The changes of layout that come together are
+merged by the first rule of ``remove_redundant``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irbench.onnx.shapes import infer, set_sizes
+from irbench.onnx.sizes import product, sizes_of
+from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes.remove_redundant import merge_layouts
+from irbench.optimizer.rewrite.edit import (
+    LAYOUT,
+    add_constant,
+    clean,
+    insert,
+    insert_reshape,
+    is_node,
+    only_reader,
+    replace,
+    scalar,
+    weight,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import onnx_ir as ir
+
+    from irbench.onnx.sizes import Size
+    from irbench.spi import Array
+
+__all__ = ["lift_reshapes"]
+
+
+def _lift_reshapes(model: ir.Model) -> bool:
+    infer(model)
+    rules = {
+        "MatMul": (_keep_rows, _merge_later),
+        "Add": (_add_before_split,),
+        "Gemm": (_as_product,),
+        "Transpose": (_scale_later,),
+        "Reshape": (_scale_later,),
+    }
+    changed = False
+    while sum(rule(node) for node in list(model.graph) for rule in rules.get(node.op_type, ()) if _stands(node)):
+        changed = True
+        clean(model)
+        merge_layouts(model)
+        clean(model)
+    clean(model)  # a rule that finds out late leaves what it has begun unread
+    return changed
+
+
+def _stands(node: ir.Node) -> bool:
+    """Whether a node is ONNX' own and still read."""
+    return (
+        node.domain == ""
+        and node.graph is not None
+        and bool(node.outputs[0].uses() or node.outputs[0].is_graph_output())
+    )
+
+
+def _keep_rows(node: ir.Node) -> bool:
+    """Rule 1."""
+    rows, columns = node.inputs
+    after, sizes = _next(node), sizes_of(columns)
+    if after is None or not is_node(rows, "Reshape") or not is_node(after, "Reshape") or sizes is None:
+        return False
+    source, result = _source(rows), sizes_of(after)
+    if result is None or len(sizes) != 2:
+        return False
+    kept = next((count for count in range(len(result) - 1, 0, -1) if product(result[count:]) == sizes[1]), None)
+    wanted = [*result[:kept], sizes[0]]
+    if kept is None or sizes_of(rows) == wanted:
+        return False
+    value = source if sizes_of(source) == wanted else insert_reshape(node, source, wanted)
+    if value is None:
+        return False
+    made = insert(node, "MatMul", [value, columns])
+    set_sizes(made, [*result[:kept], sizes[1]])
+    split = made if kept == len(result) - 1 else insert_reshape(node, made, result)
+    if split is None:
+        return False
+    replace(after, split)
+    return True
+
+
+def _merge_later(node: ir.Node) -> bool:
+    """Rule 2."""
+    operands = [
+        tensor
+        for tensor in node.inputs
+        if tensor is not None and is_node(tensor, *LAYOUT) and only_reader(tensor) is node
+    ]
+    merged, result = [sizes_of(operand) for operand in operands], sizes_of(node.outputs[0])
+    if len(operands) < 2 or result is None or any(sizes is None or len(sizes) != len(result) for sizes in merged):
+        return False
+    leading = next((found for found in map(_leading, (*operands, _next(node))) if found is not None), None)
+    if leading is None or any((sizes or ())[:-2] != result[:-2] for sizes in merged) or len(leading) <= len(result) - 2:
+        return False
+    sources = [
+        insert_reshape(node, operand, [*leading, *(sizes or ())[-2:]])
+        for operand, sizes in zip(operands, merged, strict=True)
+    ]
+    made = insert(node, "MatMul", sources)
+    set_sizes(made, [*leading, *result[-2:]])
+    value = insert_reshape(node, made, result)
+    if None in sources or value is None:
+        return False
+    replace(node.outputs[0], value)
+    return True
+
+
+def _leading(value: ir.Value | None) -> Sequence[Size] | None:
+    """Return the leading axes on the wider side of a Reshape that leaves the last two alone."""
+    if not is_node(value, "Reshape"):
+        return None
+    before, after = sizes_of(_source(value)), sizes_of(value)
+    if before is None or after is None or list(before[-2:]) != list(after[-2:]):
+        return None
+    return max(before, after, key=len)[:-2]
+
+
+def _next(node: ir.Node) -> ir.Value | None:
+    """Return what the Reshape that alone follows a node gives."""
+    reader = only_reader(node.outputs[0])
+    return reader.outputs[0] if reader is not None and reader.inputs[0] is node.outputs[0] else None
+
+
+def _add_before_split(node: ir.Node) -> bool:
+    """Rule 3."""
+    for place, value in enumerate(node.inputs):
+        constant = weight(node.inputs[1 - place])
+        if constant is None or value is None or not is_node(value, "Reshape") or only_reader(value) is not node:
+            continue
+        source = _source(value)
+        before, after = sizes_of(source), sizes_of(value)
+        if not before or after is None or node.graph is None or constant.size == 1:
+            continue
+        split = after[len(before) - 1 :]
+        numbers = [size.number for size in split]
+        if list(before[:-1]) != list(after[: len(before) - 1]) or None in numbers or product(split) != before[-1]:
+            continue
+        flat = _flat(constant, [number or 0 for number in numbers])
+        if flat is None or len(after) < constant.ndim:
+            continue
+        made = insert(node, "Add", [source, add_constant(node.graph, flat, node.outputs[0])])
+        set_sizes(made, before)
+        again = insert_reshape(node, made, after)
+        if again is not None:
+            replace(node.outputs[0], again)
+            return True
+    return False
+
+
+def _flat(constant: Array, sizes: Sequence[int]) -> Array | None:
+    """Return the elements of a constant, repeated to fill axes of these sizes, unless it reaches beyond them."""
+    leading = max(0, constant.ndim - len(sizes))
+    shape = constant.shape[leading:]
+    within = all(item in (1, size) for item, size in zip(shape[::-1], sizes[::-1], strict=False))
+    if not within or any(size != 1 for size in constant.shape[:leading]):
+        return None
+    return np.broadcast_to(constant.reshape(shape), sizes).reshape(-1)
+
+
+def _scale_later(node: ir.Node) -> bool:
+    """Rule 4."""
+    value, *rest = node.inputs
+    product_node = value.producer() if value is not None and is_node(value, "Mul", "Div") else None
+    if product_node is None or value is None or only_reader(value) is not node:
+        return False
+    for place, factor in enumerate(product_node.inputs):
+        other = product_node.inputs[1 - place]
+        if scalar(factor) is None or (product_node.op_type == "Div" and place == 0) or scalar(other) is not None:
+            continue
+        if sizes_of(other) != sizes_of(value) or sizes_of(value) is None:
+            continue
+        after = sizes_of(node.outputs[0])
+        if factor is None or factor.shape is None or len(factor.shape) > len(after or ()):
+            continue  # the scale's axes would become the result's
+        moved = insert(node, node.op_type, [other, *rest], dict(node.attributes))
+        made = insert(node, product_node.op_type, [moved, factor] if place else [factor, moved])
+        if after is not None:
+            set_sizes(moved, after)
+            set_sizes(made, after)
+        replace(node.outputs[0], made)
+        return True
+    return False
+
+
+def _as_product(node: ir.Node) -> bool:
+    """Rule 5."""
+    rows, columns, *bias = node.inputs
+    held, attributes, sizes = weight(columns), node.attributes, sizes_of(node.outputs[0])
+    if (
+        any(bias)
+        or attributes.get_float("alpha", 1.0) != 1
+        or attributes.get_int("transA", 0) == 1
+        or node.graph is None
+    ):
+        return False
+    if held is None or sizes is None:
+        return False
+    turned = add_constant(node.graph, held.T, node.outputs[0]) if attributes.get_int("transB", 0) == 1 else columns
+    made = insert(node, "MatMul", [rows, turned])
+    set_sizes(made, sizes)
+    replace(node.outputs[0], made)
+    return True
+
+
+def _source(value: ir.Value | None) -> ir.Value | None:
+    node = value.producer() if value is not None else None
+    return node.inputs[0] if node is not None else None
+
+
+lift_reshapes: Pass = Rewrite(
+    "lift_reshapes", "matrix products in place, without reshaping around them", _lift_reshapes
+)

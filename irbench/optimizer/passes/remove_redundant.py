@@ -1,0 +1,242 @@
+"""Remove operations that cancel, and join those that follow each other.
+
+1. A chain of Transpose, Reshape, Unsqueeze, Squeeze, Flatten   -> the fewest of Transpose and Reshape that do the same
+2. Cast(x) to the type of x                                     -> x
+3. Cast(Cast(x)), every value of x exact in between             -> Cast(x)
+4. Identity(x)                                                  -> x
+5. The same small constant, or the same operation on the same    -> held or computed once (onnx-ir)
+   inputs, twice                                                    but random ones and those of vendors
+6. What no output needs                                         -> nothing (onnx-ir)
+
+Rule 4 goes into branches and bodies too. It leaves an Identity that hands a value from outside to an output of its
+branch: ONNX has no other way to write that.
+
+Rule 1 asks for known sizes, free ones by name. A value inside a chain that others read, or that is an output, stays;
+the chain is then rewritten only if that removes more operations than it adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irbench.onnx.shapes import infer, reshape_target, set_sizes
+from irbench.onnx.sizes import Size, sizes_of
+from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.rewrite import layout as layouts
+from irbench.optimizer.rewrite.draws import draws
+from irbench.optimizer.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["merge_layouts", "remove_redundant"]
+
+_EXACT_IN = {
+    "BOOL": "UINT8 INT8 UINT16 INT16 UINT32 INT32 UINT64 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",
+    "UINT8": "UINT16 INT16 UINT32 INT32 UINT64 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",
+    "INT8": "INT16 INT32 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",
+    "UINT16": "UINT32 INT32 UINT64 INT64 FLOAT DOUBLE",
+    "INT16": "INT32 INT64 FLOAT DOUBLE",
+    "UINT32": "UINT64 INT64 DOUBLE",
+    "INT32": "INT64 DOUBLE",
+    "BFLOAT16": "FLOAT DOUBLE",
+    "FLOAT16": "FLOAT DOUBLE",
+    "FLOAT": "DOUBLE",
+}
+"""The types that hold every value of a type: a bfloat16 has 8 significant bits, a half 11, a single 24, a double 53."""
+
+_APART = "irbench_apart"
+"""An attribute that no operation has."""
+
+
+def _remove_redundant(model: ir.Model) -> bool:
+    infer(model)
+    changed = False
+    while any((_drop_identities(model), _drop_casts(model), merge_layouts(model))):
+        changed = True
+    changed |= _join_equal(model)
+    before = model.graph.num_nodes()
+    clean(model)
+    return changed or model.graph.num_nodes() < before
+
+
+def _join_equal(model: ir.Model) -> bool:
+    """Apply rule 5. onnx-ir joins nodes of equal attributes: a number of its own keeps each that draws apart."""
+    import onnx_ir as ir
+    from onnx_ir.passes import common
+
+    drawing = [node for node in model.graph if draws(node)]
+    for number, node in enumerate(drawing):
+        node.attributes.add(ir.AttrInt64(_APART, number))
+    library = (common.DeduplicateInitializersPass(), common.CommonSubexpressionEliminationPass())
+    changed = sum([bool(item(model).modified) for item in library]) > 0
+    for node in drawing:
+        del node.attributes[_APART]
+    return changed
+
+
+def merge_layouts(model: ir.Model) -> bool:
+    """Apply rule 1 to every chain; sizes must have been inferred."""
+    changed = False
+    for node in list(model.graph):
+        if _is_layout(node) and node.graph is not None and not _ends_later(node):
+            changed |= _merge_chain(node)
+    return changed
+
+
+def _is_layout(node: ir.Node | None) -> bool:
+    return node is not None and is_node(node.outputs[0], *LAYOUT)
+
+
+def _ends_later(node: ir.Node) -> bool:
+    return _is_layout(only_reader(node.outputs[0]))
+
+
+def _merge_chain(last: ir.Node) -> bool:
+    """Rewrite the part of the chain that ends here whose rewriting saves most."""
+    chain = _chain(last)
+    owned = 1 + next(
+        (count for count, node in enumerate(chain[1:]) if only_reader(node.outputs[0]) is None), len(chain) - 1
+    )
+    best: tuple[int, ir.Value, Sequence[layouts.Step]] | None = None
+    for length in range(1, len(chain) + 1):
+        source = chain[length - 1].inputs[0]
+        made = _steps(chain[length - 1 :: -1]) if source is not None else None
+        if made is None or source is None:
+            continue
+        gain = min(length, owned) - len(made)
+        if gain > (best[0] if best else 0):
+            best = (gain, source, made)
+    if best is None or (last.outputs[0].is_graph_output() and not best[2] and not _may_be_output(best[1])):
+        return False
+    return _rewrite(last, best[1], best[2])
+
+
+def _may_be_output(value: ir.Value) -> bool:
+    """Whether a value can take the place of an output of the graph, name and all."""
+    return value.producer() is not None and not value.is_graph_output()
+
+
+def _chain(last: ir.Node) -> list[ir.Node]:
+    """Return the chain from its last operation up to its first."""
+    chain = [last]
+    while _is_layout(node := _producer(chain[-1])):
+        assert node is not None
+        chain.append(node)
+    return chain
+
+
+def _producer(node: ir.Node) -> ir.Node | None:
+    return node.inputs[0].producer() if node.inputs[0] is not None else None
+
+
+def _steps(chain: Sequence[ir.Node]) -> list[layouts.Step] | None:
+    """Return the fewest steps that do what a chain, in the order of computation, does."""
+    sizes = sizes_of(chain[0].inputs[0])
+    layout = None if sizes is None else layouts.start(sizes)
+    for node in chain:
+        if layout is None:
+            return None
+        if node.op_type == "Transpose":
+            reverse = range(len(layout.sizes))[::-1]
+            layout = layouts.transpose(layout, node.attributes.get_ints("perm", list(reverse)))
+        else:
+            after = sizes_of(node.outputs[0])
+            layout = layouts.reshape(layout, after) if after is not None else None
+    return layouts.steps(layout) if layout is not None else None
+
+
+def _rewrite(last: ir.Node, source: ir.Value, made: Sequence[layouts.Step]) -> bool:
+    targets = _targets(source, made)
+    graph = last.graph
+    if targets is None or graph is None:
+        return False
+    value = source
+    for (operation, _), (target, sizes) in zip(made, targets, strict=True):
+        if operation == "Transpose":
+            value = insert(last, operation, [value], {"perm": target})
+        else:
+            constant = add_constant(graph, np.array(target, np.int64), last.outputs[0])
+            value = insert(last, operation, [value, constant])
+        set_sizes(value, sizes)
+    replace(last.outputs[0], value)
+    _drop_dead(last)
+    return True
+
+
+def _targets(source: ir.Value, made: Sequence[layouts.Step]) -> list[tuple[list[int], list[Size]]] | None:
+    """Return what each step is told, and the sizes after it."""
+    sizes = list(sizes_of(source) or ())
+    targets: list[tuple[list[int], list[Size]]] = []
+    for operation, wanted in made:
+        if operation == "Transpose":
+            target: list[int] | None = [place for place in wanted if isinstance(place, int)]
+            sizes = [sizes[place] for place in target or ()]
+        else:
+            after = [size for size in wanted if isinstance(size, Size)]
+            target, sizes = reshape_target(sizes, after), after
+        if target is None:
+            return None
+        targets.append((target, sizes))
+    return targets
+
+
+def _drop_dead(node: ir.Node | None) -> None:
+    """Remove a chain's operations as far as nobody reads them any more."""
+    while _is_layout(node) and node is not None and not node.outputs[0].uses():
+        if node.outputs[0].is_graph_output() or node.graph is None:
+            return
+        before = _producer(node)
+        node.graph.remove(node, safe=True)
+        node = before
+
+
+def _drop_identities(model: ir.Model) -> bool:
+    """Apply rule 4."""
+    identities = [node for node in model.graph.all_nodes() if is_node(node.outputs[0], "Identity")]
+    return sum([_drop_identity(node) for node in identities]) > 0
+
+
+def _drop_identity(node: ir.Node) -> bool:
+    source, output, graph = node.inputs[0], node.outputs[0], node.graph
+    if source is None or graph is None:
+        return False
+    if output.is_graph_output() and not (source.graph is graph and _may_be_output(source)):
+        return False
+    replace(output, source)
+    graph.remove(node, safe=True)
+    return True
+
+
+def _drop_casts(model: ir.Model) -> bool:
+    """Apply rules 2 and 3."""
+    changed = False
+    for node in [node for node in model.graph if is_node(node.outputs[0], "Cast")]:
+        source, output = node.inputs[0], node.outputs[0]
+        if source is not None and source.dtype == output.dtype and source.dtype and not output.is_graph_output():
+            replace(output, source)
+            if node.graph is not None:
+                node.graph.remove(node, safe=True)
+            changed = True
+        elif source is not None and is_node(source, "Cast"):
+            changed |= _skip_cast(node, source.producer())
+    return changed
+
+
+def _skip_cast(node: ir.Node, inner: ir.Node | None) -> bool:
+    first = inner.inputs[0] if inner is not None else None
+    if inner is None or first is None:
+        return False
+    source, between, target = (
+        tensor.dtype.name if tensor.dtype else "" for tensor in (first, *inner.outputs, *node.outputs)
+    )
+    if between not in _EXACT_IN.get(source, "").split() or target in ("", "STRING"):  # digits depend on the type
+        return False
+    node.replace_input_with(0, first)
+    return True
+
+
+remove_redundant: Pass = Rewrite("remove_redundant", "join or drop operations that cancel", _remove_redundant)

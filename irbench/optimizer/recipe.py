@@ -1,0 +1,149 @@
+"""Which passes make a graph better, in which order, and which precision they are followed by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from irbench import registry
+from irbench.errors import IrbenchError
+
+__all__ = [
+    "CONVERSIONS",
+    "LEVELS",
+    "UNOPTIMIZED",
+    "Conversion",
+    "Layout",
+    "Narrower",
+    "Quantize",
+    "Recipe",
+    "recipe",
+    "variant",
+]
+
+Narrower = Literal["fp16", "bf16", "int8"]
+Quantize = Literal["auto", "static", "dynamic"]
+Layout = Literal["keep", "nchw"]
+
+UNOPTIMIZED = "none"
+"""The level at which nothing is done."""
+
+_CLEANING = ("fold_shapes", "restore_select", "remove_redundant")
+_LAYOUT = ("einsum_to_matmul", "lift_reshapes", "remove_redundant")
+_FUSING = ("loop_to_gru", "fuse_layer_normalization", "fuse_gelu")
+_BASIC = (*_CLEANING, *_LAYOUT, *_FUSING, *_CLEANING)
+_EXTENDED = (*_BASIC, "fuse_attention", "remove_redundant")
+
+LEVELS = {
+    UNOPTIMIZED: (),
+    "basic": _BASIC,
+    "extended": _EXTENDED,
+    "all": (*_EXTENDED, "pack_attention", "fuse_bias_gelu", "fuse_skip_layer_normalization", "remove_redundant"),
+}
+"""Passes of each level, in order: ``basic`` and ``extended`` write ONNX' own operators, ``all`` a vendor's as well."""
+
+
+_LEVEL_OF_CONVERSIONS = "basic"
+"""What is done before a conversion that is named without a level."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a graph is converted to after its passes.
+
+    Attributes:
+        precision: What it then computes in.
+        method: How it is quantised; ``auto`` chooses by what holds its weights. Without meaning for floats.
+        samples: Different inputs that a static quantisation is calibrated on. Without meaning for floats.
+    """
+
+    precision: Narrower
+    method: Quantize = "auto"
+    samples: int = 64
+
+    @property
+    def name(self) -> str:
+        """The precision, and the method where one was named: ``int8-static``."""
+        return self.precision if self.method == "auto" else f"{self.precision}-{self.method}"
+
+
+CONVERSIONS = (
+    *(Conversion(argument) for argument in get_args(Narrower)),
+    Conversion("int8", "static"),
+    Conversion("int8", "dynamic"),
+)
+"""Those that a variant can be named with."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is done to a graph.
+
+    Attributes:
+        name: What tables call the result: its level, or ``custom``; behind it layout, precision and the method where
+            one was named, as in ``basic-nchw-int8-static``.
+        passes: Names of the passes, in order.
+        conversion: What follows them; ``None`` leaves the graph in fp32.
+        layout: Of image inputs; ``nchw`` takes them so, before the first pass, where the graph turns them itself.
+    """
+
+    name: str
+    passes: tuple[str, ...]
+    conversion: Conversion | None = None
+    layout: Layout = "keep"
+
+
+def recipe(
+    level: str, passes: Sequence[str] | None = None, conversion: Conversion | None = None, layout: Layout = "keep"
+) -> Recipe:
+    """Return the recipe of a level, or of passes that are named one by one.
+
+    Args:
+        level: One of :data:`LEVELS`; what counts where no passes are named.
+        passes: Names of passes, in order.
+        conversion: What follows them.
+        layout: See :class:`Recipe`.
+
+    Raises:
+        IrbenchError: There is no such level or pass.
+    """
+    if passes is None and level not in LEVELS:
+        raise IrbenchError(f"There is no level {level!r}.", hint=f"Levels: {', '.join(LEVELS)}.")
+    for graph_pass in passes or ():
+        registry.graph_pass(graph_pass)
+    chosen = LEVELS[level] if passes is None else tuple(passes)
+    name = [level if passes is None else "custom", *([layout] if layout != "keep" else [])]
+    name += [conversion.name] if conversion is not None else []
+    return Recipe("-".join(name), chosen, conversion, layout)
+
+
+def variant(name: str) -> Recipe:
+    """Return the recipe of what tables call a result: ``basic``, ``basic-nchw-int8-static``.
+
+    What stands without a level is short for that of ``basic``: ``int8`` for ``basic-int8``.
+
+    Raises:
+        IrbenchError: It is no such name.
+    """
+    rest, conversion = _split_conversion(name)
+    layout: Layout = "nchw" if rest.rpartition("-")[2] == "nchw" else "keep"
+    if layout == "nchw":
+        rest = rest.rpartition("-")[0]
+    level = rest or _LEVEL_OF_CONVERSIONS
+    if level not in LEVELS:
+        raise IrbenchError(
+            f"There is no level {level!r}.",
+            hint=f"Levels: {', '.join(LEVELS)}; each may be followed by a layout and a precision: "
+            f"{_LEVEL_OF_CONVERSIONS}-int8, {_LEVEL_OF_CONVERSIONS}-int8-static, {_LEVEL_OF_CONVERSIONS}-nchw.",
+        )
+    return recipe(level, None, conversion, layout)
+
+
+def _split_conversion(name: str) -> tuple[str, Conversion | None]:
+    """Return what stands before a conversion, and the conversion; the whole name where none ends it."""
+    for conversion in CONVERSIONS:
+        before, found, after = f"-{name}".rpartition(f"-{conversion.name}")
+        if found and not after:
+            return before.removeprefix("-"), conversion
+    return name, None

@@ -1,0 +1,127 @@
+"""Small edits of a graph: constants, nodes, and who reads a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from irbench.onnx.shapes import reshape_target, set_sizes
+from irbench.onnx.sizes import Size, sizes_of
+from irbench.onnx.unique_names import take_name
+from irbench.spi import Array
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = [
+    "LAYOUT",
+    "add_constant",
+    "clean",
+    "insert",
+    "insert_reshape",
+    "is_node",
+    "names_in",
+    "only_reader",
+    "replace",
+    "scalar",
+    "weight",
+]
+
+LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
+"""Operations that only say where elements stand."""
+
+
+def names_in(graph: ir.Graph) -> set[str]:
+    """Return the names of all values of a graph and of the graphs inside it."""
+    every = (
+        value
+        for item in (graph, *graph.subgraphs())
+        for value in (*item.inputs, *item.initializers.values(), *(output for node in item for output in node.outputs))
+    )
+    return {value.name for value in every if value.name}
+
+
+def add_constant(graph: ir.Graph, array: Array, like: ir.Value) -> ir.Value:
+    """Return a new initializer that holds ``array``, named after the value ``like``."""
+    import onnx_ir as ir
+
+    name = take_name(f"{like.name}_constant", names_in(graph))
+    value = ir.Value(name=name, const_value=ir.tensor(np.array(array, order="C"), name=name))
+    value.shape, value.dtype = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
+    graph.register_initializer(value)
+    return value
+
+
+def insert(
+    before: ir.Node, operation: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any] | None = None
+) -> ir.Value:
+    """Put a node of ONNX' own domain in front of another one and return its output, which has no shape yet."""
+    import onnx_ir as ir
+
+    assert before.graph is not None
+    node, like = ir.node(operation, inputs, attributes or {}), before.outputs[0]
+    node.outputs[0].name = take_name(f"{like.name}_{operation.lower()}", names_in(before.graph))
+    node.outputs[0].type = like.type
+    before.prepend(node)
+    return node.outputs[0]
+
+
+def insert_reshape(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:
+    """Reshape a value in front of a node, if a constant can say to what."""
+    source = sizes_of(value)
+    target = reshape_target(source, sizes) if source is not None else None
+    if target is None or before.graph is None or value is None:
+        return None
+    made = insert(before, "Reshape", [value, add_constant(before.graph, np.array(target, np.int64), before.outputs[0])])
+    set_sizes(made, sizes)
+    return made
+
+
+def replace(old: ir.Value, new: ir.Value) -> None:
+    """Let every reader of ``old`` read ``new``; an output of the graph passes its name on."""
+    import onnx_ir as ir
+
+    if old.is_graph_output():
+        graph, name = old.graph, old.name
+        assert graph is not None
+        old.name, new.name = take_name(f"{name}_replaced", names_in(graph)), name
+        new.type, new.shape = old.type, old.shape
+    ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
+
+
+def clean(model: ir.Model) -> None:
+    """Remove what no output needs: nodes, initializers, imports of operator sets."""
+    from onnx_ir.passes import common
+
+    common.RemoveUnusedNodesPass()(model)
+    common.RemoveUnusedOpsetsPass()(model)
+
+
+def is_node(value: ir.Value | None, *operations: str) -> bool:
+    """Whether a value is computed by one of these operations of ONNX' own domain."""
+    node = value.producer() if value is not None else None
+    return node is not None and node.domain == "" and node.op_type in operations
+
+
+def only_reader(value: ir.Value) -> ir.Node | None:
+    """Return the one node that reads a value once, in the same graph.
+
+    ``None`` where the value is read elsewhere, within a branch or the body of a loop for example, or is an output too.
+    """
+    uses = list(value.uses())
+    alone = len(uses) == 1 and uses[0].node.graph is value.graph and not value.is_graph_output()
+    return uses[0].node if alone else None
+
+
+def weight(value: ir.Value | None) -> Array | None:
+    """Return what a constant value holds."""
+    constant = None if value is None else value.const_value
+    return None if constant is None else constant.numpy()
+
+
+def scalar(value: ir.Value | None) -> float | None:
+    """Return the number that a constant of one element holds, however many axes it has."""
+    constant = None if value is None else value.const_value
+    return float(constant.numpy().item()) if constant is not None and constant.size == 1 else None

@@ -1,0 +1,95 @@
+"""Rules of onnxscript's rewriter, applied until none fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irbench.optimizer.rewrite.edit import clean, is_node, scalar
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["ANY", "ORDERS", "Rule", "any_order", "apply_rules", "either", "holds", "number_beside"]
+
+ANY = {"_allow_other_attributes": True, "_allow_other_inputs": True}
+"""For a node whose attributes and further inputs the check looks at."""
+
+ORDERS: tuple[Callable[[Any, Any], tuple[Any, Any]], ...] = (lambda a, b: (a, b), lambda a, b: (b, a))
+"""The ways to write two operands. The last operation of a pattern cannot be :func:`any_order`: a rule for each."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is looked for and what takes its place.
+
+    onnxscript sees to it that nothing inside the pattern is read elsewhere or is an output of the graph.
+
+    Attributes:
+        pattern: ``pattern(op, *values)`` builds the nodes; values that are not built may be anything. A constant of
+            one element is the second operand of a sum or product, never the first.
+        replacement: ``replacement(op, **values)`` builds the new ones.
+        check: ``check(context, **values)`` says whether the match counts; constants are compared here, because they
+            may have any number of axes of size one.
+    """
+
+    pattern: Callable[..., Any]
+    replacement: Callable[..., Any]
+    check: Callable[..., bool]
+
+
+def apply_rules(model: ir.Model, rules: Iterable[Rule]) -> bool:
+    """Rewrite a model, branches and bodies of loops too, until no rule fits.
+
+    Within those nothing was inferred: a check must refuse what it does not know, and a replacement may rely only on
+    what the check has seen.
+    """
+    from onnxscript.rewriter import RewriteRule, RewriteRuleSet
+
+    every = RewriteRuleSet([RewriteRule(rule.pattern, rule.replacement, rule.check) for rule in rules])
+    _put_numbers_second(model)
+    changed = False
+    while every.apply_to_model(model):
+        changed = True
+    if changed:
+        clean(model)
+    return changed
+
+
+def _put_numbers_second(model: ir.Model) -> None:
+    """Spare the patterns half of their forms: onnxscript's own option tries every order of every operation."""
+    for node in model.graph:
+        if is_node(node.outputs[0], "Add", "Mul") and scalar(node.inputs[0]) is not None:
+            first, second = node.inputs
+            node.replace_input_with(0, second)
+            node.replace_input_with(1, first)
+
+
+def either(*values: Any) -> Any:
+    """Return what matches the first of some patterns that fits; a value only another one names is then ``None``."""
+    from onnxscript.rewriter.pattern import OrValue
+
+    return OrValue(list(values))
+
+
+def any_order(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Return what matches a commutative operation on two values."""
+    return either(*(operation(*pair(a, b)) for pair in ORDERS))
+
+
+def holds(value: ir.Value | None, number: float, beside: ir.Value, tolerance: float = 1e-4) -> bool:
+    """Whether a value is a constant of one element that is about ``number`` and stretches no result with ``beside``."""
+    held = number_beside(value, beside)
+    return held is not None and abs(held - number) <= tolerance * abs(number)
+
+
+def number_beside(value: ir.Value | None, other: ir.Value) -> float | None:
+    """Return the number that a constant of one element holds, if it has no more axes than the value it meets.
+
+    With more, it would give the result of an operation on both those axes too. Where it is not known how many axes the
+    other value has, the constant must have none.
+    """
+    constant = None if value is None else value.const_value
+    axes = 0 if other.shape is None else len(other.shape)
+    return scalar(value) if constant is not None and len(constant.shape) <= axes else None

@@ -1,0 +1,43 @@
+"""Steps that a signal must not cut in half."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["signals_deferred"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def signals_deferred() -> Iterator[None]:
+    """Let what is inside finish, or raise; a signal that arrives meanwhile is obeyed afterwards in either case.
+
+    Use it in the main thread: only there can handlers be set. Signals that are ignored stay so. Blocking them would
+    not do: the kernel then gives them to another thread, and Python runs their handlers in this one all the same.
+    """
+    arrived: list[int] = []
+    holding = True
+    found: dict[int, Any] = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
+    before = {item: handler for item, handler in found.items() if handler not in (None, signal.SIG_IGN)}
+
+    def hold(number: int, _frame: object) -> None:
+        if holding:
+            arrived.append(number)
+        else:  # it came while handlers were put back, and may have left this one
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+
+    try:
+        for item in before:
+            signal.signal(item, hold)
+        yield
+    finally:
+        holding = False
+        for item, handler in before.items():
+            signal.signal(item, handler)
+        for number in arrived[:1]:
+            signal.raise_signal(number)

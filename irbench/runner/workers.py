@@ -1,0 +1,153 @@
+"""The workers of one launch: started together, then one awake at a time, and each failure turned into a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from irbench.measure.clock import now_ns
+from irbench.record import Failure
+from irbench.spec import Cell
+from irbench.worker.cell import CellTask
+from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
+
+__all__ = ["Workers"]
+
+_START_DEADLINE_S = 60.0
+"""A worker may take this long to start even where the protocol's deadline is shorter."""
+
+
+class Workers:
+    """Workers by cell id. A cell that fails leaves them and is remembered with its reason.
+
+    Attributes:
+        failures: Why cells left, by cell id.
+        started_ns: From a worker's start until it held its cell, by cell id: interpreter and harness.
+    """
+
+    def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> None:
+        self.failures: dict[str, Failure] = {}
+        self.started_ns: dict[str, int] = {}
+        self._deadline_s = deadline_s
+        self._workers: dict[str, Worker] = {}
+        self._tasks = {task.cell.id: task for task in tasks}
+        self._logs = logs
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that are still healthy, in the order of the plan."""
+        return tuple(task.cell for task in self._tasks.values() if task.cell.id in self._workers)
+
+    def start(self) -> None:
+        """Start a worker for each cell, one after the other, and leave it frozen once its runtime is imported."""
+        for cell, task in self._tasks.items():
+            self._start_one(cell, task)
+            self._finish(cell, "import", self._deadline_s)
+
+    def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
+        """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.
+
+        Returns:
+            What ``prepare`` returned, by the ids of the cells that prepared.
+        """
+        for cell, task in self._tasks.items():
+            self._start_one(cell, task)
+            if cell in together and cell in self._workers:
+                # waits in the worker until the import is done
+                self._try(cell, "import", partial(self._send, cell, "prepare", False))
+        prepared: dict[str, Any] = {}
+        shared_s = self._deadline_s * max(1, len(together))  # they share the processors
+        for cell in self._tasks:
+            if cell not in together:
+                self._finish(cell, "import", self._deadline_s)
+            elif self._receive(cell, "import", shared_s):
+                prepared[cell] = self._finish(cell, "compile", shared_s)
+        return {cell: answer for cell, answer in prepared.items() if cell in self._workers}
+
+    def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
+        """Wake one worker, ask it, and freeze it again.
+
+        Args:
+            cell: Whose worker.
+            stage: What a failure of this call is called in the cell's row.
+            method: A method of :class:`irbench.worker.cell.CellHost`.
+            args: Its arguments.
+            deadline_s: When to give the worker up; the protocol's deadline unless given.
+
+        Returns:
+            What the method returned, or ``None`` when the cell failed; see :attr:`failures`.
+        """
+        worker = self._workers[cell]
+        worker.thaw()
+        answer = self._try(cell, stage, lambda: worker.ask(method, *args, deadline_s=deadline_s or self._deadline_s))
+        if cell in self._workers:
+            self._try(cell, stage, worker.freeze)
+        return answer if cell in self._workers else None
+
+    def dismiss(self, cell: str, failure: Failure) -> None:
+        """Let a healthy cell go, for a reason its worker does not know."""
+        self.failures[cell] = failure
+        self._workers.pop(cell).kill()
+
+    def close(self) -> None:
+        """End every worker, frozen or not."""
+        for worker in self._workers.values():
+            worker.kill()
+        self._workers.clear()
+
+    def _start_one(self, cell: str, task: CellTask) -> None:
+        load = task.cell.load
+        deadline_s = max(_START_DEADLINE_S, self._deadline_s)
+        start_ns = now_ns()
+        worker = Worker(self._logs / f"{cell}.log", cpus=load.cpus, environment=_environment(load.threads))
+        self._workers[cell] = worker
+        self._try(
+            cell,
+            "start",
+            lambda: worker.ask("irbench.worker.cell:CellHost", task, hold=True, deadline_s=deadline_s),
+        )
+        self.started_ns[cell] = now_ns() - start_ns
+        if cell in self._workers:
+            self._try(cell, "import", lambda: self._send(cell, "import_runtime"))
+
+    def _send(self, cell: str, method: str, *args: Any) -> None:
+        self._workers[cell].send(method, *args, deadline_s=self._deadline_s)
+
+    def _receive(self, cell: str, stage: str, deadline_s: float) -> bool:
+        """Take one answer, whatever it is; whether the cell is still healthy."""
+        if cell in self._workers:
+            self._try(cell, stage, lambda: self._workers[cell].receive(deadline_s=deadline_s))
+        return cell in self._workers
+
+    def _finish(self, cell: str, stage: str, deadline_s: float) -> Any:
+        """Return the answer to what was sent to a worker, and freeze it; ``None`` where it failed."""
+        if cell not in self._workers:
+            return None
+        worker = self._workers[cell]
+        answer = self._try(cell, stage, lambda: worker.receive(deadline_s=deadline_s))
+        if cell in self._workers:
+            self._try(cell, stage, worker.freeze)
+        return answer
+
+    def _try(self, cell: str, stage: str, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except (CallFailed, WorkerDied) as error:
+            worker = self._workers.pop(cell)
+            worker.kill()
+            self.failures[cell] = Failure(stage, error.message, self._remedy(error, worker.log))
+            return None
+
+    def _remedy(self, error: CallFailed | WorkerDied, log: Path) -> str | None:
+        if isinstance(error, WorkerTimedOut):
+            return f"If the model is really that slow: irbench run --deadline {2 * self._deadline_s:.0f}s"
+        if isinstance(error, WorkerDied) and not error.hint:
+            return f"What it printed is in {log}"
+        return error.hint or None
+
+
+def _environment(threads: int | None) -> Mapping[str, str]:
+    """Return the variables that keep libraries which size their own pools within the cell's threads."""
+    return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}

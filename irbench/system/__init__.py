@@ -1,0 +1,1 @@
+"""The operating system beneath: files that survive a crash, locks, memory limits, processors."""

@@ -1,0 +1,97 @@
+"""Writing files and folders so that a crash leaves the old content or the new, never a mixture."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import shutil
+from pathlib import Path
+
+__all__ = ["replace_folder", "sync_folder", "write_atomically", "write_synced"]
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Write a file and wait until the disk has its content.
+
+    Raises:
+        OSError: The disk is full, or the folder may not be written; nothing is left behind.
+    """
+    try:
+        with path.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file's content in one step: readers see the old content or the new.
+
+    Every file that was written into the same folder before is on the disk afterwards too.
+
+    Raises:
+        OSError: As :func:`write_synced`; the old content is then still there.
+    """
+    beside = path.with_name(f".{path.name}-{os.urandom(4).hex()}.new")  # two processes may write at once
+    write_synced(beside, data)
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk knows which files a folder holds.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_folder(new: Path, place: Path) -> None:
+    """Move a folder to a place on its file system and remove the one that is there.
+
+    Where the system can exchange two folders, ``place`` is one of the two at any moment. Elsewhere it is missing for a
+    moment; a crash then leaves the old one beside it, under a name that begins with a dot and its own.
+
+    Raises:
+        OSError: It cannot be moved; the old folder is still there.
+    """
+    try:
+        new.rename(place)  # over nothing, or an empty folder
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        if not _exchange(new, place):
+            _swap(new, place)
+        shutil.rmtree(new, ignore_errors=True)
+    with contextlib.suppress(OSError):  # some file systems sync no folders, and the move is done
+        sync_folder(place.parent)
+
+
+def _exchange(path: Path, other: Path) -> bool:
+    """Exchange two folders in one step, where the system can."""
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None)
+    paths = os.fsencode(path.absolute()), os.fsencode(other.absolute())
+    return exchange is not None and exchange(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0
+
+
+def _swap(new: Path, place: Path) -> None:
+    """Exchange two folders in steps, and undo the first where the second fails."""
+    aside = place.with_name(f".{place.name}-{os.urandom(4).hex()}.old")
+    place.rename(aside)
+    try:
+        new.rename(place)
+    except BaseException:  # an interrupt as well
+        aside.rename(place)
+        raise
+    aside.rename(new)

@@ -1,0 +1,40 @@
+import numpy as np
+import onnx
+from graphs import graph
+from onnx_ir import to_proto
+
+from irbench.optimizer.rewrite.edit import add_constant, insert, only_reader, replace
+
+BRANCHES = """
+    y = If (c) <
+        then_branch = yes () => (float[2] o1) { z_constant1 = Relu (z)  o1 = Neg (z_constant1) },
+        else_branch = no () => (float[2] o2) { o2 = Neg (x) }
+    >
+"""
+
+
+def test_a_new_constant_is_called_as_no_other_value_is_inner_graphs_included():
+    model = graph(f"(bool c, float[2] x) => (float[2] y) {{ z = Relu (x)  z_constant = Neg (x)  {BRANCHES} }}")
+    made = add_constant(model.graph, np.ones(2, np.float32), model.graph[0].outputs[0])
+    assert made.name == "z_constant2"
+    onnx.checker.check_model(to_proto(model), full_check=True)
+
+
+def test_a_new_node_and_an_output_that_is_replaced_are_called_as_no_other_value_is():
+    branches = BRANCHES.replace("z_constant1", "y_replaced")
+    model = graph(f"(bool c, float[2] x) => (float[2] y) {{ z = Relu (x)  y_neg = Neg (x)  {branches} }}")
+    old = model.graph.outputs[0]
+    node = old.producer()
+    assert node is not None
+    made = insert(node, "Neg", [model.graph.inputs[1]])
+    assert made.name == "y_neg1"
+    replace(old, made)
+    assert (old.name, made.name) == ("y_replaced1", "y")
+    onnx.checker.check_model(to_proto(model), full_check=True)
+
+
+def test_a_reader_in_a_branch_does_not_stand_where_the_value_does():
+    model = graph(f"(bool c, float[2] x) => (float[2] y) {{ z = Relu (x)  {BRANCHES} }}")
+    z = model.graph[0].outputs[0]
+    assert len(z.uses()) == 1
+    assert only_reader(z) is None

@@ -1,0 +1,75 @@
+"""What a conversion costs, and when it counts as failed."""
+
+from pathlib import Path
+
+import models
+import onnx_ir
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.optimizer.agreement import LEAST_AGREEMENT, caution, measure_agreement
+from irbench.optimizer.convert.narrow import narrow
+from irbench.optimizer.samples import JUDGEMENT, Samples
+from irbench.record import OutputError
+from irbench.spec import Artifact, Bundle
+
+
+def error(max_rel: float = 0.01, top1: float | None = None) -> OutputError:
+    return OutputError(max_rel, max_rel, 0.999, top1)
+
+
+@pytest.mark.parametrize(
+    ("found", "precision", "said"),
+    [
+        (error(top1=LEAST_AGREEMENT), "int8", None),
+        (error(top1=0.63), "int8", "top-1 agreement 63 %"),
+        (error(), "int8", None),
+        (error(0.5), "int8", "max_rel 0.5 against fp32"),
+        (error(0.1), "int8", None),
+        (error(0.1), "fp16", "max_rel 0.1 against fp32"),
+    ],
+)
+def test_a_conversion_that_answers_otherwise_is_named_by_what_it_lost(found, precision, said):
+    assert caution(found, precision) == said
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Samples:
+    artifact = models.mlp(tmp_path)
+    bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,), classifier=True)
+    return Samples(artifact, bundle, {"batch": 1}, 16, JUDGEMENT)
+
+
+def converted(samples: Samples, precision: str) -> Artifact:
+    model = onnx_ir.load(samples.artifact.path)
+    narrow(model, precision)
+    path = samples.artifact.path.with_name(f"{precision}.onnx")
+    onnx_ir.save(model, path)
+    return Artifact("onnx", path, samples.artifact.inputs, samples.artifact.outputs)
+
+
+def test_the_same_graph_agrees_with_itself(samples: Samples, tmp_path: Path):
+    found = measure_agreement(samples, samples.artifact, "ort", True, tmp_path)
+    assert (found.samples, found.by, found.error.max_abs, found.error.top1_agreement) == (16, "ort", 0, 1)
+
+
+def test_a_narrow_graph_agrees_within_its_rounding(samples: Samples, tmp_path: Path):
+    found = measure_agreement(samples, converted(samples, "fp16"), "ort", False, tmp_path)
+    assert 0 < found.error.max_rel < 5e-3
+    assert found.error.top1_agreement is None
+
+
+def test_what_the_reference_has_no_kernels_for_is_answered_by_a_backend_that_has(samples: Samples, tmp_path: Path):
+    found = measure_agreement(samples, converted(samples, "bf16"), "ort", True, tmp_path)
+    assert found.by != "ort"
+    assert 0 < found.error.max_rel < 5e-2
+
+
+def test_a_graph_that_no_backend_runs_is_refused_with_the_reasons(samples: Samples, tmp_path: Path):
+    broken = tmp_path / "broken.onnx"
+    model = onnx_ir.load(samples.artifact.path)
+    next(node for node in model.graph if node.op_type == "Relu").op_type = "Rilu"
+    onnx_ir.save(model, broken)
+    artifact = Artifact("onnx", broken, samples.artifact.inputs, samples.artifact.outputs)
+    with pytest.raises(IrbenchError, match=r"No backend here can run .*ort: .*Rilu"):
+        measure_agreement(samples, artifact, "ort", True, tmp_path)

@@ -1,0 +1,158 @@
+"""The key of a result changes with everything that decides it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import metadata
+
+import pytest
+
+from irbench import registry
+from irbench.errors import ExitCode, IrbenchError
+from irbench.optimizer import Conversion, Recipe, key
+from irbench.optimizer.key import key_of, versions_of_tools
+from irbench.spec import Bundle, InputSpec, TensorSpec
+from irbench.spi import Description
+
+TENSOR = TensorSpec("x", "float32", ("batch", 3))
+BUNDLE = Bundle("m", (InputSpec(TENSOR),), ())
+ASKED = Recipe("none-int8", ("fake-harmless",), Conversion("int8"))
+
+
+def key_for(bundle: Bundle = BUNDLE) -> str:
+    return key_of("source", bundle, {}, ASKED, {"onnx": "1"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(BUNDLE, seed=1),
+        replace(BUNDLE, inputs=(InputSpec(TENSOR, low=-1.0),)),
+        replace(BUNDLE, inputs=(InputSpec(TENSOR, high=2.0),)),
+        replace(BUNDLE, defaults={"length": 7}),
+        replace(BUNDLE, classifier=True),
+    ],
+)
+def test_what_a_graph_is_calibrated_and_judged_on_decides(other: Bundle) -> None:
+    assert key_for(other) != key_for() == key_for(replace(BUNDLE, name="other"))
+
+
+class _Distribution:
+    name = "someones-passes"
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+
+
+def test_the_version_of_the_distribution_that_brings_a_pass_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = set[str]()
+    for version in ("1.0", "1.1"):
+        point = metadata.EntryPoint("fake-harmless", "fake_passes:harmless", registry.PASSES)
+        vars(point).update(dist=_Distribution(version))
+        monkeypatch.setattr(registry, "entry_point", lambda *_, point=point: point)
+        keys.add(key_for())
+    assert len(keys) == 2
+
+
+CODE = ["onnx/one.py", "optimizer/one.py"]
+CODE += ["optimizer/passes/one.py", "optimizer/rewrite/one.py", "optimizer/convert/one.py"]
+CODE += ["feeds.py", "verify.py", "worker/reference.py"]
+
+
+@pytest.mark.parametrize("written", CODE)
+def test_the_code_that_makes_and_judges_a_graph_decides(
+    written: str, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("irbench.__file__", str(tmp_path / "__init__.py"))
+    path = tmp_path / written
+    path.parent.mkdir(parents=True, exist_ok=True)
+    keys = set[str]()
+    for text in ("x = 1", "x = 2"):
+        path.write_text(text)
+        key._digest_of_code.cache_clear()
+        keys.add(key_for())
+    key._digest_of_code.cache_clear()
+    assert len(keys) == 2
+
+
+def test_the_reference_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = set[str]()
+    for reference in ("ort", "onnx"):
+        monkeypatch.setattr(registry, "references_in_order", lambda reference=reference: (reference,))
+        keys.add(key_for())
+    assert len(keys) == 2
+
+
+class _Runtime:
+    def __init__(self, kind: str, version: str) -> None:
+        self.consumes = (kind,)
+        self._version = version
+
+    def describe(self) -> Description:
+        return Description("someones", "someones-runtime", self._version)
+
+
+@pytest.mark.parametrize(("kind", "different"), [("onnx", 2), ("tf-graph", 1)])
+def test_the_version_of_a_runtime_that_may_answer_decides(
+    kind: str, different: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = set[str]()
+    monkeypatch.setattr(registry, "installed_backends", lambda: ("someones",))
+    for version in ("1.0", "1.1"):
+        monkeypatch.setattr(registry, "backend", lambda _, version=version: _Runtime(kind, version))
+        keys.add(key_for())
+    assert len(keys) == different
+
+
+def test_the_module_of_a_pass_decides(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    point = metadata.EntryPoint("fake-harmless", "passes_of_someone:harmless", registry.PASSES)
+    monkeypatch.setattr(registry, "entry_point", lambda *_: point)
+    keys = {key_for()}
+    for text in ("x = 1", "x = 2"):
+        (tmp_path / "passes_of_someone.py").write_text(text)
+        keys.add(key_for())
+    assert len(keys) == 3
+
+
+def test_an_unknown_pass_is_refused_by_name() -> None:
+    with pytest.raises(IrbenchError, match="no pass 'nonsense'"):
+        key_of("source", BUNDLE, {}, Recipe("custom", ("nonsense",)), {})
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
+    def version(name: str) -> str:
+        try:
+            return versions[name.replace("-", "_")]
+        except KeyError:
+            raise metadata.PackageNotFoundError(name) from None
+
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr("irbench_ort.adapter.version", version)
+
+
+TOOLS = {"irbench": "1", "onnx": "2", "onnx_ir": "3", "onnxscript": "4"}
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "onnxruntime-gpu"])
+def test_any_distribution_that_brings_onnx_runtime_will_do(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, **TOOLS, **{runtime.replace("-", "_"): "5"})
+    assert versions_of_tools()[runtime] == "5"
+
+
+@pytest.mark.parametrize(
+    ("there", "said", "extras"),
+    [
+        (TOOLS, "onnxruntime", "optimize,ort"),
+        ({"irbench": "1", "onnx": "2", "onnxruntime_gpu": "5"}, "onnx-ir", "optimize"),
+        ({"irbench": "1", "onnx": "2"}, "onnx-ir", "optimize,ort"),
+    ],
+)
+def test_a_missing_tool_is_named_with_the_extras_that_bring_it(
+    there: dict[str, str], said: str, extras: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(monkeypatch, **there)
+    with pytest.raises(IrbenchError, match=f"needs {said}, which is not installed") as caught:
+        versions_of_tools()
+    assert caught.value.hint == f"Install it with: pip install 'irbench[{extras}]'"
+    assert caught.value.exit_code == ExitCode.NOT_INSTALLED

@@ -1,0 +1,101 @@
+"""A file is replaced whole or not at all, and nothing is left beside it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from irbench.system import files
+from irbench.system.files import replace_folder, write_atomically
+
+
+def test_the_folder_is_on_the_disk_before_a_write_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def watched(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        fsync(descriptor)
+
+    monkeypatch.setattr("os.fsync", watched)
+    write_atomically(tmp_path / "card.json", b"new")
+    assert synced[-1] == str(tmp_path)
+    assert (tmp_path / "card.json").read_bytes() == b"new"
+
+
+def test_a_full_disk_keeps_the_old_content_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "card.json").write_bytes(b"old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(tmp_path / "card.json", b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("card.json", b"old")]
+
+
+@pytest.fixture(params=["in one step", "in two steps"])
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> tuple[Path, Path]:
+    """A new folder and an old one, on a system that can exchange them or not."""
+    new, old = tmp_path / "new", tmp_path / "old"
+    for folder in (new, old):
+        folder.mkdir()
+        (folder / "name").write_text(folder.name)
+    if request.param == "in two steps":
+        monkeypatch.setattr(files, "_exchange", lambda _one, _other: False)
+    return new, old
+
+
+def test_a_folder_takes_the_place_of_another(folders: tuple[Path, Path]):
+    new, place = folders
+    replace_folder(new, place)
+    assert (place / "name").read_text() == "new"
+    assert [path.name for path in place.parent.iterdir()] == ["old"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_takes_the_place_of_nothing(folders: tuple[Path, Path], there: bool):
+    new, old = folders
+    if there:
+        (old.parent / "empty").mkdir()
+    replace_folder(new, old.parent / "empty")
+    assert (old.parent / "empty" / "name").read_text() == "new"
+    assert sorted(path.name for path in old.parent.iterdir()) == ["empty", "old"]
+
+
+def test_the_old_folder_is_put_back_where_the_new_one_cannot_be_moved(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+):
+    new, place = folders
+    rename = Path.rename
+
+    def fails_on_the_new(self: Path, target: Path) -> Path:
+        if self == new:
+            raise OSError(errno.EXDEV if not (place / "name").exists() else errno.ENOTEMPTY, "no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_on_the_new)
+    monkeypatch.setattr(files, "_exchange", lambda _one, _other: False)
+    with pytest.raises(OSError, match="no"):
+        replace_folder(new, place)
+    assert (place / "name").read_text() == "old"
+    assert sorted(path.name for path in place.parent.iterdir()) == ["new", "old"]
+
+
+def test_a_place_is_never_without_a_folder_where_two_can_be_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    new, place = tmp_path / "new", tmp_path / "old"
+    for folder in (new, place):
+        folder.mkdir()
+        (folder / "name").write_text(folder.name)
+    if not files._exchange(new, place) or not files._exchange(new, place):
+        pytest.skip("this file system exchanges no folders")
+    moved: list[Path] = []
+    rename = Path.rename
+    monkeypatch.setattr(Path, "rename", lambda self, target: moved.append(self) or rename(self, target))
+    replace_folder(new, place)
+    assert place not in moved
+    assert (place / "name").read_text() == "new"
