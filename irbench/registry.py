@@ -11,13 +11,10 @@ import warnings
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.spi import Availability, Backend, Description, Exporter, ModelSource
-
-if TYPE_CHECKING:
-    from irbench.optimizer.passes import Pass
+from irbench.spi import Availability, Backend, Description, Exporter, ModelSource, Pass
 
 __all__ = [
     "BACKENDS",

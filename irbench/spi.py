@@ -15,6 +15,7 @@ group                  names an object of type
 ``irbench.references`` :class:`Backend` whose answers may be trusted as expected
 ``irbench.models``     :class:`ModelSource`
 ``irbench.exporters``  :class:`Exporter`
+``irbench.passes``     :class:`Pass`
 =====================  ==========================================================
 """
 
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from irbench.spec import Artifact, Bundle, InputSpec, Io, Load, Scalar
 
 if TYPE_CHECKING:
+    import onnx_ir as ir
     from numpy.typing import NDArray  # listing backends and models takes a third less time without it
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "Feed",
     "ModelSource",
     "Outputs",
+    "Pass",
     "Phases",
     "Refusal",
     "Session",
@@ -274,4 +277,37 @@ class Exporter(Protocol):
         Raises:
             IrbenchError: The model cannot be exported; says why and what to do.
         """
+        ...
+
+
+class Pass(Protocol):
+    """One step of the optimiser: rewrites a graph.
+
+    A pass never changes what a graph computes beyond rounding, nor its signature. It states its rewrite rules,
+    numbered, in the docstring of its module, and applies them until none fits. A pass that finds nothing to do, or
+    whose precondition does not hold, leaves the graph alone and answers ``False``.
+    """
+
+    @property
+    def name(self) -> str:
+        """What ``--passes`` takes; also the name of its entry point and of its file."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a line."""
+        ...
+
+    @property
+    def vendor(self) -> str | None:
+        """Domain of the operators it may write that are not ONNX's own (``com.microsoft``); ``None`` if portable."""
+        ...
+
+    @property
+    def opset(self) -> int:
+        """Least version of ONNX's operator set that it needs; below that it changes nothing."""
+        ...
+
+    def __call__(self, model: ir.Model, /) -> bool:
+        """Rewrite ``model`` in place and say whether anything changed."""
         ...

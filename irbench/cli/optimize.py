@@ -126,12 +126,12 @@ def _recipe(arguments: Mapping[str, Any]) -> Recipe:
     Raises:
         IrbenchError: A level is given beside passes, or settings contradict each other.
     """
-    from irbench.optimizer import recipe
+    from irbench.optimizer import build_recipe
 
     level, passes = arguments["level"], arguments["passes"]
     if level is not None and passes is not None:
         raise IrbenchError("--passes takes the place of a level.", hint="Leave --level or --passes out.")
-    return recipe(level or _LEVEL, passes, _conversion(arguments), arguments["layout"])
+    return build_recipe(level or _LEVEL, passes, _conversion(arguments), arguments["layout"])
 
 
 def _spare_original(bundle: Bundle, output: Path) -> None:
@@ -193,10 +193,10 @@ def _by_default(bundle: Bundle, bound: Mapping[str, int], arguments: Mapping[str
 
 
 def _copy(source: Path, output: Path) -> None:
-    from irbench.optimizer.files import copy
+    from irbench.optimizer import copy_model
 
     try:
-        copy(source, output)
+        copy_model(source, output)
     except OSError as error:
         raise IrbenchError(
             f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
@@ -241,7 +241,7 @@ def _print_table(bundle: Bundle, optimized: Optimized, arguments: Mapping[str, A
 
 def _opsets(bundle: Bundle, optimized: Optimized) -> tuple[int, int]:
     """Return ONNX' operator set of a graph as it came and as it is."""
-    from irbench.onnx.inventory import take_inventory
+    from irbench.onnx.reading.inventory import take_inventory
 
     original = bundle.artifact(("onnx",)) or optimized.artifact
     before, after = (take_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, optimized.artifact.path))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from irbench.onnx import external
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
@@ -48,7 +48,7 @@ class _EvaluatorBackend:
             held = read_precision(artifact.path).narrowest
             if load.precision not in ("native", held):
                 raise Refusal(f"This graph is {held}, not {load.precision}.", hint="Use --precision native.")
-            model = external.load(artifact.path)
+            model = external_data.load(artifact.path)
         with phases("compile"):
             from onnx.reference import ReferenceEvaluator
 

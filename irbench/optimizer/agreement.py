@@ -9,7 +9,7 @@ from statistics import fmean
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.measure.phases import PhaseLog
-from irbench.onnx.bind import bind
+from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
 from irbench.record import Agreement, OutputError
 from irbench.spec import BATCH, Artifact, Load

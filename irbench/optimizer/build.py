@@ -11,8 +11,8 @@ from pathlib import Path
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.onnx import signature
-from irbench.onnx.bind import bind
+from irbench.onnx.reading import signature
+from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.key import key_of, versions_of_tools
 from irbench.optimizer.layout import as_nchw
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from irbench.errors import IrbenchError
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer.convert.narrow import OPSETS, narrow
 from irbench.optimizer.convert.quantize import method_for, quantize_dynamic, quantize_static
 from irbench.optimizer.files import load, write

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.onnx import external
+from irbench.onnx.reading import external_data
 
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["copy", "load", "vendors_of", "weights_beside", "write"]
+__all__ = ["copy_model", "load", "vendors_of", "weights_beside", "write"]
 
 _MOST_BYTES = 2_000_000_000
 """Of weights within a file: a protobuf message holds 2 GiB, the graph included."""
@@ -31,7 +31,7 @@ def load(path: Path) -> onnx_ir.Model:
     import onnx_ir
     from onnx_ir.passes import common
 
-    model = onnx_ir.from_proto(external.load(path))
+    model = onnx_ir.from_proto(external_data.load(path))
     imports = model.graph.opset_imports
     if "ai.onnx" in imports:
         imports[""] = imports.pop("ai.onnx")
@@ -53,7 +53,7 @@ def weights_beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.data")
 
 
-def copy(source: Path, target: Path) -> None:
+def copy_model(source: Path, target: Path) -> None:
     """Copy what :func:`write` wrote, weights that lie beside it included, under another name.
 
     Raises:

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from irbench import bundles
-from irbench.onnx.external import files_of
-from irbench.onnx.wire import mapped
+from irbench.onnx.reading.external_data import files_of
+from irbench.onnx.reading.protobuf import mapped
 from irbench.optimizer.agreement import caution
 from irbench.optimizer.files import weights_beside
 from irbench.optimizer.recipe import Recipe

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.onnx.bind import bind
-from irbench.onnx.check import check_file
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading.check import check_file
+from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.files import vendors_of, write
 from irbench.optimizer.task import RESULT, Task
 from irbench.record import GraphStep

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.onnx import detached_weights, external
-from irbench.onnx.check import check_file
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.check import check_file
+from irbench.onnx.rewriting import detached_weights
+from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
 from irbench.optimizer.agreement import measure_agreement
 from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
 from irbench.optimizer.files import load, vendors_of, weights_beside, write
 from irbench.optimizer.layout import as_nchw
 from irbench.optimizer.passes.inputs_to_nchw import inputs_to_nchw
-from irbench.optimizer.passes.upgrade_opset import upgrade_opset
 from irbench.optimizer.proof import TURN_INPUTS, Proof, broken, first_line
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, JUDGEMENT, Samples
@@ -31,7 +32,7 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     import onnx_ir
 
-    from irbench.optimizer.passes import Pass
+    from irbench.spi import Pass
 
 __all__ = ["work", "work_in_bounds"]
 
@@ -165,7 +166,7 @@ def _raised(path: Path, opset: int, scratch: Path) -> onnx_ir.Model:
     Raises:
         IrbenchError: It cannot be moved there.
     """
-    model = detached_weights.detach(external.load(path), {})
+    model = detached_weights.detach(external_data.load(path), {})
     upgrade_opset(model, opset)
     raised = scratch / f"raised-{opset}.onnx"
     detached_weights.write(model, raised)

@@ -11,7 +11,7 @@ from typing import cast, get_args
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer import UNOPTIMIZED, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart

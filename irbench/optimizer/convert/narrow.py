@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import infer
-from irbench.onnx.unique_names import take_name
 from irbench.optimizer.rewrite.edit import clean, names_in
 from irbench.spi import Array
 

@@ -18,9 +18,10 @@ import numpy as np
 
 from irbench.onnx.shapes import Elements, infer, reshape_target, reshaped
 from irbench.onnx.sizes import sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
-from irbench.optimizer.rewrite.draws import draws
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, replace
+from irbench.optimizer.rewrite.randomness import is_random
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -49,7 +50,7 @@ def _fold_once(model: ir.Model) -> bool:
     changed += [_drop_expand(node) for node in model.graph if (node.domain, node.op_type) == ("", "Expand")]
     if all(node.op_type != "SplitToSequence" for node in model.graph):  # the library fails on some of them
         limits = {"input_size_limit": _MOST_INPUT_ELEMENTS, "output_size_limit": _MOST_OUTPUT_ELEMENTS}
-        folded = fold_constants(model, **limits, should_fold=lambda node: False if draws(node) else None)
+        folded = fold_constants(model, **limits, should_fold=lambda node: False if is_random(node) else None)
         changed.append(bool(folded.modified))
     clean(model)
     return any(changed)

@@ -26,11 +26,11 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import Size, product, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import add_constant, clean, weight
 from irbench.optimizer.rewrite.rules import ANY, Rule, any_order, apply_rules, either, number_beside
-from irbench.spi import Array
+from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir

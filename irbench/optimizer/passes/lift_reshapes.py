@@ -21,7 +21,7 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import product, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import (
     LAYOUT,
@@ -35,6 +35,7 @@ from irbench.optimizer.rewrite.edit import (
     scalar,
     weight,
 )
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ import numpy as np
 
 from irbench.onnx.shapes import Elements, infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import (
     add_constant,
@@ -37,6 +37,7 @@ from irbench.optimizer.rewrite.edit import (
 )
 from irbench.optimizer.rewrite.recurrence import GatedUnit, LoopBody, read_body, read_cell
 from irbench.optimizer.rewrite.turning import WHOLE, bounds, turn, turned
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir

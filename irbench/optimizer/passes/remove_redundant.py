@@ -24,10 +24,11 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, reshape_target, set_sizes
 from irbench.onnx.sizes import Size, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite import layout as layouts
-from irbench.optimizer.rewrite.draws import draws
 from irbench.optimizer.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace
+from irbench.optimizer.rewrite.randomness import is_random
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -68,12 +69,12 @@ def _join_equal(model: ir.Model) -> bool:
     import onnx_ir as ir
     from onnx_ir.passes import common
 
-    drawing = [node for node in model.graph if draws(node)]
-    for number, node in enumerate(drawing):
+    random = [node for node in model.graph if is_random(node)]
+    for number, node in enumerate(random):
         node.attributes.add(ir.AttrInt64(_APART, number))
     library = (common.DeduplicateInitializersPass(), common.CommonSubexpressionEliminationPass())
     changed = sum([bool(item(model).modified) for item in library]) > 0
-    for node in drawing:
+    for node in random:
         del node.attributes[_APART]
     return changed
 

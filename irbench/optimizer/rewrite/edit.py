@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import reshape_target, set_sizes
 from irbench.onnx.sizes import Size, sizes_of
-from irbench.onnx.unique_names import take_name
 from irbench.spi import Array
 
 if TYPE_CHECKING:

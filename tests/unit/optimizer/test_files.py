@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from irbench.onnx import external
+from irbench.onnx.reading import external_data
 from irbench.optimizer import files
 
 
@@ -20,7 +20,7 @@ def model(tmp_path: Path) -> Path:
 
 def answers(path: Path):
     pixels = np.random.default_rng(3).random((2, 3, 8, 8), np.float32)
-    return ReferenceEvaluator(external.load(path)).run(None, {"pixels": pixels})[0]
+    return ReferenceEvaluator(external_data.load(path)).run(None, {"pixels": pixels})[0]
 
 
 def test_weights_that_a_message_cannot_hold_lie_beside_the_graph_and_its_copy(model, tmp_path, monkeypatch):
@@ -28,7 +28,7 @@ def test_weights_that_a_message_cannot_hold_lie_beside_the_graph_and_its_copy(mo
     written, copied = tmp_path / "written.onnx", tmp_path / "elsewhere" / "copied.onnx"
     copied.parent.mkdir()
     files.write(files.load(model), written)
-    files.copy(written, copied)
+    files.copy_model(written, copied)
     assert (tmp_path / "elsewhere" / "copied.onnx.data").is_file()
     files.weights_beside(written).unlink()
     assert (answers(copied) == answers(model)).all()
@@ -54,7 +54,7 @@ def test_a_copy_that_cannot_be_written_leaves_what_stood_there(model, tmp_path, 
 
     monkeypatch.setattr(files.shutil, "copyfile", fill_up)
     with pytest.raises(OSError, match="No space"):
-        files.copy(model, target)
+        files.copy_model(model, target)
     assert target.read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mlp.onnx", "target.onnx"]
 
@@ -96,4 +96,4 @@ def test_weights_inside_other_graphs_are_read_too(tmp_path):
     path = tmp_path / "m.onnx"
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, path, save_as_external_data=True, location="w", size_threshold=0)
-    assert (ReferenceEvaluator(external.load(path)).run(None, {"c": np.array(True)})[0] == [1, 2]).all()
+    assert (ReferenceEvaluator(external_data.load(path)).run(None, {"c": np.array(True)})[0] == [1, 2]).all()

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.onnx import signature
+from irbench.onnx.reading import signature
 from irbench.optimizer import Conversion, Recipe
 from irbench.optimizer.task import RESULT, Task
 from irbench.optimizer.work import work

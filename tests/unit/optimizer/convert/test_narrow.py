@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer.convert.narrow import narrow
 
 FEED = {"x": np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)}

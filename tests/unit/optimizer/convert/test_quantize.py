@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer.convert.quantize import method_for, quantize_dynamic, quantize_static
 
 

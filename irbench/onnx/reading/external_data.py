@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.onnx.dtypes import NAMES, bits_of
-from irbench.onnx.wire import DAMAGED, Entry, Field, Malformed, Tensor, fields, integers, mapped, text
+from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.protobuf import DAMAGED, Entry, Field, Malformed, Tensor, fields, integers, mapped, text
 
 if TYPE_CHECKING:
     import onnx

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.onnx.detached_weights import DetachedModel, used_names
+from irbench.onnx.rewriting.detached_weights import DetachedModel, used_names
 
 __all__ = ["drop_unused"]
 

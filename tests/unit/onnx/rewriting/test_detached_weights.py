@@ -9,10 +9,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from irbench.onnx import detached_weights as detached_module
-from irbench.onnx import external
-from irbench.onnx.check import check_file
-from irbench.onnx.detached_weights import detach, opset_of, skeleton, used_names, write
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.check import check_file
+from irbench.onnx.rewriting import detached_weights as detached_module
+from irbench.onnx.rewriting.detached_weights import detach, opset_of, skeleton, used_names, write
 
 
 def test_a_model_taken_apart_and_written_computes_the_same(tmp_path):
@@ -96,7 +96,7 @@ def test_weights_that_one_message_cannot_hold_go_to_a_file_beside_it(tmp_path, m
     assert outside["dense_bias"] == {}, "small weights stay where shape inference sees them"
     pixels = np.random.default_rng(0).random((2, 3, 8, 8), np.float32)
     before, after = (
-        ReferenceEvaluator(external.load(item)).run(None, {"pixels": pixels})
+        ReferenceEvaluator(external_data.load(item)).run(None, {"pixels": pixels})
         for item in (path, tmp_path / "large.onnx")
     )
     assert np.array_equal(before[0], after[0])
@@ -115,6 +115,6 @@ def test_each_weight_beside_the_file_starts_at_a_page(tmp_path, monkeypatch):
     assert (tmp_path / "m.onnx.data").stat().st_size == 2 * 4096 + 1200
     read = {
         initializer.name: numpy_helper.to_array(initializer)
-        for initializer in external.load(tmp_path / "m.onnx").graph.initializer
+        for initializer in external_data.load(tmp_path / "m.onnx").graph.initializer
     }
     assert all(np.array_equal(read[name], value) for name, value in weights.items())

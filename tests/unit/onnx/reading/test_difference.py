@@ -1,7 +1,7 @@
 """What was done to a graph is told by names, and fusions by what lies between the tensors of a new node."""
 
-from irbench.onnx.difference import Difference, Fusion, difference
-from irbench.onnx.inventory import Inventory, NodeEntry, WeightEntry
+from irbench.onnx.reading.difference import Difference, Fusion, difference
+from irbench.onnx.reading.inventory import Inventory, NodeEntry, WeightEntry
 
 
 def node(name, operator, inputs, outputs):

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
-from irbench.onnx import external
-from irbench.onnx.bind import bind
-from irbench.onnx.wire import Graph, Model, encode_length_delimited
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
+from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact
 
 
@@ -127,7 +127,7 @@ def test_weights_outside_the_file_come_along(tmp_path: Path):
     expected = ReferenceEvaluator(onnx.load(artifact.path)).run(None, {"pixels": pixels})[0]
     bound = bind(artifact, {"batch": 2}, tmp_path / "scratch")
     assert bound.path.parent != artifact.path.parent
-    answer = ReferenceEvaluator(external.load(bound.path)).run(None, {"pixels": pixels})[0]
+    answer = ReferenceEvaluator(external_data.load(bound.path)).run(None, {"pixels": pixels})[0]
     np.testing.assert_array_equal(answer, expected)
     assert (bound.path.parent / "weights.bin").samefile(tmp_path / "weights.bin")
 

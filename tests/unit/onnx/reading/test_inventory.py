@@ -5,8 +5,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save_model
 
 from irbench.errors import IrbenchError
-from irbench.onnx.dtypes import NAMES
-from irbench.onnx.inventory import take_inventory
+from irbench.onnx.reading.element_types import NAMES
+from irbench.onnx.reading.inventory import take_inventory
 
 
 def save(path, nodes, initializers=(), functions=()):

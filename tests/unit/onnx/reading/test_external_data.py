@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from irbench.errors import IrbenchError
-from irbench.onnx.external import External, external_tensors, files_of, require_sound
+from irbench.onnx.reading.external_data import External, external_tensors, files_of, require_sound
 
 
 def test_a_model_with_its_weights_inside_has_none_outside(tmp_path: Path) -> None:

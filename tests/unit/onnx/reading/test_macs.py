@@ -6,7 +6,7 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
-from irbench.onnx.macs import MacCount, count_macs, macs_of_file
+from irbench.onnx.reading.macs import MacCount, count_macs, macs_of_file
 from irbench.spec import TensorSpec
 
 

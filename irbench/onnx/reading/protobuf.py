@@ -1,6 +1,6 @@
-"""Walking a serialised ONNX model without parsing it.
+"""Walking over the bytes of a serialised ONNX model without parsing it.
 
-A protobuf message is a row of fields, each with its number and its length, so the weights can be
+A protobuf message is a sequence of fields, each with its number and its length, so the weights can be
 stepped over where they lie in a mapped file: telling what a graph holds, or replacing the few bytes
 of its signature, takes neither the time nor the memory that parsing half a gigabyte would. The
 encoding is that of https://protobuf.dev/programming-guides/encoding/, the field numbers are those of
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.onnx.file_kind import require_model_file
+from irbench.onnx.reading.file_kind import require_model_file
 
 __all__ = [
     "DAMAGED",
@@ -146,13 +146,13 @@ class Malformed(Exception):
 
 @contextmanager
 def mapped(path: Path) -> Iterator[memoryview]:
-    """Map a file into memory, read-only.
+    """Map a model file into memory, read-only.
 
     A file that shrinks while it is mapped ends the process with SIGBUS: map files of unknown origin in workers.
 
     Raises:
-        IrbenchError: The file is not what :func:`irbench.onnx.file_kind.require_model_file` takes for one, or what is
-            done with it finds that it is :class:`Malformed`.
+        IrbenchError: :func:`irbench.onnx.reading.file_kind.require_model_file` refuses the file, or the code that uses
+            the mapping raises :class:`Malformed`.
     """
     require_model_file(path)
     with ExitStack() as stack:

@@ -7,11 +7,11 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
-from irbench.onnx.detached_weights import DetachedModel, detach, opset_of, write
-from irbench.optimizer.passes.drop_unused import drop_unused
-from irbench.optimizer.passes.fold_affine import fold_affine
-from irbench.optimizer.passes.fold_constants import fold_constants
-from irbench.optimizer.passes.upgrade_opset import upgrade_opset
+from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, opset_of, write
+from irbench.onnx.rewriting.drop_unused import drop_unused
+from irbench.onnx.rewriting.fold_affine import fold_affine
+from irbench.onnx.rewriting.fold_constants import fold_constants
+from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(2, 3, 6, 6)).astype(np.float32)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.wire import Graph, Model, encode_length_delimited
+from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
 from irbench.spi import Array
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from irbench.errors import IrbenchError
-from irbench.onnx import signature
+from irbench.onnx.reading import signature
 from irbench.spec import TensorSpec
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.onnx.wire import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
+from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
 
 if TYPE_CHECKING:
     import onnx

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.onnx.inventory import take_inventory
+from irbench.onnx.reading.inventory import take_inventory
 
 __all__ = ["GraphPrecision", "read_precision"]
 

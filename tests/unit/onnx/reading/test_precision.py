@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.errors import IrbenchError
-from irbench.onnx.precision import GraphPrecision, read_precision
-from irbench.onnx.wire import Attribute, Graph, Model, Node, encode_length_delimited
+from irbench.onnx.reading.precision import GraphPrecision, read_precision
+from irbench.onnx.reading.protobuf import Attribute, Graph, Model, Node, encode_length_delimited
 
 
 def written(folder: Path, nodes: list[onnx.NodeProto], *initialisers: onnx.TensorProto, functions=()) -> Path:

@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irbench.onnx.weightless import read_outline
+from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec
 
 if TYPE_CHECKING:

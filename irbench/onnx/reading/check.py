@@ -1,4 +1,4 @@
-"""Whether an ONNX file is what it claims to be. ONNX' own code reads the file: call this in a worker."""
+"""Whether an ONNX file is valid. ONNX's own code parses the file: call this in a worker."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.onnx import external, signature
-from irbench.onnx.signature import Signature
-from irbench.onnx.wire import DAMAGED, mapped
+from irbench.onnx.reading import external_data, signature
+from irbench.onnx.reading.protobuf import DAMAGED, mapped
+from irbench.onnx.reading.signature import Signature
 from irbench.system.memory import limit_memory
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
     try:
         found = signature.read(path)
         _refuse_future_opset(path, found.opset)
-        outside_bytes = external.require_sound(path)
+        outside_bytes = external_data.require_sound(path)
         check_file(path, shapes=False)
     except MemoryError as error:
         raise IrbenchError(
@@ -49,10 +49,10 @@ def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
 
 
 def check_file(path: Path, shapes: bool) -> None:
-    """Run ONNX' checker over a file, whose external weights :func:`irbench.onnx.external.require_sound` has checked.
+    """Run ONNX's checker over a file.
 
     Args:
-        path: The file.
+        path: The file; :func:`irbench.onnx.reading.external_data.require_sound` has accepted its external data.
         shapes: Whether to infer every shape in the graph too, strictly. Files from elsewhere may hold
             operations of a runtime's own, whose shapes nobody else knows.
 
@@ -62,7 +62,7 @@ def check_file(path: Path, shapes: bool) -> None:
     from onnx import checker
 
     with mapped(path) as data:
-        outside = next(external.external_tensors(data), None) is not None
+        outside = next(external_data.external_tensors(data), None) is not None
     try:
         checker.check_model(_without_external(path) if outside else str(path), full_check=shapes)
     except MemoryError:

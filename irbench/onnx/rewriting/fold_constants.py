@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.detached_weights import DetachedModel, opset_of
-from irbench.optimizer.rewrite.draws import may_draw
+from irbench.onnx.rewriting.detached_weights import DetachedModel, opset_of
+from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def _foldable(node: onnx.NodeProto, detached: DetachedModel, outputs: set[str]) 
         node.op_type not in _KEPT
         and (bool(node.input) or node.op_type == "Constant")
         and all(not name or name in detached.weights for name in node.input)
-        and not may_draw(node.domain, node.op_type, _third(node, detached))
+        and not may_be_random(node.domain, node.op_type, _third_input(node, detached))
         and not any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
         and outputs.isdisjoint(node.output)
     )
 
 
-def _third(node: onnx.NodeProto, detached: DetachedModel) -> Array | bool:
+def _third_input(node: onnx.NodeProto, detached: DetachedModel) -> Array | bool:
     """Return what the third input of a node of constant inputs holds, ``False`` where it has none."""
     return detached.weights[node.input[2]] if len(node.input) > 2 and node.input[2] else False
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench.errors import IrbenchError
-from irbench.onnx.wire import DAMAGED, Field, Graph, Malformed, Model, fields, mapped
+from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, fields, mapped
 from irbench.spec import BATCH, Shape, TensorSpec
 
 if TYPE_CHECKING:

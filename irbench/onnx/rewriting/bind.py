@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from irbench.errors import IrbenchError
-from irbench.onnx import external
-from irbench.onnx.wire import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
 from irbench.spec import Artifact, Shape, TensorSpec
 
 __all__ = ["bind", "is_rewritten"]
@@ -92,10 +92,10 @@ def _key(artifact: Artifact, sizes: Mapping[str, int]) -> str:
 
 
 def _write_copy(source: Path, target: Path, bound: Artifact) -> None:
-    external.require_sound(source)
+    external_data.require_sound(source)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     with mapped(source) as data, unfinished.open("wb") as file:
-        for location in external.files_of(data):
+        for location in external_data.files_of(data):
             _bring_along(source.parent, target.parent, location)
         for field in fields(data):
             if field.number == Model.GRAPH:

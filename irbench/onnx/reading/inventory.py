@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irbench.onnx.dtypes import NAMES, bits_of
-from irbench.onnx.wire import (
+from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.protobuf import (
     Attribute,
     Field,
     Graph,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irbench.errors import IrbenchError
-from irbench.onnx.detached_weights import DetachedModel, detach, opset_of, skeleton
+from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, opset_of, skeleton
 
 __all__ = ["upgrade_opset"]
 

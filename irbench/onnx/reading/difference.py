@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irbench.onnx.inventory import Inventory, NodeEntry
+from irbench.onnx.reading.inventory import Inventory, NodeEntry
 
 __all__ = ["Difference", "Fusion", "difference"]
 
