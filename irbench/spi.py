@@ -16,12 +16,13 @@ group                  names an object of type
 ``irbench.models``     :class:`ModelSource`
 ``irbench.exporters``  :class:`Exporter`
 ``irbench.passes``     :class:`Pass`
+``irbench.quantizers`` :class:`Quantizer`
 =====================  ==========================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,9 @@ __all__ = [
     "Outputs",
     "Pass",
     "Phases",
+    "QuantizationMethod",
+    "QuantizationRequest",
+    "Quantizer",
     "Refusal",
     "Session",
     "Slot",
@@ -59,6 +63,10 @@ Outputs: TypeAlias = Sequence[Array]
 """One host array per output, in the order of ``artifact.outputs``."""
 Phases: TypeAlias = Callable[[Literal["load", "compile"]], AbstractContextManager[None]]
 """Opens the evidence around a phase: ``with phases("load"): ...``."""
+
+
+QuantizationMethod: TypeAlias = Literal["static", "dynamic"]
+"""``static`` calibrates the range of each activation beforehand; ``dynamic`` finds it while the graph runs."""
 
 
 class Refusal(Exception):
@@ -310,4 +318,43 @@ class Pass(Protocol):
 
     def __call__(self, model: ir.Model, /) -> bool:
         """Rewrite ``model`` in place and say whether anything changed."""
+        ...
+
+
+@dataclass(frozen=True)
+class QuantizationRequest:
+    """Everything a quantizer needs to write a graph.
+
+    Attributes:
+        source: A valid graph in fp32, of opset 13 or later; other files may be left beside it.
+        target: Where the result goes, in another folder.
+        method: How it is quantised.
+        calibration: Starts the calibration's inputs from the beginning: arrays by the names of the graph's inputs. May
+            be called several times; ``dynamic`` has no use for it.
+    """
+
+    source: Path
+    target: Path
+    method: QuantizationMethod
+    calibration: Callable[[], Iterator[Mapping[str, Array]]]
+
+
+class Quantizer(Protocol):
+    """Makes graphs with int8 weights out of graphs in fp32, by the tool of a runtime."""
+
+    @property
+    def name(self) -> str:
+        """The name of its entry point."""
+        ...
+
+    def describe(self) -> Description:
+        """Say which tool is installed from metadata alone; imports no runtime."""
+        ...
+
+    def suitable_method(self, source: Path, /) -> QuantizationMethod | None:
+        """Return the method that suits a graph, ``None`` where nothing in it can be quantised. Runs in a worker."""
+        ...
+
+    def quantize(self, request: QuantizationRequest, /) -> None:
+        """Write the graph; inputs and outputs stay fp32. Runs in a worker; any exception is shown to the user."""
         ...

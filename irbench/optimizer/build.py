@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irbench import bundles, registry
+from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.onnx.reading import signature
 from irbench.onnx.rewriting.bind import bind
-from irbench.optimizer.key import key_of, versions_of_tools
+from irbench.optimizer.key import key_of
 from irbench.optimizer.layout import as_nchw
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.task import RESULT, OptimizerAnswer, Task
+from irbench.optimizer.tools import Tools, find_tools, require_operators
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.worker import WorkerDied, call_in_worker
 
@@ -57,26 +58,27 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, say: Say) 
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(f"{bundle.name} holds no ONNX graph.", hint="Export it: irbench export MODEL")
-    versions = versions_of_tools()
+    tools = find_tools(asked)
     source = digest_of_source(artifact)
-    key = key_of(source, bundle, sizes, asked, versions)
+    key = key_of(source, bundle, sizes, asked, tools)
     for folder in folders_for(artifact):
         found = read_intact(folder / key[:32], key)
         if found is not None:
             return Optimized(_artifact(artifact, folder / key[:32] / RESULT, found), found)
+    require_operators(asked, tools.reference)
     created = utc_now().isoformat(timespec="seconds")
-    lineage = Lineage(key, source, "", asked, dict(sizes), (), versions, created)
-    path, lineage = _make(bundle, artifact, lineage, say)
+    lineage = Lineage(key, source, "", asked, dict(sizes), (), tools.versions, created)
+    path, lineage = _make(bundle, artifact, lineage, tools, say)
     return Optimized(_artifact(artifact, path, lineage), lineage)
 
 
-def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, say: Say) -> tuple[Path, Lineage]:
+def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, say: Say) -> tuple[Path, Lineage]:
     place, folder = _staging(artifact, lineage.key[:32])
     try:
         with _written_in(place.parent):
             bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
         sizes = _sizes_of_proof(bound, bundle, lineage.sizes)
-        task = Task(bound, bundle, sizes, lineage.recipe, folder, registry.references_in_order()[0])
+        task = Task(bound, bundle, sizes, lineage.recipe, folder, tools.reference, tools.quantizer)
         done = _call(task, say)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=done.steps, turned=done.turned, agreement=done.agreement)

@@ -26,6 +26,7 @@ class Task:
         recipe: The passes, and what the graph is converted to after them.
         folder: Where the result is written, an empty folder.
         reference: The backend that answers for the graph before and after each pass.
+        quantizer: What a conversion to int8 is done by; only that needs one.
     """
 
     artifact: Artifact
@@ -34,6 +35,7 @@ class Task:
     recipe: Recipe
     folder: Path
     reference: str
+    quantizer: str | None = None
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ def _convert(
     calibration = Samples(artifact, task.bundle, task.sizes, conversion.samples, CALIBRATION)
     judgement = Samples(task.artifact, task.bundle, task.sizes, _JUDGED_SAMPLES, JUDGEMENT)
     try:
-        name = convert(source, path, conversion, calibration)
+        name = convert(source, path, conversion, calibration, task.quantizer)
         made = load(path)
         vendors = sorted(vendors_of(made))
         check_file(path, shapes=not vendors)

@@ -8,7 +8,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.optimizer.agreement import LEAST_AGREEMENT, caution, measure_agreement
-from irbench.optimizer.convert.narrow import narrow
+from irbench.optimizer.narrow import narrow
 from irbench.optimizer.samples import JUDGEMENT, Samples
 from irbench.record import OutputError
 from irbench.spec import Artifact, Bundle

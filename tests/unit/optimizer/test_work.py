@@ -27,7 +27,7 @@ def optimized(tmp_path: Path):
 
     def run(*passes, conversion=None, layout="keep"):
         asked = Recipe("custom", passes, conversion, layout)
-        return work(Task(artifact, bundle, {"batch": 2}, asked, folder, "ort"), lambda _: None).steps
+        return work(Task(artifact, bundle, {"batch": 2}, asked, folder, "ort", "ort"), lambda _: None).steps
 
     run.artifact = artifact
     run.result = folder / RESULT
@@ -170,7 +170,7 @@ def test_a_graph_without_anything_to_convert_is_refused(tmp_path, precision):
     bundle = Bundle("integers", models.logical_inputs(artifact), (artifact,))
     asked = Recipe(f"none-{precision}", (), Conversion(precision))
     with pytest.raises(IrbenchError, match=f"nothing to convert to {precision}") as caught:
-        work(Task(artifact, bundle, {"batch": 1}, asked, tmp_path, "ort"), lambda _: None)
+        work(Task(artifact, bundle, {"batch": 1}, asked, tmp_path, "ort", "ort"), lambda _: None)
     assert caught.value.hint
 
 

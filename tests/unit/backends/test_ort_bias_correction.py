@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from irbench.optimizer.convert.correct_bias import correct_biases, watched
+from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
 
 
 def convolution(weight: np.ndarray, groups: int = 1, readers: int = 1) -> onnx.ModelProto:
@@ -35,7 +35,7 @@ def test_the_rounded_layer_answers_to_the_mean_input_what_the_layer_did(groups: 
     weight = np.random.default_rng(3).normal(size=(4, 6 // groups, 1, 1))
     mean = np.random.default_rng(4).uniform(0, 2, 6)
     model = convolution(weight, groups)
-    assert watched(model) == ("x",)
+    assert corrected_inputs(model) == ("x",)
     correct_biases(model, {"x": mean})
     steps = np.abs(weight).max(axis=1, keepdims=True) / 127
     rounded = np.round(weight / steps) * steps
@@ -52,4 +52,4 @@ def test_a_kernel_of_zeros_needs_no_correction():
 
 
 def test_a_bias_that_two_layers_share_is_left_alone():
-    assert watched(convolution(np.ones((4, 6, 1, 1)), readers=2)) == ()
+    assert corrected_inputs(convolution(np.ones((4, 6, 1, 1)), readers=2)) == ()

@@ -1,9 +1,9 @@
-"""Take back the mean error that rounding weights to int8 brings into the outputs of convolutions.
+"""Correct the mean error that rounding weights to int8 brings into the outputs of convolutions.
 
-Rounding moves each output channel by what the rounding errors of its weights sum to. Over typical inputs the mean of
-that is known beforehand, and subtracted from the bias: b' = b - (round(W) - W) * E[x]. (Nagel et al., Data-Free
+Rounding shifts each output channel by the sum of the rounding errors of its weights, times the input. The mean of that
+over typical inputs is subtracted from the bias: b' = b - (round(W) - W) * E[x]. (Nagel et al., Data-Free
 Quantization Through Weight Equalization and Bias Correction, ICCV 2019, section 4.2; here E[x] is measured. Padding is
-taken for more of the same, which it is not: that error is of second order.)
+treated as more input of the same mean; the error of that is of second order.)
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["correct_biases", "watched"]
+__all__ = ["correct_biases", "corrected_inputs"]
 
 _LARGEST = 127
 
 
-def watched(model: onnx.ModelProto) -> tuple[str, ...]:
-    """Return the values whose means :func:`correct_biases` needs, each once: images, (batch, channels, ...)."""
+def corrected_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Return the inputs of convolutions whose means :func:`correct_biases` needs, each once: (batch, channels, ...)."""
     return tuple(dict.fromkeys(node.input[0] for node, _, _ in _convolutions(model)))
 
 
@@ -35,7 +35,7 @@ def correct_biases(model: onnx.ModelProto, means: Mapping[str, Array]) -> None:
 
     Args:
         model: Changed in place.
-        means: The mean of each value of :func:`watched` by channel, (channels,).
+        means: The mean of each value of :func:`corrected_inputs` by channel, (channels,).
     """
     from onnx import numpy_helper
 

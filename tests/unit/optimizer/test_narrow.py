@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.onnx.reading.precision import read_precision
-from irbench.optimizer.convert.narrow import narrow
+from irbench.optimizer.narrow import narrow
 
 FEED = {"x": np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)}
 

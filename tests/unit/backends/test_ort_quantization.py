@@ -14,7 +14,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.onnx.reading.precision import read_precision
-from irbench.optimizer.convert.quantize import method_for, quantize_dynamic, quantize_static
+from irbench_ort.quantization.methods import suitable_method
+from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_only_operator_sets_that_are_used_are_imported(mlp: Path, tmp_path: Path
 
 
 def test_weights_in_another_file_stay_there_and_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("irbench.optimizer.convert.quantize._is_large", lambda _: True)
+    monkeypatch.setattr("irbench_ort.quantization.tool._is_large", lambda _: True)
     made = tmp_path / "made.onnx"
     quantize_dynamic(product(tmp_path, 64), made)
     weights = [
@@ -130,12 +131,12 @@ def test_weights_in_another_file_stay_there_and_are_found(tmp_path: Path, monkey
 
 def test_weights_may_be_constants_among_the_nodes(tmp_path: Path):
     source, made = product(tmp_path, 8), tmp_path / "made.onnx"
-    assert method_for(source) == "dynamic"
+    assert suitable_method(source) == "dynamic"
     quantize_dynamic(source, made)
     assert operators(made)["MatMulInteger"] == 1
 
 
 def test_the_method_follows_what_holds_the_weights(mlp: Path, tmp_path: Path):
-    assert method_for(mlp) == "static"
-    assert method_for(recurrent(tmp_path)) == "dynamic"
-    assert method_for(recurrent(tmp_path, constant=False)) is None
+    assert suitable_method(mlp) == "static"
+    assert suitable_method(recurrent(tmp_path)) == "dynamic"
+    assert suitable_method(recurrent(tmp_path, constant=False)) is None
