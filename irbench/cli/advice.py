@@ -35,7 +35,7 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
     """
     lineage = made.lineage
     name, asked = bundle.name, lineage.recipe
-    if asked.layout == "nchw" and not lineage.turned:
+    if asked.layout == "nchw" and not lineage.nchw_inputs:
         yield f"warning: {name}+{asked.name}: {UNTURNED}"
     for step in lineage.steps:
         if step.name == "raise_opset" and step.remark:

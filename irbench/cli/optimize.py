@@ -96,6 +96,7 @@ def command(**arguments: Any) -> None:
     from irbench.cli.console import check_writable
     from irbench.cli.resolve import resolve_bundles
     from irbench.optimizer import optimize
+    from irbench.render.optimize import in_words
 
     form: Literal["table", "json"] = arguments["form"]
     output: Path | None = arguments["output"]
@@ -110,7 +111,7 @@ def command(**arguments: Any) -> None:
         if output is not None:
             _spare_original(bundle, output)
         sizes = _sizes(bundle, arguments["batch"], dict(arguments["shapes"]))
-        found.append((bundle, optimize(bundle, sizes, asked, _say)))
+        found.append((bundle, optimize(bundle, sizes, asked, in_words(_say))))
     _print(found, form, arguments)
     if output is not None:
         _copy(found[0][1].artifact.path, output)

@@ -6,8 +6,8 @@ This module is the whole of what the rest of the harness may import; import-lint
 
 from irbench.optimizer.agreement import LEAST_AGREEMENT, caution
 from irbench.optimizer.build import Optimized, optimize
-from irbench.optimizer.files import copy_model
 from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
+from irbench.optimizer.model_files import copy_model
 from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED, Conversion, Recipe, build_recipe, variant
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Literal
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.precision import read_precision
-from irbench.optimizer.files import load, write
+from irbench.optimizer.model_files import load, write
 from irbench.optimizer.narrow import OPSETS, narrow
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import Samples

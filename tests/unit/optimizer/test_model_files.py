@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from irbench.onnx.reading import external_data
-from irbench.optimizer import files
+from irbench.optimizer import model_files
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def answers(path: Path):
 
 
 def test_weights_that_a_message_cannot_hold_lie_beside_the_graph_and_its_copy(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_MOST_BYTES", 0)
+    monkeypatch.setattr(model_files, "_MOST_BYTES", 0)
     written, copied = tmp_path / "written.onnx", tmp_path / "elsewhere" / "copied.onnx"
     copied.parent.mkdir()
-    files.write(files.load(model), written)
-    files.copy_model(written, copied)
+    model_files.write(model_files.load(model), written)
+    model_files.copy_model(written, copied)
     assert (tmp_path / "elsewhere" / "copied.onnx.data").is_file()
-    files.weights_beside(written).unlink()
+    model_files.weights_beside(written).unlink()
     assert (answers(copied) == answers(model)).all()
 
 
@@ -40,7 +40,7 @@ def test_weights_in_a_subfolder_come_along(model, tmp_path):
     onnx.save(described, tmp_path / "m.onnx", save_as_external_data=True, location="sub/weights.bin", size_threshold=0)
     (tmp_path / "sub" / "again.bin").hardlink_to(tmp_path / "sub" / "weights.bin")
     (tmp_path / "result").mkdir()
-    files.write(files.load(tmp_path / "m.onnx"), tmp_path / "result" / "model.onnx")
+    model_files.write(model_files.load(tmp_path / "m.onnx"), tmp_path / "result" / "model.onnx")
     assert (answers(tmp_path / "result" / "model.onnx") == answers(model)).all()
 
 
@@ -52,9 +52,9 @@ def test_a_copy_that_cannot_be_written_leaves_what_stood_there(model, tmp_path, 
         Path(unfinished).write_text("half")
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(files.shutil, "copyfile", fill_up)
+    monkeypatch.setattr(model_files.shutil, "copyfile", fill_up)
     with pytest.raises(OSError, match="No space"):
-        files.copy_model(model, target)
+        model_files.copy_model(model, target)
     assert target.read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mlp.onnx", "target.onnx"]
 
@@ -68,7 +68,7 @@ def test_weights_are_no_inputs_and_the_operator_set_has_one_name(model):
     described.opset_import[0].domain = "ai.onnx"
     described.ir_version = 3
     onnx.save(described, model)
-    found = files.load(model)
+    found = model_files.load(model)
     assert [tensor.name for tensor in found.graph.inputs] == ["pixels"]
     assert found.graph.opset_imports == {"": 17}
     assert found.ir_version == 4
@@ -82,7 +82,7 @@ def test_vendors_are_those_whose_operators_neither_onnx_nor_the_model_defines(mo
     opsets = [helper.make_opsetid("", 17)]
     described.functions.append(helper.make_function("own", "MaxPool", ["a"], ["b"], body, opsets))
     onnx.save(described, model)
-    assert files.vendors_of(files.load(model)) == {"com.microsoft"}
+    assert model_files.vendors_of(model_files.load(model)) == {"com.microsoft"}
 
 
 def test_weights_inside_other_graphs_are_read_too(tmp_path):

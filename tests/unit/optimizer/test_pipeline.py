@@ -1,4 +1,4 @@
-"""Each pass is proven before the next begins, and one that breaks the model is named."""
+"""Each pass is checked before the next begins, and one that breaks the model is named."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,8 @@ from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import signature
 from irbench.optimizer import Conversion, Recipe
-from irbench.optimizer.task import RESULT, Task
-from irbench.optimizer.work import work
+from irbench.optimizer.job import MODEL_FILE, OptimizationJob
+from irbench.optimizer.pipeline import run_job
 from irbench.spec import Artifact, Bundle, TensorSpec
 
 
@@ -27,10 +27,12 @@ def optimized(tmp_path: Path):
 
     def run(*passes, conversion=None, layout="keep"):
         asked = Recipe("custom", passes, conversion, layout)
-        return work(Task(artifact, bundle, {"batch": 2}, asked, folder, "ort", "ort"), lambda _: None).steps
+        return run_job(
+            OptimizationJob(artifact, bundle, {"batch": 2}, asked, folder, "ort", "ort"), lambda _: None
+        ).steps
 
     run.artifact = artifact
-    run.result = folder / RESULT
+    run.result = folder / MODEL_FILE
     return run
 
 
@@ -44,7 +46,7 @@ def test_the_graph_as_it_came_is_the_first_step(optimized):
     assert operators(optimized.result) == ["Conv", "Relu", "MaxPool", "Flatten", "Gemm", "Softmax"]
 
 
-def test_a_pass_that_changes_something_is_proven_and_counted(optimized):
+def test_a_pass_that_changes_something_is_checked_and_counted(optimized):
     _, step = optimized("fake-harmless")
     assert step.modified
     assert step.nodes == 7
@@ -110,15 +112,15 @@ def test_inputs_that_cannot_be_turned_are_told_with_the_way_around_it(optimized,
     def fail(_model):
         raise KeyError("perm")
 
-    monkeypatch.setattr("irbench.optimizer.work.inputs_to_nchw", fail)
+    monkeypatch.setattr("irbench.optimizer.pipeline.inputs_to_nchw", fail)
     with pytest.raises(IrbenchError, match="The pass inputs_to_nchw breaks mlp: KeyError: 'perm'") as caught:
         optimized("fake-harmless", layout="nchw")
     assert caught.value.hint == "Leave --layout nchw out."
 
 
 def test_a_graph_that_turning_its_inputs_breaks_is_told_with_the_way_around_it(optimized, monkeypatch):
-    monkeypatch.setattr("irbench.optimizer.work.inputs_to_nchw", registry.graph_pass("fake-wrong"))
-    monkeypatch.setattr("irbench.optimizer.work.as_nchw", lambda artifact, _: artifact)
+    monkeypatch.setattr("irbench.optimizer.pipeline.inputs_to_nchw", registry.graph_pass("fake-wrong"))
+    monkeypatch.setattr("irbench.optimizer.pipeline.as_nchw", lambda artifact, _: artifact)
     with pytest.raises(IrbenchError, match="The pass inputs_to_nchw breaks mlp: wrong outputs") as caught:
         optimized("fake-harmless", layout="nchw")
     assert caught.value.hint == "Leave --layout nchw out."
@@ -143,11 +145,9 @@ def test_a_conversion_is_the_last_step_and_keeps_the_signature(optimized, conver
 
 def test_what_was_converted_is_not_converted_again(optimized, tmp_path):
     optimized(conversion=Conversion("int8", samples=16))
-    twice = replace(optimized.artifact, path=optimized.result)
+    converted, asked = replace(optimized.artifact, path=optimized.result), Recipe("none-fp16", (), Conversion("fp16"))
     with pytest.raises(IrbenchError, match="mlp is int8 already") as caught:
-        work(
-            Task(twice, Bundle("mlp", (), ()), {}, Recipe("none-fp16", (), Conversion("fp16")), tmp_path, "ort"), print
-        )
+        run_job(OptimizationJob(converted, Bundle("mlp", (), ()), {}, asked, tmp_path, "ort"), print)
     assert "fp32 graph" in caught.value.hint
 
 
@@ -170,7 +170,7 @@ def test_a_graph_without_anything_to_convert_is_refused(tmp_path, precision):
     bundle = Bundle("integers", models.logical_inputs(artifact), (artifact,))
     asked = Recipe(f"none-{precision}", (), Conversion(precision))
     with pytest.raises(IrbenchError, match=f"nothing to convert to {precision}") as caught:
-        work(Task(artifact, bundle, {"batch": 1}, asked, tmp_path, "ort", "ort"), lambda _: None)
+        run_job(OptimizationJob(artifact, bundle, {"batch": 1}, asked, tmp_path, "ort", "ort"), lambda _: None)
     assert caught.value.hint
 
 
@@ -182,7 +182,7 @@ def test_a_conversion_that_breaks_the_model_is_named_with_the_ways_around_it(opt
         onnx.save(model, target)
         return "spoiled"
 
-    monkeypatch.setattr("irbench.optimizer.work.convert", spoil)
+    monkeypatch.setattr("irbench.optimizer.pipeline.convert", spoil)
     with pytest.raises(IrbenchError, match=rf"mlp cannot be converted to {precision}: .*Rilu") as caught:
         optimized(conversion=Conversion(precision))
     assert other in caught.value.hint
@@ -197,7 +197,7 @@ def test_a_conversion_whose_answers_are_not_finite_is_refused(optimized, monkeyp
         onnx.save(model, target)
         return "overflown"
 
-    monkeypatch.setattr("irbench.optimizer.work.convert", overflow)
+    monkeypatch.setattr("irbench.optimizer.pipeline.convert", overflow)
     with pytest.raises(IrbenchError, match="cannot be converted to fp16: output 0 holds NaN"):
         optimized(conversion=Conversion("fp16"))
 
@@ -209,7 +209,7 @@ def test_a_vendors_operator_that_a_pass_does_not_announce_is_noted_all_the_same(
     assert step.vendor == "com.microsoft"
 
 
-def test_a_change_that_a_pass_denies_is_proven_all_the_same(optimized, monkeypatch):
+def test_a_change_that_a_pass_denies_is_checked_all_the_same(optimized, monkeypatch):
     harmless = registry.graph_pass("fake-harmless")
     monkeypatch.setattr(
         registry, "graph_pass", lambda _: replace(harmless, apply=lambda model: harmless(model) and False)
@@ -224,6 +224,6 @@ def test_a_graph_that_no_runtime_here_can_run_is_refused_before_any_pass(optimiz
     model.graph.node[1].domain = "nobody.has.this"
     model.opset_import.append(helper.make_opsetid("nobody.has.this", 1))
     onnx.save(model, optimized.artifact.path)
-    with pytest.raises(IrbenchError, match="mlp cannot be optimised, for ort cannot run it") as caught:
+    with pytest.raises(IrbenchError, match="mlp cannot be optimised: ort cannot run it") as caught:
         optimized("fake-harmless")
     assert "irbench verify" in caught.value.hint

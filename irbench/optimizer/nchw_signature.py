@@ -1,11 +1,11 @@
-"""What an artifact's inputs are once its graph takes images as NCHW."""
+"""The signature of an artifact whose graph takes images as NCHW."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
 
-from irbench.optimizer.passes.inputs_to_nchw import TO_NCHW
+from irbench.optimizer.inputs_to_nchw import TO_NCHW
 from irbench.spec import Artifact, TensorSpec
 
 __all__ = ["as_nchw"]
@@ -14,11 +14,11 @@ __all__ = ["as_nchw"]
 def as_nchw(artifact: Artifact, names: Collection[str]) -> Artifact:
     """Return an artifact that takes the inputs of these names as NCHW, where it took NHWC."""
     return replace(
-        artifact, inputs=tuple(_turned(tensor) if tensor.name in names else tensor for tensor in artifact.inputs)
+        artifact, inputs=tuple(_as_nchw(tensor) if tensor.name in names else tensor for tensor in artifact.inputs)
     )
 
 
-def _turned(spec: TensorSpec) -> TensorSpec:
+def _as_nchw(spec: TensorSpec) -> TensorSpec:
     before = spec.permutation or tuple(range(len(TO_NCHW)))
     order = tuple(before[axis] for axis in TO_NCHW)
     shape = tuple(spec.shape[axis] for axis in TO_NCHW)

@@ -1,4 +1,4 @@
-"""Sequences that are turned round along their first axis."""
+"""Sequences that are reversed along their first axis."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from irbench.optimizer.rewrite.edit import add_constant, is_node, replace
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["WHOLE", "bounds", "turn", "turned"]
+__all__ = ["WHOLE", "reverse_first_axis", "reversed_source", "slice_bounds"]
 
 WHOLE = 2**31 - 1
 """What exporters write for the end of an axis; anything from here on means the same."""
 
 
-def turn(value: ir.Value) -> None:
-    """Let every reader of a value read it with its first axis turned round."""
+def reverse_first_axis(value: ir.Value) -> None:
+    """Let every reader of a value read it reversed along its first axis."""
     import onnx_ir as ir
 
     node, graph = value.producer(), value.graph
@@ -35,15 +35,15 @@ def turn(value: ir.Value) -> None:
     reverse.replace_input_with(0, value)
 
 
-def turned(value: ir.Value | None, known: Mapping[ir.Value, Elements]) -> ir.Value | None:
-    """Return what a value is, the first axis turned round."""
+def reversed_source(value: ir.Value | None, known: Mapping[ir.Value, Elements]) -> ir.Value | None:
+    """Return the value that this one is, reversed along the first axis; ``None`` where it is not a reversed value."""
     value = _unswapped(value)
     node = value.producer() if value is not None and is_node(value, "ReverseSequence", "Slice") else None
     sizes = sizes_of(value)
     if node is None or not sizes:
         return None
     if node.op_type == "Slice":
-        start, end, step = bounds(node, known) or (0, 0, 0)
+        start, end, step = slice_bounds(node, known) or (0, 0, 0)
         return node.inputs[0] if start == -1 and end <= -WHOLE and step == -1 else None
     lengths = node.inputs[1]
     if lengths is not None and is_node(lengths, "Expand"):
@@ -67,7 +67,7 @@ def _unswapped(value: ir.Value | None) -> ir.Value | None:
     return inner if cancel else value
 
 
-def bounds(node: ir.Node, known: Mapping[ir.Value, Elements]) -> tuple[int, int, int] | None:
+def slice_bounds(node: ir.Node, known: Mapping[ir.Value, Elements]) -> tuple[int, int, int] | None:
     """Return start, end and step of a Slice of the first axis alone."""
     given = [known.get(tensor) if tensor is not None else None for tensor in node.inputs[1:]]
     numbers = [

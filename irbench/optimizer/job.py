@@ -1,4 +1,4 @@
-"""What the optimiser's worker is asked, and what it answers."""
+"""What the optimiser's worker is asked to do, and what it returns."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from irbench.optimizer.recipe import Recipe
 from irbench.record import Agreement, GraphStep
 from irbench.spec import Artifact, Bundle
 
-__all__ = ["RESULT", "OptimizerAnswer", "Task"]
+__all__ = ["MODEL_FILE", "OptimizationJob", "OptimizationOutcome"]
 
-RESULT = "model.onnx"
+MODEL_FILE = "model.onnx"
+"""The name of the optimised graph in its folder."""
 
 
 @dataclass(frozen=True)
-class Task:
+class OptimizationJob:
     """What is to be done to which graph.
 
     Attributes:
         artifact: The graph, its shapes bound as far as they shall be.
-        bundle: The model; its inputs are what outputs are compared on.
-        sizes: A size for every free dimension, for the comparison.
+        bundle: The model; outputs are compared on its inputs.
+        sizes: A size for every dynamic dimension, for the comparison.
         recipe: The passes, and what the graph is converted to after them.
         folder: Where the result is written, an empty folder.
         reference: The backend that answers for the graph before and after each pass.
-        quantizer: What a conversion to int8 is done by; only that needs one.
+        quantizer: The quantizer that converts to int8; only such a recipe needs one.
     """
 
     artifact: Artifact
@@ -39,15 +40,15 @@ class Task:
 
 
 @dataclass(frozen=True)
-class OptimizerAnswer:
+class OptimizationOutcome:
     """What was done.
 
     Attributes:
-        steps: The graph as it came, then a step for each pass and for the conversion.
-        turned: Names of the inputs that the graph takes as NCHW since.
+        steps: The original graph, then a step for each pass and for the conversion.
+        nchw_inputs: Names of the inputs that the graph takes as NCHW since.
         agreement: What the conversion costs; ``None`` without one.
     """
 
     steps: tuple[GraphStep, ...]
-    turned: tuple[str, ...] = ()
+    nchw_inputs: tuple[str, ...] = ()
     agreement: Agreement | None = None

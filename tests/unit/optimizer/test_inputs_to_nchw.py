@@ -7,7 +7,7 @@ import pytest
 from graphs import graph, operations, random
 from onnx.reference import ReferenceEvaluator
 
-from irbench.optimizer.passes.inputs_to_nchw import TO_NCHW, inputs_to_nchw
+from irbench.optimizer.inputs_to_nchw import TO_NCHW, inputs_to_nchw
 
 TRANSPOSE = "Transpose <perm = [0, 3, 1, 2]>"
 IMAGES = random(2, 4, 5, 3)
