@@ -1,4 +1,4 @@
-"""The last step of a recipe: the graph in another precision, proven to be one and measured against fp32."""
+"""The last step of a recipe: converting the graph to another precision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from irbench.spi import Array, QuantizationRequest, Quantizer
 __all__ = ["NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
 
 _LEAST_OPSET_OF_INT8 = 13
-"""From which on QuantizeLinear takes a scale for each channel."""
+"""The first one in which QuantizeLinear takes a scale for each channel."""
 
 
 class NothingToConvert(IrbenchError):
@@ -37,10 +37,10 @@ def require_fp32(path: Path, name: str, precision: str) -> None:
     Raises:
         IrbenchError: It computes in something else than fp32.
     """
-    held = read_precision(path).narrowest
-    if held != "fp32":
+    precision_now = read_precision(path).narrowest
+    if precision_now != "fp32":
         raise IrbenchError(
-            f"{name} is {held} already: it cannot be converted to {precision}.",
+            f"{name} is {precision_now} already: it cannot be converted to {precision}.",
             hint="Give the fp32 graph it was made from.",
         )
 
@@ -60,7 +60,7 @@ def require_opset(opset: int, conversion: Conversion, name: str) -> None:
     if opset < least:
         raise IrbenchError(
             f"{name} cannot be converted to {conversion.precision}, which needs opset {least}: it has {opset}, and "
-            "ONNX' converter cannot raise it.",
+            "ONNX's converter cannot raise it.",
             hint=f"Export it again with opset {least} or later, or leave --precision out.",
         )
 

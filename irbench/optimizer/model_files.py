@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["copy_model", "load", "vendors_of", "weights_beside", "write"]
 
-_MOST_BYTES = 2_000_000_000
+_MAX_BYTES = 2_000_000_000
 """Of weights within a file: a protobuf message holds 2 GiB, the graph included."""
 
 _STANDARD = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
@@ -23,10 +23,10 @@ _STANDARD = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.t
 def load(path: Path) -> onnx_ir.Model:
     """Return the model of a file in the form that passes expect.
 
-    Weights are in memory and no inputs; ONNX' own operator set is called ``""``.
+    Weights are in memory and are not inputs of the graph; ONNX's own operator set is called ``""``.
 
     Raises:
-        IrbenchError: Weights lie where they must not.
+        IrbenchError: External data lies where it must not.
     """
     import onnx_ir
     from onnx_ir.passes import common
@@ -44,7 +44,7 @@ def write(model: onnx_ir.Model, path: Path) -> None:
     """Write the model; weights go to a file beside it where a protobuf message could not hold them."""
     import onnx_ir
 
-    large = _weights_bytes(model) >= _MOST_BYTES
+    large = _weights_bytes(model) >= _MAX_BYTES
     onnx_ir.save(model, path, external_data=weights_beside(path).name if large else None)
 
 

@@ -9,7 +9,7 @@
    becomes the last number before its largest, what lies below its smallest one becomes that (65472 and 6e-8 in fp16);
    with the very largest one as a mask ONNX Runtime's Attention answers zeros for rows that see nothing
 
-ONNX' schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
+ONNX's schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ class _Narrowing:
         import onnx_ir as ir
 
         assert value.const_value is not None
-        held = _within(value.const_value.numpy(), self._narrow)
+        narrowed = _within(value.const_value.numpy(), self._narrow)
         name = self._name(value, "narrow")
-        tensor = ir.tensor(held.astype(self._narrow.numpy()), dtype=self._narrow, name=name)
+        tensor = ir.tensor(narrowed.astype(self._narrow.numpy()), dtype=self._narrow, name=name)
         weight = ir.Value(name=name, const_value=tensor, shape=value.shape, type=ir.TensorType(self._narrow))
         self._model.graph.register_initializer(weight)
         return weight

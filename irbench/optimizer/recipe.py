@@ -41,7 +41,7 @@ LEVELS = {
     "extended": _EXTENDED,
     "all": (*_EXTENDED, "pack_attention", "fuse_bias_gelu", "fuse_skip_layer_normalization", "remove_redundant"),
 }
-"""Passes of each level, in order: ``basic`` and ``extended`` write ONNX' own operators, ``all`` a vendor's as well."""
+"""Passes of each level, in order: ``basic`` and ``extended`` write ONNX's own operators, ``all`` a vendor's as well."""
 
 
 _LEVEL_OF_CONVERSIONS = "basic"

@@ -22,17 +22,17 @@ _LONGEST_REASON = 200
 
 
 def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
-    """Look through a file of unknown origin before any runtime sees it.
+    """Check a file of unknown origin before any runtime sees it.
 
     Args:
         path: The file.
-        memory_bytes: What looking may take; a file of tiny messages is many times larger when it is parsed.
+        memory_bytes: The most memory to use; a file of small messages is many times larger when it is parsed.
 
     Returns:
-        What the file says of itself, and the bytes of its weights that lie in other files.
+        The signature of the file, and how many bytes of its weights lie in other files.
 
     Raises:
-        IrbenchError: The file breaks the standard, cannot be fed, or keeps weights where it must not.
+        IrbenchError: The file is invalid, irbench cannot feed it, or its external data lies where it must not.
     """
     limit_memory(memory_bytes)
     try:
@@ -42,7 +42,7 @@ def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
         check_file(path, shapes=False)
     except MemoryError as error:
         raise IrbenchError(
-            f"{path} takes more memory to read than the {memory_bytes / 1e9:.1f} GB that are free.",
+            f"{path} takes more memory to read than the {memory_bytes / 1e9:.1f} GB that are available.",
             hint="Use a machine with more memory; a small file that asks for so much is damaged.",
         ) from error
     return found, outside_bytes
@@ -72,12 +72,12 @@ def check_file(path: Path, shapes: bool) -> None:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise IrbenchError(
             f"{path} is no valid ONNX model: {reason[:_LONGEST_REASON]}",
-            hint=f"Export it again. The whole complaint: check-model {path}",
+            hint=f"Export it again. The whole message: check-model {path}",
         ) from error
 
 
 def _explain(path: Path) -> None:
-    """Say it in better words where what the checker refused has a cause and a remedy of its own."""
+    """Raise a better error where what the checker refused has a cause and a remedy of its own."""
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -90,7 +90,7 @@ def _explain(path: Path) -> None:
 
 
 def _refuse_future_opset(path: Path, opset: int) -> None:
-    """Refuse what a later standard wrote; the checker lets it pass, and a runtime may search for it without end."""
+    """Refuse an opset that is unknown here; the checker accepts it, and a runtime may never come back from it."""
     from onnx import defs
 
     known = defs.onnx_opset_version()
@@ -111,7 +111,7 @@ def _refuse_future_format(path: Path, model: onnx.ModelProto) -> None:
 
 
 def _refuse_order(path: Path, graph: onnx.GraphProto) -> None:
-    """Say what is wrong with the order of the nodes: a tensor nobody makes, a cycle, or just the order."""
+    """Say what is wrong with the order of the nodes: a tensor that no node computes, a cycle, or just the order."""
     makers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
     known = {tensor.name for tensor in (*graph.input, *graph.initializer)}
     known |= {sparse_initializer.values.name for sparse_initializer in graph.sparse_initializer} | {""}
@@ -121,7 +121,7 @@ def _refuse_order(path: Path, graph: onnx.GraphProto) -> None:
                 continue
             if name not in makers:
                 raise IrbenchError(
-                    f"{path} misses the tensor '{name}', which node '{node.name or node.op_type}' reads: no node, "
+                    f"{path} lacks the tensor '{name}', which node '{node.name or node.op_type}' reads: no node, "
                     "input or initializer has that name.",
                     hint="Its weights may have been stripped: export it again.",
                 )
@@ -140,7 +140,7 @@ def _out_of_order(path: Path, graph: onnx.GraphProto, makers: dict[str, int]) ->
             hint="No runtime can run it: export it again.",
         )
     return IrbenchError(
-        f"The nodes of {path} are not in the order in which they can run, which the ONNX standard demands.",
+        f"The nodes of {path} are not in the order in which they can run, which the ONNX standard requires.",
         hint="Sort them, for example with graph.sort() of onnx-ir, and save the model again.",
     )
 

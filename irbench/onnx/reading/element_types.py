@@ -1,4 +1,4 @@
-"""Types of the elements of a tensor, as ONNX numbers them."""
+"""Element types of tensors, by their numbers in ONNX."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NAMES: Mapping[int, str] = dict(
         )
     )
 )
-"""What NumPy and ml_dtypes call them, by TensorProto.DataType: onnx.proto3."""
+"""Names in NumPy and ml_dtypes, by TensorProto.DataType: onnx.proto3."""
 
 
 @cache
 def bits_of(dtype: str) -> int:
-    """Return how many bits an element takes; 0 for strings, whose size no type tells."""
+    """Return how many bits an element takes; 0 for strings, whose size depends on their content."""
     width = re.search(r"\d+", dtype)
     return int(width[0]) if width else 8 * (dtype == "bool")

@@ -1,7 +1,7 @@
-"""Weights that lie outside an ONNX file: found in its bytes, and checked before any runtime opens them.
+"""External data of an ONNX file: found in its bytes, and checked before any runtime opens it.
 
 A location is a string that the file's author chose. A runtime that follows it may read any file of the user's, or
-beyond the end of one, so each is held to the rules here first: a plain file below the model's own folder, reached
+beyond the end of one, so each is checked here first: it must be a regular file below the model's own folder, reached
 without links, and long enough for the tensor that it holds.
 """
 
@@ -34,10 +34,10 @@ _INSIDE: Mapping[str, Mapping[int, str]] = {
 """Which field of which message holds which message, wherever tensors can be: onnx.proto3."""
 
 _IN_OTHER_FILE = 1
-_MOST_DIMS = 32
-_MOST_DIGITS = 19
+_MAX_RANK = 32
+_MAX_DIGITS = 19
 _FROM_MEMORY = "*/_ORT_MEM_ADDR_/*"
-"""Where ONNX Runtime takes the offset for an address in its own memory."""
+"""At this location ONNX Runtime takes the offset for an address in its own memory."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def external_tensors(data: memoryview) -> Iterator[External]:
 
     Raises:
         Malformed: The bytes are not a model.
-        IrbenchError: What a tensor says of its place makes no sense.
+        IrbenchError: The location, offset or length of a tensor is invalid.
     """
     waiting = [("model", 0, len(data))]
     while waiting:
@@ -87,7 +87,7 @@ def external_tensors(data: memoryview) -> Iterator[External]:
 
 
 def require_sound(path: Path) -> int:
-    """Refuse a model whose weights lie where they must not, and return how many bytes lie in other files.
+    """Refuse a model whose external data lies where it must not, and return how many bytes it has.
 
     Raises:
         IrbenchError: A location leads out of the model's folder or over a link, a file is missing, or is too short.
@@ -166,7 +166,7 @@ def _described(data: memoryview, tensor: Field) -> _Described:
 
 
 def _external(tensor: _Described) -> External:
-    if len(tensor.dims) > _MOST_DIMS or any(size >= 1 << 63 for size in tensor.dims):
+    if len(tensor.dims) > _MAX_RANK or any(size >= 1 << 63 for size in tensor.dims):
         raise Malformed
     needed = -(-math.prod(tensor.dims) * bits_of(NAMES.get(tensor.element, "")) // 8)
     length = _number(tensor, "length", needed)
@@ -182,9 +182,9 @@ def _number(tensor: _Described, key: str, default: int) -> int:
     said = tensor.entries.get(key)
     if said is None:
         return default
-    if not (said.isascii() and said.isdecimal() and len(said) <= _MOST_DIGITS):
+    if not (said.isascii() and said.isdecimal() and len(said) <= _MAX_DIGITS):
         raise IrbenchError(
-            f"The {key} of the weights of '{tensor.name}' is no number of bytes: {said!r:.40}.",
+            f"The {key} of the weights of '{tensor.name}' is not a number of bytes: {said!r:.40}.",
             hint=DAMAGED,
         )
     return int(said)

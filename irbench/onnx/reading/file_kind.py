@@ -1,4 +1,4 @@
-"""What a file that is called a model really is, told from its kind and its first bytes."""
+"""What kind of file a model file really is, by its first bytes."""
 
 from __future__ import annotations
 
@@ -32,33 +32,35 @@ _FOURTH_BYTE: Mapping[bytes, str] = {b"TFL3": "a TensorFlow Lite model", b"ORTM"
 
 
 def require_model_file(path: Path) -> None:
-    """Refuse at a glance what cannot be an ONNX file; what passes may still be anything.
+    """Refuse what cannot be an ONNX file, by its first bytes; a file that passes need not be one.
 
     Raises:
-        IrbenchError: Its name is no text, or it is missing, no regular file, unreadable, empty, too large for a
-            protobuf message, or starts as another format does.
+        IrbenchError: Its name is not printable, or the file is missing, not a regular file, unreadable, empty, too
+            large for a protobuf message, or starts as another format does.
     """
     if not str(path).isprintable():
         raise IrbenchError(
-            f"The name of {path} holds characters that are no text, and runtimes refuse it.", hint="Rename the file."
+            f"The name of {path} holds characters that are not printable, and runtimes refuse it.",
+            hint="Rename the file.",
         )
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise IrbenchError(f"{path} is {kind}.", hint="Name an ONNX file.")
         with path.open("rb") as file:
             start = file.read(_LOOK_BYTES)
     except OSError as error:
         raise IrbenchError(
-            f"{path} cannot be read: {error.strerror or error}.", hint="Name an ONNX file that exists and is yours."
+            f"{path} cannot be read: {error.strerror or error}.",
+            hint="Name an ONNX file that exists and that you may read.",
         ) from error
     if not start:
         raise IrbenchError(f"{path} is empty.", hint="Export or download it again.")
     _refuse_other_formats(path, start)
     if status.st_size > _MAX_BYTES:
         raise IrbenchError(
-            f"{path} has {status.st_size / 1e9:.1f} GB, and an ONNX file holds at most 2 GiB.",
+            f"{path} has {status.st_size / 1e9:.1f} GB, and an ONNX file can hold at most 2 GiB.",
             hint="Keep the weights beside the graph: onnx.save(model, FILE, save_as_external_data=True)",
         )
 

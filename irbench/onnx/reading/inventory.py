@@ -28,7 +28,7 @@ from irbench.onnx.reading.protobuf import (
 __all__ = ["Inventory", "NodeEntry", "WeightEntry", "take_inventory"]
 
 _SHAPE_TYPES = frozenset({"int32", "int64", "bool", "string"})
-"""Types of sizes, axes, masks and words: constants of this kind are no parameters."""
+"""Types of sizes, axes, masks and strings: constants of this kind are no parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class NodeEntry:
     Attributes:
         name: Its name; empty where it has none.
         op_type: Its operator.
-        domain: The operator set it comes from; empty for ONNX' own.
+        domain: The operator set it comes from; empty for ONNX's own.
         inputs: Names of the tensors it reads.
         outputs: Names of the tensors it makes.
         inner: Whether it lies in the body of another node or in a function.
@@ -53,7 +53,7 @@ class NodeEntry:
 
     @property
     def operator(self) -> str:
-        """The operator with its domain, as ``com.microsoft.Gelu``; the bare name for ONNX' own."""
+        """The operator with its domain, as ``com.microsoft.Gelu``; the bare name for ONNX's own."""
         return f"{self.domain}.{self.op_type}" if self.domain else self.op_type
 
 
@@ -80,7 +80,7 @@ class WeightEntry:
 
     @property
     def size_bytes(self) -> int:
-        """How much room its values take, in bytes; 0 for strings, whose size no type tells."""
+        """How many bytes its values take; 0 for strings, whose size depends on their content."""
         return (self.elements * bits_of(self.dtype) + 7) // 8
 
     @property
@@ -94,9 +94,9 @@ class Inventory:
     """An ONNX file's content, subgraphs and functions included.
 
     Attributes:
-        producer: The tool that wrote it, with its version; empty where it does not say.
+        producer: The tool that wrote it, with its version; empty where the file does not say.
         ir_version: Of the file format.
-        opsets: Version of each operator set, by domain; ONNX' own is called ``ai.onnx``.
+        opsets: Version of each operator set, by domain; ONNX's own is called ``ai.onnx``.
         nodes: In the file's order, inner ones behind the node that holds them.
         weights: Initialisers and constants.
         others: Types of inputs and outputs, inner graphs' too, and those that casts give.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MacCount", "count_macs", "macs_of_file"]
 
 _PRODUCT = re.compile("Conv|Einsum|Gemm|MatMul|Attention|LSTM|GRU|RNN")
-_MOST_TURNS = 2**31
+_MAX_TRIPS = 2**31
 """A loop that is left by its condition alone has the largest integer for a trip count."""
 
 _Shapes = Mapping[str, tuple[int, ...]]
@@ -36,7 +36,7 @@ class MacCount:
 
     Attributes:
         macs: Multiply-accumulates of the nodes whose shapes are known.
-        uncounted: Products and convolutions whose shapes are not, loops whose number of turns is not, and products of
+        uncounted: Products and convolutions whose shapes are unknown, loops of unknown trip count, and products of
             vendors, by name.
     """
 
@@ -50,7 +50,7 @@ class MacCount:
 def macs_of_file(path: Path, inputs: Sequence[TensorSpec]) -> MacCount:
     """Count those of an ONNX file, whose weights are not read; :func:`count_macs` says how.
 
-    ONNX' own code reads what is in the file: of unknown origin, call this in a worker.
+    ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
 
     Raises:
         IrbenchError: The file is missing or not an ONNX model.
@@ -61,8 +61,8 @@ def macs_of_file(path: Path, inputs: Sequence[TensorSpec]) -> MacCount:
 def count_macs(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> MacCount:
     """Return how many multiply-accumulates one inference takes.
 
-    The body of a loop counts as often as the trip count allows, of two branches the dearer one. An ``Einsum`` of two
-    operands counts one for each combination of its indices.
+    The body of a loop counts as often as the trip count allows, of two branches the larger. An ``Einsum`` of
+    two operands counts one for each combination of its indices.
 
     Args:
         model: Left as it is; large weights may lack their content.
@@ -92,7 +92,7 @@ def _inferred(bound: onnx.ModelProto) -> onnx.ModelProto:
 
     if bound.functions:
         bound = inliner.inline_local_functions(bound)
-    if find_spec("onnx_ir") is not None:  # the optimiser's inference follows sizes that ONNX' own gives up on
+    if find_spec("onnx_ir") is not None:  # our own inference follows sizes that ONNX's gives up on
         import onnx_ir as ir
 
         from irbench.onnx.shapes import infer
@@ -152,7 +152,7 @@ def _of_node(node: onnx.NodeProto, scope: _Scope) -> MacCount:
             return _of_bodies(node, bodies, scope)
         if rule is not None:
             return MacCount(rule(node, scope.shapes))
-    except LookupError:  # a shape or number of turns that is not known
+    except LookupError:  # a shape or trip count that is unknown
         return MacCount(0, (name,))
     return MacCount(0, (name,) if _PRODUCT.search(node.op_type) else ())
 
@@ -160,19 +160,19 @@ def _of_node(node: onnx.NodeProto, scope: _Scope) -> MacCount:
 def _of_bodies(node: onnx.NodeProto, bodies: Sequence[MacCount], scope: _Scope) -> MacCount:
     if node.op_type == "If":
         return MacCount(max(body.macs for body in bodies), tuple(name for body in bodies for name in body.uncounted))
-    turns = _turns(node, scope)
-    return MacCount(turns * bodies[0].macs, bodies[0].uncounted)
+    trips = _trip_count(node, scope)
+    return MacCount(trips * bodies[0].macs, bodies[0].uncounted)
 
 
-def _turns(node: onnx.NodeProto, scope: _Scope) -> int:
+def _trip_count(node: onnx.NodeProto, scope: _Scope) -> int:
     if node.op_type == "Scan":
         axis, *_ = map(int, _attribute(node, "scan_input_axes", [0]))
         first = len(node.input) - int(_attribute(node, "num_scan_inputs", 1))
         return scope.shapes[node.input[first]][axis]
-    turns = scope.integers[node.input[0]]
-    if turns >= _MOST_TURNS:
+    trips = scope.integers[node.input[0]]
+    if trips >= _MAX_TRIPS:
         raise LookupError
-    return turns
+    return trips
 
 
 def _attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What precision an ONNX graph asks its runtime to compute in, told from the file alone."""
+"""What precision an ONNX graph asks its runtime to compute in, read from the file alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What an ONNX file says about itself: inputs, outputs and operator set, read without its weights.
+"""The signature of an ONNX file: inputs, outputs and operator set, read without its weights.
 
-The file is hostile until shown otherwise: it is mapped, not loaded, and every field is checked.
+The file may be hostile: it is mapped, not loaded, and every field is checked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, fields, mapped
+from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
 from irbench.spec import BATCH, Shape, TensorSpec
 
 if TYPE_CHECKING:
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Signature", "read"]
 
-_OPSET_IMPORT = 8
-_TENSOR_NAME = 8
 _MAX_AXIS = 2**31 - 1
 _MAX_RANK = 32
 _MAX_SIGNATURE_BYTES = 1 << 20
-_WORDS = {"O": "text", "c": "complex numbers"}
+_ELEMENTS = {"O": "strings", "c": "complex numbers"}
 _Message = TypeVar("_Message", "onnx.OperatorSetIdProto", "onnx.ValueInfoProto")
 
 
@@ -33,10 +31,10 @@ class Signature:
     """Inputs and outputs in the file's order, without inputs that only name weights.
 
     Attributes:
-        inputs: A free first axis is called ``batch`` whatever the file calls it, provided that every
-            input with axes has one; a free axis without a name is called ``<tensor>_<axis>``.
+        inputs: A dynamic first axis is called ``batch`` whatever the file calls it, provided that every
+            input with axes has one; a dynamic axis without a name is called ``<tensor>_<axis>``.
         outputs: Likewise.
-        opset: Version of ONNX' own operator set.
+        opset: Version of ONNX's own operator set.
         nodes: Number of nodes at the top level.
     """
 
@@ -59,9 +57,9 @@ def read(path: Path) -> Signature:
         opset = 0
         graph: Field | None = None
         for field in fields(data):
-            if field.number == _OPSET_IMPORT:
-                one = _parsed(onnx.OperatorSetIdProto, data, field)
-                opset = max(opset, one.version) if one.domain in ("", "ai.onnx") else opset
+            if field.number == Model.OPSET_IMPORT:
+                imported = _parsed(onnx.OperatorSetIdProto, data, field)
+                opset = max(opset, imported.version) if imported.domain in ("", "ai.onnx") else opset
             elif field.number == Model.GRAPH:
                 graph = field
         if graph is None or opset < 1:
@@ -75,11 +73,11 @@ def read(path: Path) -> Signature:
     made = [_spec(value, path) for value in outputs]
     if not fed:
         raise IrbenchError(
-            f"{path} has no inputs: its answer is always the same, and runtimes compute it before they run.",
+            f"{path} has no inputs: its outputs are always the same, and runtimes compute them when they load it.",
             hint="Make what varies an input of the graph, and export it again.",
         )
     if not made:
-        raise IrbenchError(f"{path} has no outputs.", hint="Export it again with the tensors that it should answer.")
+        raise IrbenchError(f"{path} has no outputs.", hint="Export it again with the tensors that it should compute.")
     if len({spec.name for spec in fed}) < len(fed):
         raise IrbenchError(f"{path} names an input twice.", hint=DAMAGED)
     return Signature(*_with_batch(fed, made), opset=opset, nodes=nodes)
@@ -88,7 +86,7 @@ def read(path: Path) -> Signature:
 def _with_batch(
     inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
 ) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
-    """Call the leading free dimension ``batch`` where all inputs with axes share one."""
+    """Call the leading dynamic dimension ``batch`` where all inputs with axes share one."""
     leading = {spec.shape[0] for spec in inputs if spec.shape}
     if not leading or any(isinstance(size, int) for size in leading):
         return tuple(inputs), tuple(outputs)
@@ -112,11 +110,11 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
     from onnx import helper
 
     if value.type.WhichOneof("value") != "tensor_type":
-        held = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
-        if not held:
+        kind = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
+        if not kind:
             raise IrbenchError(f"'{value.name}' of {path} has no type.", hint=DAMAGED)
         raise IrbenchError(
-            f"'{value.name}' of {path} holds {_with_article(held)}, and irbench feeds tensors of numbers only.",
+            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench feeds tensors of numbers only.",
             hint="Export the part of the model that takes and gives numbers.",
         )
     tensor = value.type.tensor_type
@@ -125,9 +123,9 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
     except KeyError as error:
         raise IrbenchError(f"'{value.name}' of {path} has an unknown type.", hint=DAMAGED) from error
     if dtype.kind not in "biuf" and dtype.name != "bfloat16":
-        held = _WORDS.get(dtype.kind, dtype.name)
         raise IrbenchError(
-            f"'{value.name}' of {path} holds {held}, and irbench feeds real numbers only.",
+            f"'{value.name}' of {path} is a tensor of {_ELEMENTS.get(dtype.kind, dtype.name)}, "
+            "and irbench feeds real numbers only.",
             hint="Export the part of the model that takes and gives numbers.",
         )
     if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
@@ -147,7 +145,7 @@ def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path
     if dimension.WhichOneof("value") != "dim_value":
         return dimension.dim_param or f"{name}_{axis}"
     size = int(dimension.dim_value)
-    if size < 1:  # some exporters write 0 or -1 for a free axis
+    if size < 1:  # some exporters write 0 or -1 for a dynamic axis
         return f"{name}_{axis}"
     if size > _MAX_AXIS:
         raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the impossible size {size}.", hint=DAMAGED)
@@ -155,10 +153,8 @@ def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path
 
 
 def _initializer_name(data: memoryview, tensor: Field) -> str:
-    for field in fields(data, tensor.start, tensor.end):
-        if field.number == _TENSOR_NAME:
-            return bytes(data[field.start : field.end]).decode("utf-8", "replace")
-    return ""
+    names = (field for field in fields(data, tensor.start, tensor.end) if field.number == Tensor.NAME)
+    return next((text(data, name) for name in names), "")
 
 
 def _parsed(kind: type[_Message], data: memoryview, field: Field) -> _Message:

@@ -1,4 +1,4 @@
-"""An ONNX model without its weights: enough to infer shapes from, in no more memory than its nodes take."""
+"""An ONNX model without its large weights: enough to infer shapes, in no more memory than its nodes take."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Runtimes choose faster kernels and plan memory for shapes they know, so every cell gets them. Only the
 signature is rewritten; the weights are copied as bytes, so half a gigabyte costs no memory, and those that
-lie in files of their own are linked where that is possible. The file is mapped: of unknown origin, bind it in a worker.
+lie in files of their own are linked where that is possible. The file is mapped: bind one of unknown origin in a
+worker.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ _COPY_BYTES = 1 << 24
 
 
 def bind(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifact:
-    """Return the artifact with every free input dimension made concrete.
+    """Return the artifact with every dynamic input dimension made concrete.
 
     Args:
         artifact: Its path is absolute.
-        sizes: A size for every free dimension, by name.
+        sizes: A size for every dynamic dimension, by name.
         scratch: A folder for the rewritten file; equal requests share one file.
 
     Returns:
         For kind ``onnx`` an artifact whose file has concrete input dimensions and no stale shapes
-        inside; the same file where nothing was free. For other kinds only the specs are bound. An
+        inside; the same file where no dimension was dynamic. For other kinds only the specs are bound. An
         output dimension that depends on the data keeps its name.
 
     Raises:
-        IrbenchError: A free input dimension has no size, or the file is not a model that can be rewritten.
+        IrbenchError: A dynamic input dimension has no size, or the file is not a model that can be rewritten.
     """
     for spec in artifact.inputs:
         _require_sizes(spec, sizes)
@@ -59,7 +60,7 @@ def bind(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifac
 
 
 def is_rewritten(artifact: Artifact) -> bool:
-    """Whether binding makes a new file: that of an ONNX model with free input dimensions."""
+    """Whether binding makes a new file: that of an ONNX model with dynamic input dimensions."""
     return artifact.kind == "onnx" and any(spec.dynamic_dimensions for spec in artifact.inputs)
 
 
@@ -68,7 +69,7 @@ def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
     if missing:
         example = "x".join(str(sizes.get(size, 128) if isinstance(size, str) else size) for size in spec.shape)
         raise IrbenchError(
-            f"Input '{spec.name}' has a free dimension '{missing[0]}' without a size.",
+            f"Input '{spec.name}' has a dynamic dimension '{missing[0]}' without a size.",
             hint=f"Give one, for example --shape {spec.name}={example}",
         )
     for name in spec.dynamic_dimensions:
@@ -79,7 +80,7 @@ def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
 
 
 def _key(artifact: Artifact, sizes: Mapping[str, int]) -> str:
-    """Return a folder name that tells files, versions of a file and sizes apart."""
+    """Return a folder name that is different for other files, other versions of a file and other sizes."""
     try:
         status = artifact.path.stat()
     except OSError as error:
@@ -96,7 +97,7 @@ def _write_copy(source: Path, target: Path, bound: Artifact) -> None:
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     with mapped(source) as data, unfinished.open("wb") as file:
         for location in external_data.files_of(data):
-            _bring_along(source.parent, target.parent, location)
+            _link_or_copy(source.parent, target.parent, location)
         for field in fields(data):
             if field.number == Model.GRAPH:
                 _write_graph(file, data, field, bound)
@@ -136,7 +137,7 @@ def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> b
     except DecodeError as error:
         raise Malformed from error
     stated = value.type.tensor_type.shape.dim
-    if len(stated) == len(shapes.get(value.name, ())):  # a rank the signature does not state is none of ours to invent
+    if len(stated) == len(shapes.get(value.name, ())):  # where the signature states no rank, none is written
         for dimension, size in zip(stated, shapes.get(value.name, ()), strict=True):
             if isinstance(size, int):
                 dimension.dim_value = size
@@ -148,7 +149,7 @@ def _copy_bytes(file: BinaryIO, data: memoryview, start: int, end: int) -> None:
     file.writelines(data[position : min(position + _COPY_BYTES, end)] for position in range(start, end, _COPY_BYTES))
 
 
-def _bring_along(source: Path, target: Path, location: str) -> None:
+def _link_or_copy(source: Path, target: Path, location: str) -> None:
     """Put external weights beside the rewritten file: a hard link costs nothing, but needs one file system.
 
     Runtimes refuse symbolic links.

@@ -132,7 +132,7 @@ def _pointer(name: str, value: Array, location: str, offset: int) -> bytes:
 
 
 def opset_of(model: onnx.ModelProto) -> int:
-    """Return the version of ONNX' own operator set that the model uses."""
+    """Return the version of ONNX's own operator set that the model uses."""
     return max((int(opset.version) for opset in model.opset_import if opset.domain in ("", "ai.onnx")), default=1)
 
 

@@ -25,7 +25,7 @@ _KEPT = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"
 def fold_constants(detached: DetachedModel) -> bool:
     """Replace nodes of constant inputs by their values.
 
-    The reference evaluator that defines ONNX' semantics computes them. Nodes with inner graphs, random
+    The reference evaluator that defines ONNX's semantics computes them. Nodes with inner graphs, random
     ones, quantisation, and results much larger than their inputs stay.
     """
     kept: list[onnx.NodeProto] = []

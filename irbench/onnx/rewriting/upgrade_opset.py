@@ -1,4 +1,4 @@
-"""Move a model to a later version of ONNX' operator set."""
+"""Move a model to a later version of ONNX's operator set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WEIGHTS_ARE_NO_INPUTS = 4
 
 
 def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
-    """Convert the model with ONNX' own version converter; the weights are not passed through it.
+    """Convert the model with ONNX's own version converter; the weights are not passed through it.
 
     Raises:
         IrbenchError: The converter has no adapter for one of the model's operations.

@@ -3,8 +3,8 @@
 1. Einsum(a, b), every index once in each operand that has it     -> MatMul of a and b, transposed and merged to axes
                                                                      (batch, rows, inner) and (batch, inner, columns)
 
-Indices of both operands and of the result are the batch, of both operands alone the inner ones. Sizes are known, free
-ones by name. Ellipses, sums over an index of one operand and repeated indices stay an Einsum.
+Indices of both operands and of the result are the batch, of both operands alone the inner ones. Sizes are known,
+dynamic ones by name. Ellipses, sums over an index of one operand and repeated indices stay an Einsum.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Compute at once what only depends on shapes.
 
 1. A small integer tensor whose every element follows from known sizes     -> a constant
-2. Reshape(x, t), all sizes of the result known up to one                  -> Reshape(x, constant), what is free 0 or -1
+2. Reshape(x, t), all sizes of the result known up to one                  -> Reshape(x, constant), 0 or -1 if dynamic
 3. Expand(x, t), the result as large as x                                  -> x
 4. Any other operation on constants, but random ones, those of vendors     -> its value (onnxscript's constant folding;
    and quantisation                                                           not in graphs that split into sequences)
 
-Free dimensions may stay free: their sizes are followed by name.
+Dynamic dimensions may stay dynamic: their sizes are followed by name.
 """
 
 from __future__ import annotations

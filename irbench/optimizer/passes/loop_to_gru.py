@@ -108,8 +108,8 @@ def _gru(loop: ir.Node, body: LoopBody, cell: GatedUnit) -> ir.Node:
 
 def _is_zero(value: ir.Value) -> bool:
     node = value.producer() if is_node(value, "Expand") else None
-    held = weight(node.inputs[0] if node is not None else value)
-    return held is not None and not held.any()
+    constant = weight(node.inputs[0] if node is not None else value)
+    return constant is not None and not constant.any()
 
 
 def _runs_through(loop: ir.Node, body: LoopBody, known: Mapping[ir.Value, Elements]) -> bool:

@@ -5,7 +5,7 @@
 
 Weights and biases are constants, a bias with one axis, the last of what it is added to; in rule 1 the biases may be
 missing. Attention is that of ONNX with three axes and as many heads of keys as of queries, in float32 or float16. A
-mask is added and has the axes (batch, heads, queries, keys), the last two whole; its sizes are known, free ones by
+mask is added and has the axes (batch, heads, queries, keys), the last two whole; its sizes are known, dynamic ones by
 name. The scale of rule 1 is folded into wq and bq as far as it is not one over the root of a head's width, because
 OpenVINO overlooks the attribute.
 """

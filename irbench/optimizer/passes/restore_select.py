@@ -131,8 +131,8 @@ def _is_true(value: ir.Value) -> bool:
     if is_node(value, "Expand"):
         node = value.producer()
         return node is not None and node.inputs[0] is not None and _is_true(node.inputs[0])
-    held = weight(value)
-    return held is not None and bool(held.all())
+    constant = weight(value)
+    return constant is not None and bool(constant.all())
 
 
 restore_select: Pass = Rewrite("restore_select", "choices written as arithmetic become Where, or go", _restore_select)

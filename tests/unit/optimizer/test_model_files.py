@@ -24,7 +24,7 @@ def answers(path: Path):
 
 
 def test_weights_that_a_message_cannot_hold_lie_beside_the_graph_and_its_copy(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_files, "_MOST_BYTES", 0)
+    monkeypatch.setattr(model_files, "_MAX_BYTES", 0)
     written, copied = tmp_path / "written.onnx", tmp_path / "elsewhere" / "copied.onnx"
     copied.parent.mkdir()
     model_files.write(model_files.load(model), written)

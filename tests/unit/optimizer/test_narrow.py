@@ -1,4 +1,4 @@
-"""A graph computes in a narrower float as far as ONNX' schemas allow, and its signature stays."""
+"""A graph computes in a narrower float as far as ONNX's schemas allow, and its signature stays."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_sizes_are_followed_through_computed_shapes():
         ),
         ('(float[2,3] x, float[3,5] w) => (y) { y = Einsum <equation = "...b,bc->...c"> (x, w) }', "Einsum of y"),
     ],
-    ids=["a free size", "a vendor's operator", "turns that nobody knows", "an ellipsis"],
+    ids=["a dynamic size", "a vendor's operator", "turns that nobody knows", "an ellipsis"],
 )
 def test_what_cannot_be_counted_is_named(text, named):
     assert count_macs(graph(text), ()) == MacCount(0, (named,))

@@ -90,14 +90,14 @@ def test_a_missing_file_is_one_clear_error(tmp_path):
 
 def test_text_inputs_are_refused(tmp_path):
     path = write(tmp_path / "m.onnx", [value("x", ["N"], TensorProto.STRING)], [value("y", ["N"], TensorProto.STRING)])
-    with pytest.raises(IrbenchError, match="holds text, and irbench feeds real numbers only"):
+    with pytest.raises(IrbenchError, match="is a tensor of strings, and irbench feeds real numbers only"):
         signature.read(path)
 
 
 def test_sequences_are_refused(tmp_path):
     sequence = helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, ["N"])
     path = write(tmp_path / "m.onnx", [sequence], [sequence])
-    with pytest.raises(IrbenchError, match="holds a sequence"):
+    with pytest.raises(IrbenchError, match="is a sequence"):
         signature.read(path)
 
 
