@@ -4,7 +4,7 @@ A backend compiles and runs. It never times, warms up, loops, prints or decides;
 the harness does all of that, in the same way for every runtime. Protocols rather
 than base classes are used so that a plugin needs to import nothing at run time and
 inherits no behaviour; annotate the instance (``cpu: Backend = MyBackend()``) and the
-type checker proves that it conforms.
+type checker checks that it conforms.
 
 Entry points find the parts:
 

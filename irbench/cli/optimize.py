@@ -1,4 +1,4 @@
-"""``irbench optimize``: better graphs, each step of the way proven."""
+"""``irbench optimize``: better graphs, each step checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Examples:
 """
 
 
-@click.command("optimize", short_help="Fuse and simplify graphs, each step proven.", epilog=_EXAMPLES)
+@click.command("optimize", short_help="Fuse and simplify graphs, each step checked.", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",
@@ -39,7 +39,7 @@ Examples:
     cls=ToldInWords,
     show_default=_LEVEL,
     metavar="none|basic|extended|all",
-    help="basic and extended write ONNX' own operators; all writes Microsoft's as well.",
+    help="basic and extended write ONNX's own operators; all writes Microsoft's as well.",
 )
 @click.option("--passes", type=PASSES, help="These passes in this order instead of a level's.")
 @click.option(
@@ -69,9 +69,9 @@ Examples:
     type=click.Choice(["keep", "nchw"]),
     default="keep",
     show_default=True,
-    help="nchw: take images so where the graph turns them into that itself.",
+    help="nchw: take images as NCHW where the graph transposes them itself.",
 )
-@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; left free by default.")
+@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; dynamic by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
@@ -82,7 +82,7 @@ Examples:
     help="Copy the graph there; the report goes to standard output.",
 )
 def command(**arguments: Any) -> None:
-    """Fuse and simplify graphs: passes from ONNX to ONNX, each proven before the next begins.
+    """Fuse and simplify graphs: passes from ONNX to ONNX, each checked before the next begins.
 
     MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass that changes
     something the graph is checked, loaded and its outputs compared with the original's. What comes out is kept with
