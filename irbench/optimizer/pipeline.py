@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting import detached_weights
-from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
+from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 from irbench.optimizer.agreement import measure_agreement
 from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
 from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
@@ -22,7 +22,7 @@ from irbench.optimizer.model_files import load, vendors_of, weights_beside, writ
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, JUDGEMENT, Samples
-from irbench.optimizer.step_check import NCHW_STEP, StepCheck, broken, first_line
+from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck, first_line
 from irbench.record import Agreement, GraphStep, OptimizerActivity
 from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes
@@ -114,14 +114,14 @@ class _Pipeline:
             try:
                 raised = _raised(self._job.artifact.path, opset, self._scratch)
                 step = self._check.check(raised, _step("raise_opset", raised, modified=True), self._artifact)
-            except IrbenchError as problem:
-                reasons.append(problem.message)
+            except (CannotUpgrade, BrokenModel) as problem:
+                reasons.append(problem.reason)
                 continue
             self._model = raised
             self._steps.append(step)
             return
         if reasons:
-            remark = f"opset {self._opset} cannot be raised: {reasons[-1].partition(': ')[2].rstrip('.!')}"
+            remark = f"opset {self._opset} cannot be raised: {reasons[-1].rstrip('.!')}"
             self._steps.append(replace(_step("raise_opset", self._model), remark=remark))
 
     def take_inputs_as_nchw(self) -> None:
@@ -134,7 +134,7 @@ class _Pipeline:
         """Apply a pass.
 
         Raises:
-            IrbenchError: It fails or breaks the model.
+            BrokenModel: It fails or breaks the model.
         """
         name = graph_pass.name
         if self._opset < graph_pass.opset:
@@ -166,7 +166,7 @@ class _Pipeline:
         try:
             return change(self._model)
         except Exception as error:
-            raise broken(name, self._job, f"{type(error).__name__}: {first_line(error)}") from error
+            raise BrokenModel(name, self._job, f"{type(error).__name__}: {first_line(error)}") from error
 
     def _add(self, name: str, *, modified: bool) -> None:
         step = _step(name, self._model, modified=modified)
@@ -182,7 +182,7 @@ def _raised(path: Path, opset: int, scratch: Path) -> onnx_ir.Model:
     """Return the graph at a later operator set.
 
     Raises:
-        IrbenchError: It cannot be moved there.
+        CannotUpgrade: It cannot be moved there.
     """
     model = detached_weights.detach(external_data.load(path), {})
     upgrade_opset(model, opset)

@@ -21,10 +21,29 @@ from irbench.worker.reference import answer
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["NCHW_STEP", "StepCheck", "broken", "first_line"]
+__all__ = ["NCHW_STEP", "BrokenModel", "StepCheck", "first_line"]
 
 NCHW_STEP = "inputs_to_nchw"
 """The step that a layout asks for; no ``--passes`` names it."""
+
+
+class BrokenModel(IrbenchError):
+    """A step broke the model.
+
+    Args:
+        name: The step.
+        job: What was done to which graph.
+        reason: What is wrong with the graph.
+    """
+
+    def __init__(self, name: str, job: OptimizationJob, reason: str) -> None:
+        others = ",".join(graph_pass for graph_pass in job.recipe.passes if graph_pass != name)
+        hint = f"Leave it out: --passes {others}" if others else "Leave it out."
+        super().__init__(
+            f"The pass {name} breaks {job.bundle.name}: {reason.rstrip('.')}.",
+            hint="Leave --layout nchw out." if name == NCHW_STEP else hint,
+        )
+        self.reason = reason
 
 
 class StepCheck:
@@ -59,7 +78,7 @@ class StepCheck:
             artifact: Its inputs and outputs are those of the model.
 
         Raises:
-            IrbenchError: The step broke the model.
+            BrokenModel: The step broke it.
         """
         path = self._job.folder / MODEL_FILE
         write(model, path)
@@ -68,10 +87,10 @@ class StepCheck:
             outputs = self._outputs(replace(artifact, path=path, sha256=""))
             error = compare(outputs, self._expected, self._job.bundle.classifier)
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
-            raise broken(step.name, self._job, first_line(problem).replace(str(path), "it")) from problem
+            raise BrokenModel(step.name, self._job, first_line(problem).replace(str(path), "it")) from problem
         wrong = judge(error, self._precision)
         if wrong is not None:
-            raise broken(step.name, self._job, wrong.message)
+            raise BrokenModel(step.name, self._job, wrong.message)
         return replace(step, max_rel_error=error.max_rel)
 
     def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
@@ -84,16 +103,6 @@ def _remedy(job: OptimizationJob) -> str:
     dynamic = any(BATCH in spec.dynamic_dimensions for spec in job.artifact.inputs)
     batch = f"It was run at batch {job.sizes[BATCH]}; if only 1 works, add --batch 1. " if dynamic else ""
     return f"{batch}See what can run it: irbench verify {job.bundle.source or job.bundle.name}"
-
-
-def broken(name: str, job: OptimizationJob, reason: str) -> IrbenchError:
-    """Return the error that names the step which broke the model."""
-    others = ",".join(graph_pass for graph_pass in job.recipe.passes if graph_pass != name)
-    hint = f"Leave it out: --passes {others}" if others else "Leave it out."
-    return IrbenchError(
-        f"The pass {name} breaks {job.bundle.name}: {reason.rstrip('.')}.",
-        hint="Leave --layout nchw out." if name == NCHW_STEP else hint,
-    )
 
 
 def first_line(problem: Exception) -> str:
