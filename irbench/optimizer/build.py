@@ -75,20 +75,20 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Re
 
 
 def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, report: Report) -> tuple[Path, Lineage]:
-    place, folder = _staging(artifact, lineage.key[:32])
+    target, folder = _staging(artifact, lineage.key[:32])
     try:
-        with _written_in(place.parent):
+        with _written_in(target.parent):
             bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
         sizes = _sizes_of_check(bound, bundle, lineage.sizes)
         job = OptimizationJob(bound, bundle, sizes, lineage.recipe, folder, tools.reference, tools.quantizer)
         outcome = _call(job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)
-        with _written_in(place.parent):
-            lineage = _keep(folder, place, write_lineage(lineage, folder))
+        with _written_in(target.parent):
+            lineage = _keep(folder, target, write_lineage(lineage, folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return place / MODEL_FILE, lineage
+    return target / MODEL_FILE, lineage
 
 
 @contextlib.contextmanager
@@ -109,29 +109,29 @@ def _sizes_of_check(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -
     return {BATCH: batch, **bundle.defaults, **sizes}
 
 
-def _keep(folder: Path, place: Path, lineage: Lineage) -> Lineage:
-    """Move a result to its place and return its lineage, or that of the same result if another process was first.
+def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
+    """Move a result to ``target`` and return its lineage, or that of the same result if another process was first.
 
     Raises:
         OSError: It cannot be moved there.
     """
     try:
-        folder.rename(place)
+        folder.rename(target)
     except OSError:  # a folder that holds files is not replaced by a rename
-        return read_intact(place, lineage.key) or _replace_damaged(folder, place, lineage)
+        return read_intact(target, lineage.key) or _replace_damaged(folder, target, lineage)
     return lineage
 
 
-def _replace_damaged(folder: Path, place: Path, lineage: Lineage) -> Lineage:
+def _replace_damaged(folder: Path, target: Path, lineage: Lineage) -> Lineage:
     """Do as :func:`_keep` where a damaged result lies, which another process may be replacing too."""
-    aside = bundles.staging(place)
+    aside = bundles.staging(target)
     try:
         with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
-            place.rename(aside)
+            target.rename(aside)
         found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
-        (folder if found is None else aside).rename(place)
+        (folder if found is None else aside).rename(target)
     except OSError:
-        found = read_intact(place, lineage.key)
+        found = read_intact(target, lineage.key)
         if found is None:
             raise
     finally:
@@ -142,10 +142,10 @@ def _replace_damaged(folder: Path, place: Path, lineage: Lineage) -> Lineage:
 def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:
     """Return where a result will lie, in the first folder that can be written, and a new folder to make it in."""
     first, *others = (folder / name for folder in folders_for(artifact))
-    for place in others:
+    for target in others:
         with contextlib.suppress(IrbenchError):
             return first, bundles.staging(first)
-        first = place
+        first = target
     return first, bundles.staging(first)
 
 

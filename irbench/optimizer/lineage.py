@@ -105,20 +105,20 @@ def read_lineage(path: Path) -> Lineage | None:
         return None
 
 
-def read_intact(place: Path, key: str) -> Lineage | None:
+def read_intact(folder: Path, key: str) -> Lineage | None:
     """Return the lineage of the graph in a folder if it is the one of that key, and its files are what was written."""
-    lineage = read_lineage(place / MODEL_FILE)
+    lineage = read_lineage(folder / MODEL_FILE)
     try:
-        intact = lineage is not None and lineage.key == key and _with_digests(lineage, place) == lineage
+        intact = lineage is not None and lineage.key == key and _with_digests(lineage, folder) == lineage
     except OSError:
         return None
     return lineage if intact else None
 
 
-def write_lineage(lineage: Lineage, place: Path) -> Lineage:
+def write_lineage(lineage: Lineage, folder: Path) -> Lineage:
     """Write a lineage beside the graph that it describes and return it with the digests of the files."""
-    described = _with_digests(lineage, place)
-    write_atomically(place / _FILE, msgspec.json.format(msgspec.json.encode(described), indent=2) + b"\n")
+    described = _with_digests(lineage, folder)
+    write_atomically(folder / _FILE, msgspec.json.format(msgspec.json.encode(described), indent=2) + b"\n")
     return described
 
 
@@ -131,10 +131,10 @@ def digest_of_source(artifact: Artifact) -> str:
     return hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
 
 
-def _with_digests(lineage: Lineage, place: Path) -> Lineage:
-    weights = weights_beside(place / MODEL_FILE)
+def _with_digests(lineage: Lineage, folder: Path) -> Lineage:
+    weights = weights_beside(folder / MODEL_FILE)
     return replace(
         lineage,
-        model_sha256=bundles.digest(place / MODEL_FILE),
+        model_sha256=bundles.digest(folder / MODEL_FILE),
         weights_sha256=bundles.digest(weights) if weights.is_file() else "",
     )

@@ -21,7 +21,7 @@ from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutco
 from irbench.optimizer.model_files import load, vendors_of, weights_beside, write
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.samples import CALIBRATION, JUDGEMENT, Samples
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck, first_line
 from irbench.record import Agreement, GraphStep, OptimizerActivity
 from irbench.spec import Artifact
@@ -39,7 +39,7 @@ __all__ = ["run_job", "run_job_in_limited_memory"]
 _Changed = TypeVar("_Changed")
 _Report = Callable[[OptimizerActivity], None]
 
-_JUDGED_SAMPLES = 64
+_EVALUATION_SAMPLES = 64
 _MAX_MEMORY_SHARE = 0.9
 
 
@@ -200,14 +200,14 @@ def _convert(
     for leftover in (path, weights_beside(path)):
         leftover.unlink(missing_ok=True)
     calibration = Samples(artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION)
-    judgement = Samples(job.artifact, job.bundle, job.sizes, _JUDGED_SAMPLES, JUDGEMENT)
+    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION)
     try:
         name = convert(source, path, conversion, calibration, job.quantizer)
         made = load(path)
         vendors = sorted(vendors_of(made))
         check_file(path, shapes=not vendors)
         converted = replace(artifact, path=path, sha256="")
-        agreement = measure_agreement(judgement, converted, job.reference, job.bundle.classifier, scratch)
+        agreement = measure_agreement(evaluation, converted, job.reference, job.bundle.classifier, scratch)
     except NothingToConvert:
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own

@@ -10,9 +10,9 @@ from irbench.feeds import POOL, generate, lay_out
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spi import Feed
 
-__all__ = ["CALIBRATION", "JUDGEMENT", "Samples"]
+__all__ = ["CALIBRATION", "EVALUATION", "Samples"]
 
-JUDGEMENT = 0
+EVALUATION = 0
 CALIBRATION = 1 << 20
 """Where the seeds of inputs begin, above the model's own. The two kinds share no seed: no graph is judged on the inputs
 that it was calibrated on."""
@@ -26,14 +26,14 @@ class Samples:
         artifact: The graph.
         bundle: Its model.
         bound: A size for every dynamic dimension; that of the batch counts only where it is bound in the graph.
-        least: How many different inputs there are at least.
-        first_seed: :data:`JUDGEMENT` or :data:`CALIBRATION`.
+        min_count: The least number of different inputs.
+        first_seed: :data:`EVALUATION` or :data:`CALIBRATION`.
     """
 
     artifact: Artifact
     bundle: Bundle
     bound: Mapping[str, int]
-    least: int
+    min_count: int
     first_seed: int
 
     @property
@@ -64,4 +64,4 @@ class Samples:
 
     @property
     def _batches(self) -> int:
-        return math.ceil(self.least / self._different)
+        return math.ceil(self.min_count / self._different)

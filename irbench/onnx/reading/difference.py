@@ -52,13 +52,14 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     do that write ``scores_reshape`` in the place of ``scores``. What computes sizes is no part of it.
     """
     named = {node.name: node for node in before.nodes if node.name}
-    self_comparison = [(named[node.name], node) for node in after.nodes if node.name in named]
-    met_before, met_after = {id(item) for item, _ in self_comparison}, {id(item) for _, item in self_comparison}
-    made = {(node.operator, node.outputs): node for node in before.nodes if id(node) not in met_before}
-    added = [node for node in after.nodes if id(node) not in met_after and (node.operator, node.outputs) not in made]
-    kept = {(node.operator, node.outputs) for node in after.nodes if id(node) not in met_after}
-    removed = [node for key, node in made.items() if key not in kept]
-    changed = [(item, other) for item, other in self_comparison if item.operator != other.operator]
+    same_name = [(named[node.name], node) for node in after.nodes if node.name in named]
+    matched = {id(node) for pair in same_name for node in pair}
+    rest_before = {(node.operator, node.outputs): node for node in before.nodes if id(node) not in matched}
+    rest_after = [node for node in after.nodes if id(node) not in matched]
+    added = [node for node in rest_after if (node.operator, node.outputs) not in rest_before]
+    kept = {(node.operator, node.outputs) for node in rest_after}
+    removed = [node for key, node in rest_before.items() if key not in kept]
+    changed = [(old, new) for old, new in same_name if old.operator != new.operator]
     gone = [*removed, *(item for item, _ in changed)]
     new = [*added, *(other for _, other in changed)]
     return Difference(

@@ -179,15 +179,15 @@ def _external(tensor: _Described) -> External:
 
 
 def _number(tensor: _Described, key: str, default: int) -> int:
-    said = tensor.entries.get(key)
-    if said is None:
+    text_value = tensor.entries.get(key)
+    if text_value is None:
         return default
-    if not (said.isascii() and said.isdecimal() and len(said) <= _MAX_DIGITS):
+    if not (text_value.isascii() and text_value.isdecimal() and len(text_value) <= _MAX_DIGITS):
         raise IrbenchError(
-            f"The {key} of the weights of '{tensor.name}' is not a number of bytes: {said!r:.40}.",
+            f"The {key} of the weights of '{tensor.name}' is not a number of bytes: {text_value!r:.40}.",
             hint=DAMAGED,
         )
-    return int(said)
+    return int(text_value)
 
 
 def _size_bytes(folder: Path, location: str) -> int:

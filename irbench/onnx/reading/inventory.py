@@ -196,15 +196,15 @@ class _Walk:
                 self._node(field_, inner=True)
 
     def _node(self, node: Field, *, inner: bool) -> None:
-        said: dict[int, list[str]] = {}
+        texts: dict[int, list[str]] = {}
         attributes: list[Field] = []
         for field_ in self._inside(node):
             if field_.number == Node.ATTRIBUTE:
                 attributes.append(field_)
             elif field_.number in (Node.INPUT, Node.OUTPUT, Node.NAME, Node.OP_TYPE, Node.DOMAIN):
-                said.setdefault(field_.number, []).append(text(self._data, field_))
-        name, op_type, domain = ("".join(said.get(key, [])[-1:]) for key in (Node.NAME, Node.OP_TYPE, Node.DOMAIN))
-        inputs, outputs = (tuple(said.get(key, ())) for key in (Node.INPUT, Node.OUTPUT))
+                texts.setdefault(field_.number, []).append(text(self._data, field_))
+        name, op_type, domain = ("".join(texts.get(key, [])[-1:]) for key in (Node.NAME, Node.OP_TYPE, Node.DOMAIN))
+        inputs, outputs = (tuple(texts.get(key, ())) for key in (Node.INPUT, Node.OUTPUT))
         domain = "" if domain == "ai.onnx" else domain
         self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner))
         for attribute in attributes:

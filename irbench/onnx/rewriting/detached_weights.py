@@ -125,8 +125,8 @@ def _pointer(name: str, value: Array, location: str, offset: int) -> bytes:
 
     tensor = _described(name, value)
     tensor.data_location = TensorProto.EXTERNAL
-    for key, said in (("location", location), ("offset", str(offset)), ("length", str(value.nbytes))):
-        tensor.external_data.add(key=key, value=said)
+    for key, content in (("location", location), ("offset", str(offset)), ("length", str(value.nbytes))):
+        tensor.external_data.add(key=key, value=content)
     described: bytes = tensor.SerializeToString()
     return encode_length_delimited(Graph.INITIALIZER, len(described)) + described
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fold_shapes"]
 
-_MOST_INPUT_ELEMENTS, _MOST_OUTPUT_ELEMENTS = 1 << 20, 1 << 18
+_MAX_INPUT_ELEMENTS, _MAX_OUTPUT_ELEMENTS = 1 << 20, 1 << 18
 """A position table of 512 times 512 is folded; weights of a layer are not."""
 
 
@@ -49,7 +49,7 @@ def _fold_once(model: ir.Model) -> bool:
     changed += [_settle(node, known) for node in model.graph if (node.domain, node.op_type) == ("", "Reshape")]
     changed += [_drop_expand(node) for node in model.graph if (node.domain, node.op_type) == ("", "Expand")]
     if all(node.op_type != "SplitToSequence" for node in model.graph):  # the library fails on some of them
-        limits = {"input_size_limit": _MOST_INPUT_ELEMENTS, "output_size_limit": _MOST_OUTPUT_ELEMENTS}
+        limits = {"input_size_limit": _MAX_INPUT_ELEMENTS, "output_size_limit": _MAX_OUTPUT_ELEMENTS}
         folded = fold_constants(model, **limits, should_fold=lambda node: False if is_random(node) else None)
         changed.append(bool(folded.modified))
     clean(model)
