@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irbench import cli
-from irbench.optimizer.recipe import LEVELS
+from irbench.optimizer import LEVELS
 
 __all__ = ["call_irbench"]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ __all__ = [
     "Failure",
     "GraphStep",
     "LaunchRecord",
+    "OptimizerActivity",
     "OutputError",
     "Round",
     "Sustained",
@@ -222,6 +224,21 @@ class GraphStep:
     def nodes(self) -> int:
         """Number of nodes after it."""
         return sum(self.operators.values())
+
+
+@dataclass(frozen=True)
+class OptimizerActivity:
+    """What an optimisation does now; ``irbench.render.optimize`` turns it into words.
+
+    Attributes:
+        code: What it is; ``reference-outputs`` computes those of the original graph.
+        name: The pass, the operator set or the precision; empty where there is none.
+        model: The model that is optimised.
+    """
+
+    code: Literal["start", "reference-outputs", "raise-opset", "pass", "convert"]
+    name: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Finding the parts: backends, references, models and exporters, by entry point.
+"""Finding the parts (backends, references, models, exporters, passes, quantizers) by entry point.
 
 Listing names reads package metadata alone. An object is loaded when it is asked for, and a
 plugin that cannot be loaded is a warning that names its distribution, never the end.
@@ -11,19 +11,17 @@ import warnings
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.spi import Availability, Backend, Description, Exporter, ModelSource
-
-if TYPE_CHECKING:
-    from irbench.optimizer.passes import Pass
+from irbench.spi import Availability, Backend, Description, Exporter, ModelSource, Pass, Quantizer
 
 __all__ = [
     "BACKENDS",
     "EXPORTERS",
     "MODELS",
     "PASSES",
+    "QUANTIZERS",
     "REFERENCES",
     "PluginWarning",
     "backend",
@@ -37,6 +35,7 @@ __all__ = [
     "names",
     "parse_backend",
     "probe",
+    "quantizer",
     "reference",
     "references_in_order",
     "require_installed",
@@ -48,12 +47,20 @@ REFERENCES = "irbench.references"
 MODELS = "irbench.models"
 EXPORTERS = "irbench.exporters"
 PASSES = "irbench.passes"
+QUANTIZERS = "irbench.quantizers"
 
 _MOST_TOLD = 12
 """Models that a hint names; where there are more it says what lists them."""
 
 _QUICKEST_REFERENCES = ("ort", "onnx")
-_NOUNS = {BACKENDS: "backend", REFERENCES: "reference", MODELS: "model", EXPORTERS: "exporter", PASSES: "pass"}
+_NOUNS = {
+    BACKENDS: "backend",
+    REFERENCES: "reference",
+    MODELS: "model",
+    EXPORTERS: "exporter",
+    PASSES: "pass",
+    QUANTIZERS: "quantizer",
+}
 
 
 class PluginWarning(UserWarning):
@@ -92,6 +99,11 @@ def exporter(name: str) -> Exporter:
 def graph_pass(name: str) -> Pass:
     """Load one pass of the optimiser; raises as :func:`backend` does."""
     return cast("Pass", _load(PASSES, name))
+
+
+def quantizer(name: str) -> Quantizer:
+    """Load one quantizer; raises as :func:`backend` does."""
+    return cast("Quantizer", _load(QUANTIZERS, name))
 
 
 def entry_point(group: str, name: str) -> EntryPoint:

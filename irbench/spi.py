@@ -4,7 +4,7 @@ A backend compiles and runs. It never times, warms up, loops, prints or decides;
 the harness does all of that, in the same way for every runtime. Protocols rather
 than base classes are used so that a plugin needs to import nothing at run time and
 inherits no behaviour; annotate the instance (``cpu: Backend = MyBackend()``) and the
-type checker proves that it conforms.
+type checker checks that it conforms.
 
 Entry points find the parts:
 
@@ -15,12 +15,14 @@ group                  names an object of type
 ``irbench.references`` :class:`Backend` whose answers may be trusted as expected
 ``irbench.models``     :class:`ModelSource`
 ``irbench.exporters``  :class:`Exporter`
+``irbench.passes``     :class:`Pass`
+``irbench.quantizers`` :class:`Quantizer`
 =====================  ==========================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from irbench.spec import Artifact, Bundle, InputSpec, Io, Load, Scalar
 
 if TYPE_CHECKING:
+    import onnx_ir as ir
     from numpy.typing import NDArray  # listing backends and models takes a third less time without it
 
 __all__ = [
@@ -42,7 +45,11 @@ __all__ = [
     "Feed",
     "ModelSource",
     "Outputs",
+    "Pass",
     "Phases",
+    "QuantizationMethod",
+    "QuantizationRequest",
+    "Quantizer",
     "Refusal",
     "Session",
     "Slot",
@@ -56,6 +63,10 @@ Outputs: TypeAlias = Sequence[Array]
 """One host array per output, in the order of ``artifact.outputs``."""
 Phases: TypeAlias = Callable[[Literal["load", "compile"]], AbstractContextManager[None]]
 """Opens the evidence around a phase: ``with phases("load"): ...``."""
+
+
+QuantizationMethod: TypeAlias = Literal["static", "dynamic"]
+"""``static`` calibrates the range of each activation beforehand; ``dynamic`` finds it while the graph runs."""
 
 
 class Refusal(Exception):
@@ -80,7 +91,7 @@ class Description:
         version: Its version; ``None`` when it is not installed.
         devices: Devices the backend can address, ``cpu`` first.
         install: The exact command that installs what is missing.
-        domains: Operator sets of vendors that it reads besides ONNX' own, ``com.microsoft`` for example.
+        domains: Operator sets of vendors that it reads besides ONNX's own, ``com.microsoft`` for example.
         options: Keys that ``--set`` may give it, on any device, so that a mistyped one is found before a worker starts;
             ``None`` where only the runtime knows them.
         reserved: Keys that irbench sets itself, each with the argument it follows: ``--threads`` for example.
@@ -194,7 +205,7 @@ class Backend(Protocol):
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
         """Make a session that runs ``artifact`` as ``load`` asks on ``device``.
 
-        :meth:`import_runtime` was called with the same arguments. Every free dimension of ``artifact`` is bound.
+        :meth:`import_runtime` was called with the same arguments. Every dynamic dimension of ``artifact`` is bound.
 
         Raises:
             Refusal: The runtime cannot do what was asked.
@@ -210,9 +221,9 @@ class ModelSource:
         name: The name used on the command line.
         family: What kind of network it is, ``residual CNN`` for example.
         summary: One line for listings.
-        inputs: Logical inputs with named free dimensions and value ranges.
+        inputs: Logical inputs with named dynamic dimensions and value ranges.
         build: Makes the framework's model (a ``keras.Model``), unseeded.
-        defaults: Sizes of free dimensions other than the batch.
+        defaults: Sizes of dynamic dimensions other than the batch.
         classifier: Whether its first output holds class scores.
         parameters: Weights that training finds, and the statistics it keeps; ``None`` where nobody counted.
         macs: Multiply-accumulate operations of its products and convolutions at batch 1 and ``defaults``; ``None``
@@ -238,7 +249,7 @@ class ExportRequest:
         source: A zoo name, a ``.keras`` file, a SavedModel folder, or ``module:function``.
         directory: An empty folder to write the bundle's files into.
         opset: ONNX operator set version of the default domain.
-        batch: A fixed batch, or ``None`` for a free one.
+        batch: A fixed batch, or ``None`` for a dynamic one.
         seed: Seed of random weights and of generated inputs.
         weights: ``random``, a file of weights, or ``None`` for the source's own
             (a zoo model has none and takes random ones).
@@ -274,4 +285,76 @@ class Exporter(Protocol):
         Raises:
             IrbenchError: The model cannot be exported; says why and what to do.
         """
+        ...
+
+
+class Pass(Protocol):
+    """One step of the optimiser: rewrites a graph.
+
+    A pass never changes what a graph computes beyond rounding, nor its signature. It states its rewrite rules,
+    numbered, in the docstring of its module, and applies them until none fits. A pass that finds nothing to do, or
+    whose precondition does not hold, leaves the graph alone and answers ``False``.
+    """
+
+    @property
+    def name(self) -> str:
+        """What ``--passes`` takes; also the name of its entry point and of its file."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a line."""
+        ...
+
+    @property
+    def vendor(self) -> str | None:
+        """Domain of the operators it may write that are not ONNX's own (``com.microsoft``); ``None`` if portable."""
+        ...
+
+    @property
+    def opset(self) -> int:
+        """Least version of ONNX's operator set that it needs; below that it changes nothing."""
+        ...
+
+    def __call__(self, model: ir.Model, /) -> bool:
+        """Rewrite ``model`` in place and say whether anything changed."""
+        ...
+
+
+@dataclass(frozen=True)
+class QuantizationRequest:
+    """Everything a quantizer needs to write a graph.
+
+    Attributes:
+        source: A valid graph in fp32, of opset 13 or later; other files may be left beside it.
+        target: Where the result goes, in another folder.
+        method: How it is quantised.
+        calibration: Starts the calibration's inputs from the beginning: arrays by the names of the graph's inputs. May
+            be called several times; ``dynamic`` has no use for it.
+    """
+
+    source: Path
+    target: Path
+    method: QuantizationMethod
+    calibration: Callable[[], Iterator[Mapping[str, Array]]]
+
+
+class Quantizer(Protocol):
+    """Makes graphs with int8 weights out of graphs in fp32, by the tool of a runtime."""
+
+    @property
+    def name(self) -> str:
+        """The name of its entry point."""
+        ...
+
+    def describe(self) -> Description:
+        """Say which tool is installed from metadata alone; imports no runtime."""
+        ...
+
+    def suitable_method(self, source: Path, /) -> QuantizationMethod | None:
+        """Return the method that suits a graph, ``None`` where nothing in it can be quantised. Runs in a worker."""
+        ...
+
+    def quantize(self, request: QuantizationRequest, /) -> None:
+        """Write the graph; inputs and outputs stay fp32. Runs in a worker; any exception is shown to the user."""
         ...

@@ -16,7 +16,7 @@ from irbench import registry
 from irbench.feeds import generate, lay_out
 from irbench.measure.drive import make_driver
 from irbench.measure.evidence import evidence_between, read_counters
-from irbench.onnx.bind import bind
+from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, InputSpec, Io, Load
 from irbench.spi import Array, AsyncSlot, Backend, Feed, Refusal, Session
 

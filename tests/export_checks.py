@@ -88,7 +88,7 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
     """Convert one of the tiny models; return its ONNX operations and its worst relative error at batch 3."""
     from onnx.reference import ReferenceEvaluator
 
-    from irbench.onnx.detached_weights import write
+    from irbench.onnx.rewriting.detached_weights import write
     from irbench_tf import exporter, signatures, tracing
     from irbench_tf.convert import convert, name_dimensions
     from irbench_tf.sources import Loaded

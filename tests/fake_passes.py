@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
+from irbench.spi import Pass
 
 
 def _insert_identity(model: Any) -> bool:

@@ -11,7 +11,7 @@ import onnx
 from fuzz_models import Files
 from onnx import TensorProto, helper
 
-from irbench.onnx.wire import Attribute, Graph, Model, Node, encode_length_delimited
+from irbench.onnx.reading.protobuf import Attribute, Graph, Model, Node, encode_length_delimited
 
 __all__ = ["MUTATIONS", "mutate"]
 

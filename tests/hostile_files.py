@@ -134,7 +134,7 @@ def huge(folder: Path) -> Path:
 
 def deep(folder: Path) -> Path:
     """A graph inside a graph inside a graph, beyond any reader's depth."""
-    from irbench.onnx.wire import Attribute, Graph, Model, Node, encode_length_delimited
+    from irbench.onnx.reading.protobuf import Attribute, Graph, Model, Node, encode_length_delimited
 
     content = b""
     for _ in range(2000):

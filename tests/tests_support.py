@@ -27,6 +27,11 @@ def say_and_die(text: str, number: int) -> None:
     os.kill(os.getpid(), signal.Signals(number))
 
 
+def report(value: object, say: Callable[[object], None]) -> None:
+    """Report a value as progress."""
+    say(value)
+
+
 def start_daemon() -> int:
     """Start a sleeper as daemons do, twice forked and in a session of its own, and return its process id."""
     script = "import subprocess; print(subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=-3).pid)"

@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from irbench.onnx.external import external_tensors
-from irbench.onnx.wire import mapped
+from irbench.onnx.reading.external_data import external_tensors
+from irbench.onnx.reading.protobuf import mapped
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_openvino import precision, runtime

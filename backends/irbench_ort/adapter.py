@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
 from irbench_ort import devices, precision

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
-from irbench.onnx.precision import GraphPrecision, read_precision
+from irbench.onnx.reading.precision import GraphPrecision, read_precision
 from irbench.spec import Precision
 from irbench.spi import Refusal
 

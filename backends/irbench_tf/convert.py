@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.onnx.detached_weights import DetachedModel, detach
+from irbench.onnx.rewriting.detached_weights import DetachedModel, detach
 from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
 from irbench_tf.handlers import custom_handlers, optimizers

@@ -155,8 +155,8 @@ def _write_reference(traced: Traced, loaded: Loaded, request: ExportRequest) -> 
 def _write_onnx(
     traced: Traced, outputs: tuple[TensorSpec, ...], request: ExportRequest
 ) -> tuple[Artifact, Mapping[str, Scalar]]:
-    from irbench.onnx.detached_weights import opset_of, write
-    from irbench.optimizer.passes.upgrade_opset import upgrade_opset
+    from irbench.onnx.rewriting.detached_weights import opset_of, write
+    from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
     from irbench_tf.convert import MAX_OPSET, convert, name_dimensions, nchw_spec
 
     images = [spec.name for spec in traced.inputs if request.layout == "nchw" and _is_image(spec)]
@@ -173,9 +173,9 @@ def _write_onnx(
 
 
 def _fold(detached: Any) -> None:
-    from irbench.optimizer.passes.drop_unused import drop_unused
-    from irbench.optimizer.passes.fold_affine import fold_affine
-    from irbench.optimizer.passes.fold_constants import fold_constants
+    from irbench.onnx.rewriting.drop_unused import drop_unused
+    from irbench.onnx.rewriting.fold_affine import fold_affine
+    from irbench.onnx.rewriting.fold_constants import fold_constants
 
     for _ in range(_FOLDING_ROUNDS):
         folded = fold_constants(detached)

@@ -26,7 +26,8 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
+from irbench.spi import Pass
 
 __all__ = ["LAYERS", "longer", "same", "twice", "write_model"]
 

@@ -40,7 +40,7 @@ _COMMANDS = {
     "backends": "List the runtimes: versions, devices, or what installs them.",
     "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
     "models": "List the models of the zoo.",
-    "optimize": "Fuse and simplify graphs, each step proven.",
+    "optimize": "Fuse and simplify graphs, each step checked.",
     "inspect": "Show what a graph holds, or how two graphs differ.",
     "results": "List the stored runs, remove them, or move them between machines.",
     "show": "Print a stored run again, or its raw samples.",

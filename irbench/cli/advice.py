@@ -35,7 +35,7 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
     """
     lineage = made.lineage
     name, asked = bundle.name, lineage.recipe
-    if asked.layout == "nchw" and not lineage.turned:
+    if asked.layout == "nchw" and not lineage.nchw_inputs:
         yield f"warning: {name}+{asked.name}: {UNTURNED}"
     for step in lineage.steps:
         if step.name == "raise_opset" and step.remark:
@@ -94,7 +94,7 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
 
 def _failure(lineage: Lineage, agreement: Agreement) -> str:
     """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
-    from irbench.optimizer.agreement import LEAST_AGREEMENT
+    from irbench.optimizer import LEAST_AGREEMENT
     from irbench.verify import tolerance
 
     share = agreement.error.top1_agreement

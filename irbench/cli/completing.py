@@ -77,7 +77,7 @@ def addresses(begun: str) -> tuple[str, ...]:
 
 def levels(_begun: str) -> tuple[str, ...]:
     """Return the levels of optimisation, alone and followed by a precision."""
-    from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED
+    from irbench.optimizer import CONVERSIONS, LEVELS, UNOPTIMIZED
 
     better = [level for level in LEVELS if level != UNOPTIMIZED]
     return (*LEVELS, *(f"{level}-{conversion.name}" for level in better for conversion in CONVERSIONS))
@@ -141,7 +141,7 @@ def _graphs(_context: click.Context, begun: str) -> list[str]:
 
 
 def _levels(_context: click.Context, _begun: str) -> tuple[str, ...]:
-    from irbench.optimizer.recipe import LEVELS
+    from irbench.optimizer import LEVELS
 
     return tuple(LEVELS)
 

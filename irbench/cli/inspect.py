@@ -16,9 +16,9 @@ from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
     from irbench.cli.graphs import StoredGraph
-    from irbench.onnx.difference import Difference
-    from irbench.onnx.inventory import Inventory, NodeEntry
-    from irbench.onnx.signature import Signature
+    from irbench.onnx.reading.difference import Difference
+    from irbench.onnx.reading.inventory import Inventory, NodeEntry
+    from irbench.onnx.reading.signature import Signature
     from irbench.optimizer import Lineage
     from irbench.render.inspect import CountedMacs
 
@@ -65,7 +65,7 @@ def _view(graph: StoredGraph) -> Any:
     from rich.console import Group
 
     from irbench.cli.macs import work_of
-    from irbench.onnx.inventory import take_inventory
+    from irbench.onnx.reading.inventory import take_inventory
     from irbench.render.inspect import graph_view
 
     inventory, signature = take_inventory(graph.path), _signature(graph)
@@ -92,7 +92,7 @@ def _kept(graph: StoredGraph) -> Sequence[tuple[Path, Lineage]]:
 
 def _signature(graph: StoredGraph) -> Signature | None:
     """Return the signature; ``None``, and a warning, where the graph takes what irbench cannot make."""
-    from irbench.onnx import signature
+    from irbench.onnx.reading import signature
 
     try:
         return signature.read(graph.path)
@@ -102,8 +102,8 @@ def _signature(graph: StoredGraph) -> Signature | None:
 
 
 def _compared(found: list[StoredGraph]) -> tuple[Inventory, Inventory, Difference]:
-    from irbench.onnx.difference import difference
-    from irbench.onnx.inventory import take_inventory
+    from irbench.onnx.reading.difference import difference
+    from irbench.onnx.reading.inventory import take_inventory
 
     before, after = (take_inventory(item.path) for item in found)
     return before, after, difference(before, after)
@@ -147,7 +147,7 @@ def _as_json(graph: StoredGraph) -> dict[str, Any]:
     from msgspec import to_builtins
 
     from irbench.cli.macs import work_of
-    from irbench.onnx.inventory import take_inventory
+    from irbench.onnx.reading.inventory import take_inventory
 
     inventory, signature = take_inventory(graph.path), _signature(graph)
     bundle, artifact, lineage = graph.bundle, graph.artifact, graph.lineage

@@ -92,8 +92,8 @@ def _when(lineage: Lineage) -> str:
 def _remarks(lineage: Lineage) -> Iterator[str]:
     if lineage.domains:
         yield f"holds operators of {', '.join(lineage.domains)}: only runtimes that know them can read it"
-    if lineage.turned:
-        yield f"takes {', '.join(lineage.turned)} as NCHW"
+    if lineage.nchw_inputs:
+        yield f"takes {', '.join(lineage.nchw_inputs)} as NCHW"
     if lineage.caution is not None:
         yield f"no stand-in for the original: {lineage.caution}"
 

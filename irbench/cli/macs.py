@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.onnx.signature import Signature
+from irbench.onnx.reading.signature import Signature
 from irbench.render.inspect import CountedMacs
 from irbench.spec import BATCH
 from irbench.worker import call_in_worker
@@ -31,7 +31,7 @@ def work_of(graph: StoredGraph, signature: Signature | None) -> CountedMacs | No
         return None
     try:
         return CountedMacs(
-            call_in_worker("irbench.onnx.macs:macs_of_file", graph.path, inputs, deadline_s=_DEADLINE_S), inputs
+            call_in_worker("irbench.onnx.reading.macs:macs_of_file", graph.path, inputs, deadline_s=_DEADLINE_S), inputs
         )
     except IrbenchError:
         return None

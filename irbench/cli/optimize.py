@@ -1,4 +1,4 @@
-"""``irbench optimize``: better graphs, each step of the way proven."""
+"""``irbench optimize``: better graphs, each step checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Examples:
 """
 
 
-@click.command("optimize", short_help="Fuse and simplify graphs, each step proven.", epilog=_EXAMPLES)
+@click.command("optimize", short_help="Fuse and simplify graphs, each step checked.", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",
@@ -39,7 +39,7 @@ Examples:
     cls=ToldInWords,
     show_default=_LEVEL,
     metavar="none|basic|extended|all",
-    help="basic and extended write ONNX' own operators; all writes Microsoft's as well.",
+    help="basic and extended write ONNX's own operators; all writes Microsoft's as well.",
 )
 @click.option("--passes", type=PASSES, help="These passes in this order instead of a level's.")
 @click.option(
@@ -69,9 +69,9 @@ Examples:
     type=click.Choice(["keep", "nchw"]),
     default="keep",
     show_default=True,
-    help="nchw: take images so where the graph turns them into that itself.",
+    help="nchw: take images as NCHW where the graph transposes them itself.",
 )
-@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; left free by default.")
+@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; dynamic by default.")
 @click.option("--shape", "shapes", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
@@ -82,7 +82,7 @@ Examples:
     help="Copy the graph there; the report goes to standard output.",
 )
 def command(**arguments: Any) -> None:
-    """Fuse and simplify graphs: passes from ONNX to ONNX, each proven before the next begins.
+    """Fuse and simplify graphs: passes from ONNX to ONNX, each checked before the next begins.
 
     MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass that changes
     something the graph is checked, loaded and its outputs compared with the original's. What comes out is kept with
@@ -96,6 +96,7 @@ def command(**arguments: Any) -> None:
     from irbench.cli.console import check_writable
     from irbench.cli.resolve import resolve_bundles
     from irbench.optimizer import optimize
+    from irbench.render.optimize import in_words
 
     form: Literal["table", "json"] = arguments["form"]
     output: Path | None = arguments["output"]
@@ -110,7 +111,7 @@ def command(**arguments: Any) -> None:
         if output is not None:
             _spare_original(bundle, output)
         sizes = _sizes(bundle, arguments["batch"], dict(arguments["shapes"]))
-        found.append((bundle, optimize(bundle, sizes, asked, _say)))
+        found.append((bundle, optimize(bundle, sizes, asked, in_words(_say))))
     _print(found, form, arguments)
     if output is not None:
         _copy(found[0][1].artifact.path, output)
@@ -126,12 +127,12 @@ def _recipe(arguments: Mapping[str, Any]) -> Recipe:
     Raises:
         IrbenchError: A level is given beside passes, or settings contradict each other.
     """
-    from irbench.optimizer import recipe
+    from irbench.optimizer import build_recipe
 
     level, passes = arguments["level"], arguments["passes"]
     if level is not None and passes is not None:
         raise IrbenchError("--passes takes the place of a level.", hint="Leave --level or --passes out.")
-    return recipe(level or _LEVEL, passes, _conversion(arguments), arguments["layout"])
+    return build_recipe(level or _LEVEL, passes, _conversion(arguments), arguments["layout"])
 
 
 def _spare_original(bundle: Bundle, output: Path) -> None:
@@ -193,10 +194,10 @@ def _by_default(bundle: Bundle, bound: Mapping[str, int], arguments: Mapping[str
 
 
 def _copy(source: Path, output: Path) -> None:
-    from irbench.optimizer.files import copy
+    from irbench.optimizer import copy_model
 
     try:
-        copy(source, output)
+        copy_model(source, output)
     except OSError as error:
         raise IrbenchError(
             f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
@@ -241,7 +242,7 @@ def _print_table(bundle: Bundle, optimized: Optimized, arguments: Mapping[str, A
 
 def _opsets(bundle: Bundle, optimized: Optimized) -> tuple[int, int]:
     """Return ONNX' operator set of a graph as it came and as it is."""
-    from irbench.onnx.inventory import take_inventory
+    from irbench.onnx.reading.inventory import take_inventory
 
     original = bundle.artifact(("onnx",)) or optimized.artifact
     before, after = (take_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, optimized.artifact.path))

@@ -14,7 +14,7 @@ from irbench.conformance.case import Case, Tried
 from irbench.conformance.data import DataSet, kind_of, read_sets
 from irbench.errors import one_line
 from irbench.measure.phases import PhaseLog
-from irbench.onnx.bind import bind
+from irbench.onnx.rewriting.bind import bind
 from irbench.record import OutputError
 from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal, Session

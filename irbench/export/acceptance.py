@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from irbench import bundles, feeds, registry
 from irbench.errors import IrbenchError
-from irbench.onnx.bind import bind
-from irbench.onnx.check import check_file
+from irbench.onnx.reading.check import check_file
+from irbench.onnx.rewriting.bind import bind
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spi import Array, ExportRequest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.onnx.file_kind import require_model_file
-from irbench.onnx.signature import Signature
+from irbench.onnx.reading.file_kind import require_model_file
+from irbench.onnx.reading.signature import Signature
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
 from irbench.worker import WorkerDied, call_in_worker
@@ -51,7 +51,7 @@ def name_of_file(path: Path) -> str:
 def _examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
     try:
         answer: tuple[Signature, int] = call_in_worker(
-            "irbench.onnx.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
+            "irbench.onnx.reading.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
         said = f" {death.hint}" if death.hint else ""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from irbench.onnx import external
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
@@ -45,15 +45,15 @@ class _EvaluatorBackend:
         if load.options:
             raise Refusal(f"ONNX's evaluator has no option '{next(iter(load.options))}'.", hint="It has none at all.")
         with phases("load"):
-            held = read_precision(artifact.path).narrowest
-            if load.precision not in ("native", held):
-                raise Refusal(f"This graph is {held}, not {load.precision}.", hint="Use --precision native.")
-            model = external.load(artifact.path)
+            precision = read_precision(artifact.path).narrowest
+            if load.precision not in ("native", precision):
+                raise Refusal(f"This graph is {precision}, not {load.precision}.", hint="Use --precision native.")
+            model = external_data.load(artifact.path)
         with phases("compile"):
             from onnx.reference import ReferenceEvaluator
 
             evaluator = ReferenceEvaluator(model)
-        effective = {"precision": held, "threads": None, "streams": load.streams, "device": device}
+        effective = {"precision": precision, "threads": None, "streams": load.streams, "device": device}
         return _EvaluatorSession(evaluator, artifact, effective | {"version": version("onnx")})
 
 

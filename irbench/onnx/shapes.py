@@ -1,8 +1,7 @@
 """Shapes of every value, and the elements of small integer tensors that are made of shapes.
 
-ONNX' own inference is asked node by node. It gives up where a free dimension passes through a Reshape, and everything
-behind that is unknown to it; here such sizes are computed as products of names, as
-:mod:`irbench.onnx.sizes` holds them.
+ONNX's own inference is asked node by node. It gives up where a dynamic dimension passes through a Reshape, and on
+everything behind that; here such sizes are computed as products of names (:mod:`irbench.onnx.sizes`).
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ __all__ = ["Elements", "infer", "reshape_target", "reshaped", "set_sizes"]
 Elements = tuple[Size | None, ...]
 """What is known of the elements of an integer tensor with at most one axis."""
 
-_MOST_ELEMENTS = 64
+_MAX_ELEMENTS = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
 
-_LARGEST_FREE = 2**31 - 1
-"""What a free size is taken to be at most."""
+_LARGEST_DYNAMIC = 2**31 - 1
+"""The largest value a dynamic size is assumed to have."""
 
 
 def infer(model: ir.Model) -> dict[ir.Value, Elements]:
@@ -40,14 +39,14 @@ def infer(model: ir.Model) -> dict[ir.Value, Elements]:
         elements = evaluate(node, known) if evaluate else None
         if elements is not None and _fit(elements, node.outputs[0]):
             known[node.outputs[0]] = elements
-        _infer_free_sizes(node, known)
+        _infer_dynamic_sizes(node, known)
     return known
 
 
 def _fit(elements: Elements, value: ir.Value) -> bool:
-    """Whether an integer tensor can hold these elements; where it cannot, they wrap round."""
+    """Whether an integer tensor can hold these elements; where it cannot, they overflow."""
     dtype = value.dtype
-    numbers = [_LARGEST_FREE if element.names else element.factor for element in elements if element is not None]
+    numbers = [_LARGEST_DYNAMIC if element.names else element.factor for element in elements if element is not None]
     return dtype is not None and dtype.is_integer() and all(dtype.min <= number <= dtype.max for number in numbers)
 
 
@@ -59,9 +58,9 @@ def set_sizes(value: ir.Value, sizes: Sequence[Size]) -> None:
 
 
 def reshape_target(source: Sequence[Size], sizes: Sequence[Size]) -> list[int] | None:
-    """Return the constant target that reshapes ``source`` to ``sizes``, or ``None`` if two free sizes are in the way.
+    """Return the constant target that reshapes ``source`` to ``sizes``, or ``None`` if two dynamic sizes remain.
 
-    A free size is copied (0) where it stands in the same place before; otherwise it is what is left over (-1).
+    A dynamic size is copied (0) where it stands in the same place before; otherwise it is what is left over (-1).
     """
     places = enumerate(sizes)
     target = [size.number or (0 if source[place : place + 1] == [size] else -1) for place, size in places]
@@ -70,7 +69,7 @@ def reshape_target(source: Sequence[Size], sizes: Sequence[Size]) -> list[int] |
 
 def _constant(value: ir.Value) -> Elements | None:
     constant = value.const_value
-    if constant is None or len(constant.shape) > 1 or constant.size > _MOST_ELEMENTS or not constant.dtype.is_integer():
+    if constant is None or len(constant.shape) > 1 or constant.size > _MAX_ELEMENTS or not constant.dtype.is_integer():
         return None
     return tuple(Size(int(item)) for item in constant.numpy().reshape(-1))
 
@@ -89,7 +88,7 @@ def _infer_types(node: ir.Node, opsets: dict[str, int]) -> None:
     data = {
         str(value.name): ir.to_proto(value.const_value)
         for value in inputs
-        if value.const_value is not None and value.const_value.size <= _MOST_ELEMENTS
+        if value.const_value is not None and value.const_value.size <= _MAX_ELEMENTS
     }
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
@@ -116,8 +115,8 @@ def _is_graph(attribute: ir.Attr) -> bool:
     return attribute.type.name in ("GRAPH", "GRAPHS")
 
 
-def _infer_free_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None:
-    """Add what ONNX' inference leaves open for the operations whose output's shape is computed."""
+def _infer_dynamic_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None:
+    """Add what ONNX's inference leaves open for the operations whose output's shape is computed."""
     output = node.outputs[0]
     if node.domain or output.is_graph_output():
         return
@@ -134,7 +133,7 @@ def _infer_free_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None:
 
 
 def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:
-    """Return the sizes a Reshape of a tensor of sizes ``source`` gives, if its target tells all but one of them."""
+    """Return the sizes after a Reshape of a tensor of sizes ``source``, if its target determines all but one."""
     target = known.get(node.inputs[1]) if node.inputs[1] else None
     if source is None or target is None or "allowzero" in node.attributes:
         return None
@@ -162,10 +161,10 @@ def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
 
 def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     source = node.inputs[0]
-    return known.get(source) if source is not None and _at_most_one_axis(node.outputs[0]) else None
+    return known.get(source) if source is not None and _is_scalar_or_vector(node.outputs[0]) else None
 
 
-def _at_most_one_axis(value: ir.Value | None) -> bool:
+def _is_scalar_or_vector(value: ir.Value | None) -> bool:
     return value is not None and value.shape is not None and len(value.shape) <= 1
 
 
@@ -196,7 +195,7 @@ def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements 
     source, *axes = (known.get(tensor) if tensor else () for tensor in node.inputs)
     if not axes and node.attributes.get_int("noop_with_empty_axes", 0) == 1:
         return source
-    if source is None or None in source or axes not in ([], [(Size(0),)]) or not _at_most_one_axis(node.inputs[0]):
+    if source is None or None in source or axes not in ([], [(Size(0),)]) or not _is_scalar_or_vector(node.inputs[0]):
         return None
     return (product(size for size in source if size is not None),)
 
@@ -209,15 +208,17 @@ def _pairwise(compute: Callable[[Size, Size], Size | None]) -> Callable[..., Ele
             return None
         length = max(len(left), len(right))
         pairs = zip(left * (length // len(left)), right * (length // len(right)), strict=True)
-        return tuple(compute(item, two) if item is not None and two is not None else None for item, two in pairs)
+        return tuple(
+            compute(first, second) if first is not None and second is not None else None for first, second in pairs
+        )
 
     return evaluate
 
 
-def _larger(size: Size, two: Size) -> Size | None:
-    if size == two:
-        return size
-    return None if size.names or two.names else Size(max(size.factor, two.factor))
+def _larger(first: Size, second: Size) -> Size | None:
+    if first == second:
+        return first
+    return None if first.names or second.names else Size(max(first.factor, second.factor))
 
 
 _EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
@@ -230,6 +231,6 @@ _EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
     "Slice": _slice,
     "Concat": _concat,
     "ReduceProd": _reduce_product,
-    "Mul": _pairwise(lambda item, two: product((item, two))),
+    "Mul": _pairwise(lambda first, second: product((first, second))),
     "Max": _pairwise(_larger),
 }

@@ -1,4 +1,4 @@
-"""Sizes of tensors, some of them free: a number times names, such as ``4*batch``."""
+"""Sizes of axes, some of them dynamic: a number times names, such as ``4*batch``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Size(NamedTuple):
 
     Attributes:
         factor: The part that is a number.
-        names: Free dimensions it is multiplied with, sorted.
+        names: Dynamic dimensions it is multiplied with, sorted.
     """
 
     factor: int
@@ -31,7 +31,7 @@ class Size(NamedTuple):
 
     @property
     def number(self) -> int | None:
-        """The size if nothing in it is free."""
+        """The size if nothing in it is dynamic."""
         return None if self.names else self.factor
 
 

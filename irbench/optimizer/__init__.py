@@ -1,22 +1,29 @@
-"""Better graphs out of a model's graph: which passes run, a worker that proves each, and where results are kept."""
+"""Optimising ONNX graphs: passes and conversions that run in a worker, each checked, and the results that are kept.
 
-from irbench.optimizer.agreement import caution
+This module is the whole of what the rest of the harness may import; import-linter sees to it. A recipe goes in
+(:func:`recipe`, :func:`variant`), an artifact with its lineage comes out (:func:`optimize`).
+"""
+
+from irbench.optimizer.agreement import LEAST_AGREEMENT, caution
 from irbench.optimizer.build import Optimized, optimize
 from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
-from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED, Conversion, Recipe, recipe, variant
+from irbench.optimizer.model_files import copy_model
+from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED, Conversion, Recipe, build_recipe, variant
 
 __all__ = [
     "CONVERSIONS",
+    "LEAST_AGREEMENT",
     "LEVELS",
     "UNOPTIMIZED",
     "Conversion",
     "Lineage",
     "Optimized",
     "Recipe",
+    "build_recipe",
     "caution",
+    "copy_model",
     "kept_for",
     "optimize",
     "read_lineage",
-    "recipe",
     "variant",
 ]

@@ -1,4 +1,4 @@
-"""What a conversion costs: a converted graph's answers beside those of the graph in fp32."""
+"""What a conversion costs: the outputs of a converted graph compared with those of the graph in fp32."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import fmean
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.measure.phases import PhaseLog
-from irbench.onnx.bind import bind
+from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
 from irbench.record import Agreement, OutputError
 from irbench.spec import BATCH, Artifact, Load
@@ -21,13 +21,13 @@ __all__ = ["LEAST_AGREEMENT", "caution", "measure_agreement"]
 LEAST_AGREEMENT = 0.9
 """Top-1 agreement below which a conversion counts as failed.
 
-It has to be told from chance with 64 inputs: a conversion that agrees on 98 of 100 inputs falls below with a
+It must not be missed by chance with 64 inputs: a conversion that agrees on 98 of 100 inputs falls below with a
 probability of 3e-4, one that agrees on 95 of 100 with 0.04.
 """
 
 
 def caution(error: OutputError, precision: str) -> str | None:
-    """Return in what a converted graph fails, as a mark of its row; ``None`` where it answers well.
+    """Return what a converted graph fails in, as a mark of its row; ``None`` where its outputs agree with fp32.
 
     Args:
         error: From :class:`irbench.record.Agreement`.
@@ -43,7 +43,7 @@ def caution(error: OutputError, precision: str) -> str | None:
 def measure_agreement(
     samples: Samples, converted: Artifact, reference: str, classifier: bool, scratch: Path
 ) -> Agreement:
-    """Return how well ``converted`` answers like ``samples.artifact``.
+    """Return how closely the outputs of ``converted`` follow those of ``samples.artifact``.
 
     Args:
         samples: The inputs, and the graph in fp32.
@@ -62,11 +62,11 @@ def measure_agreement(
     for name, backend in _candidates(reference):
         try:
             answers = tuple(_answers(backend, narrow, samples))
-        except Exception as problem:  # noqa: BLE001 - a runtime that cannot load the graph says so in a way of its own
+        except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
             reasons.append(f"{name}: {(str(problem).strip().splitlines() or [type(problem).__name__])[0]}")
             continue
         expected = _answers(registry.reference(reference), wide, samples)
-        errors = [compare(given, right, classifier) for given, right in zip(answers, expected, strict=True)]
+        errors = [compare(outputs, right, classifier) for outputs, right in zip(answers, expected, strict=True)]
         return Agreement(samples.count, name, _worst(errors))
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",

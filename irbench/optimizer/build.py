@@ -1,4 +1,4 @@
-"""The coordinator's side of an optimisation: has a worker do it, and keeps what came out by what went in."""
+"""The coordinator's side of an optimisation: runs it in a worker, and keeps the result under a key of its inputs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irbench import bundles, registry
+from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.onnx import signature
-from irbench.onnx.bind import bind
-from irbench.optimizer.key import key_of, versions_of_tools
-from irbench.optimizer.layout import as_nchw
+from irbench.onnx.reading import signature
+from irbench.onnx.rewriting.bind import bind
+from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
+from irbench.optimizer.key import key_of
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
+from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe
-from irbench.optimizer.task import RESULT, OptimizerAnswer, Task
+from irbench.optimizer.tools import Tools, find_tools, require_operators
+from irbench.record import OptimizerActivity
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["Optimized", "optimize"]
 
+_TARGET = "irbench.optimizer.pipeline:run_job_in_limited_memory"
 _DEADLINE_S = 3600.0
-_FREE_BATCH = 2
+_DYNAMIC_BATCH = 2
 
-Say = Callable[[str], None]
+Report = Callable[[OptimizerActivity], None]
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,14 @@ class Optimized:
     lineage: Lineage
 
 
-def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, say: Say) -> Optimized:
+def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Report) -> Optimized:
     """Return the bundle's graph after the recipe's passes, made now unless it was made before from the same things.
 
     Args:
         bundle: Its paths are absolute.
-        sizes: Free dimensions to bind before anything is done; the others stay free.
+        sizes: Dynamic dimensions to bind before anything is done; the others stay dynamic.
         asked: What to do.
-        say: Hears progress, a few words at a time.
+        report: Called with what runs now.
 
     Raises:
         IrbenchError: The bundle holds no ONNX graph, a tool is missing, or a pass fails or breaks the model.
@@ -57,39 +60,40 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, say: Say) 
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(f"{bundle.name} holds no ONNX graph.", hint="Export it: irbench export MODEL")
-    versions = versions_of_tools()
+    tools = find_tools(asked)
     source = digest_of_source(artifact)
-    key = key_of(source, bundle, sizes, asked, versions)
+    key = key_of(source, bundle, sizes, asked, tools)
     for folder in folders_for(artifact):
         found = read_intact(folder / key[:32], key)
         if found is not None:
-            return Optimized(_artifact(artifact, folder / key[:32] / RESULT, found), found)
+            return Optimized(_artifact(artifact, folder / key[:32] / MODEL_FILE, found), found)
+    require_operators(asked, tools.reference)
     created = utc_now().isoformat(timespec="seconds")
-    lineage = Lineage(key, source, "", asked, dict(sizes), (), versions, created)
-    path, lineage = _make(bundle, artifact, lineage, say)
+    lineage = Lineage(key, source, "", asked, dict(sizes), (), tools.versions, created)
+    path, lineage = _make(bundle, artifact, lineage, tools, report)
     return Optimized(_artifact(artifact, path, lineage), lineage)
 
 
-def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, say: Say) -> tuple[Path, Lineage]:
-    place, folder = _staging(artifact, lineage.key[:32])
+def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, report: Report) -> tuple[Path, Lineage]:
+    target, folder = _staging(artifact, lineage.key[:32])
     try:
-        with _written_in(place.parent):
+        with _written_in(target.parent):
             bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
-        sizes = _sizes_of_proof(bound, bundle, lineage.sizes)
-        task = Task(bound, bundle, sizes, lineage.recipe, folder, registry.references_in_order()[0])
-        done = _call(task, say)
+        sizes = _sizes_of_check(bound, bundle, lineage.sizes)
+        job = OptimizationJob(bound, bundle, sizes, lineage.recipe, folder, tools.reference, tools.quantizer)
+        outcome = _call(job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
-        lineage = replace(lineage, steps=done.steps, turned=done.turned, agreement=done.agreement)
-        with _written_in(place.parent):
-            lineage = _keep(folder, place, write_lineage(lineage, folder))
+        lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)
+        with _written_in(target.parent):
+            lineage = _keep(folder, target, write_lineage(lineage, folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return place / RESULT, lineage
+    return target / MODEL_FILE, lineage
 
 
 @contextlib.contextmanager
 def _written_in(parent: Path) -> Iterator[None]:
-    """Say of a folder that cannot be written what would help."""
+    """Turn a failure to write into ``parent`` into an error with a remedy."""
     try:
         yield
     except OSError as error:
@@ -99,35 +103,35 @@ def _written_in(parent: Path) -> Iterator[None]:
         ) from error
 
 
-def _sizes_of_proof(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return a size for every dimension; a batch of 1 would hide what is broadcast along a batch that stays free."""
-    batch = _FREE_BATCH if any(BATCH in spec.dynamic_dimensions for spec in bound.inputs) else 1
+def _sizes_of_check(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return a size for every dimension; a batch of 1 would hide broadcasting along a dynamic batch."""
+    batch = _DYNAMIC_BATCH if any(BATCH in spec.dynamic_dimensions for spec in bound.inputs) else 1
     return {BATCH: batch, **bundle.defaults, **sizes}
 
 
-def _keep(folder: Path, place: Path, lineage: Lineage) -> Lineage:
-    """Move a result to its place and return its lineage, or that of the same result if another process was first.
+def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
+    """Move a result to ``target`` and return its lineage, or that of the same result if another process was first.
 
     Raises:
         OSError: It cannot be moved there.
     """
     try:
-        folder.rename(place)
+        folder.rename(target)
     except OSError:  # a folder that holds files is not replaced by a rename
-        return read_intact(place, lineage.key) or _replace_damaged(folder, place, lineage)
+        return read_intact(target, lineage.key) or _replace_damaged(folder, target, lineage)
     return lineage
 
 
-def _replace_damaged(folder: Path, place: Path, lineage: Lineage) -> Lineage:
+def _replace_damaged(folder: Path, target: Path, lineage: Lineage) -> Lineage:
     """Do as :func:`_keep` where a damaged result lies, which another process may be replacing too."""
-    aside = bundles.staging(place)
+    aside = bundles.staging(target)
     try:
         with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
-            place.rename(aside)
+            target.rename(aside)
         found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
-        (folder if found is None else aside).rename(place)
+        (folder if found is None else aside).rename(target)
     except OSError:
-        found = read_intact(place, lineage.key)
+        found = read_intact(target, lineage.key)
         if found is None:
             raise
     finally:
@@ -138,32 +142,36 @@ def _replace_damaged(folder: Path, place: Path, lineage: Lineage) -> Lineage:
 def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:
     """Return where a result will lie, in the first folder that can be written, and a new folder to make it in."""
     first, *others = (folder / name for folder in folders_for(artifact))
-    for place in others:
+    for target in others:
         with contextlib.suppress(IrbenchError):
             return first, bundles.staging(first)
-        first = place
+        first = target
     return first, bundles.staging(first)
 
 
-def _call(task: Task, say: Say) -> OptimizerAnswer:
-    name, last = task.bundle.name, "starting"
+def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
+    last = OptimizerActivity("start")
 
-    def hear(text: str) -> None:
+    def hear(activity: OptimizerActivity) -> None:
         nonlocal last
-        last = text
-        say(f"{name}: {text}")
+        last = activity
+        report(replace(activity, model=job.bundle.name))
 
     try:
-        done: OptimizerAnswer = call_in_worker(
-            "irbench.optimizer.work:work_in_bounds", task, deadline_s=_DEADLINE_S, say=hear
-        )
+        outcome: OptimizationOutcome = call_in_worker(_TARGET, job, deadline_s=_DEADLINE_S, say=hear)
     except WorkerDied as death:
-        others = ",".join(graph_pass for graph_pass in task.recipe.passes if graph_pass != last)
-        remedy = f" Leave it out: --passes {others}" if others and last in task.recipe.passes else ""
-        raise IrbenchError(
-            f"Optimising {name} failed at {last}. {death.message}", hint=f"{death.hint}{remedy}".strip()
-        ) from death
-    return done
+        raise _failed(job, last, death) from death
+    return outcome
+
+
+def _failed(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) -> IrbenchError:
+    """Return the error that names what ran when the worker died, and how to do without it if it was a pass."""
+    others = ",".join(name for name in job.recipe.passes if name != last.name)
+    remedy = f"Leave it out: --passes {others}" if last.code == "pass" and others else ""
+    return IrbenchError(
+        f"Optimising {job.bundle.name} failed at {last.name or last.code}. {death.message}",
+        hint=" ".join(filter(None, [death.hint, remedy])),
+    )
 
 
 def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
@@ -180,4 +188,4 @@ def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
         opset=found.opset,
         caution=lineage.caution or "",
     )
-    return as_nchw(bound, lineage.turned)
+    return as_nchw(bound, lineage.nchw_inputs)

@@ -1,4 +1,4 @@
-"""The last step of a recipe: the graph in another precision, proven to be one and measured against fp32."""
+"""The last step of a recipe: converting the graph to another precision."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
+from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.onnx.precision import read_precision
-from irbench.optimizer.convert.narrow import OPSETS, narrow
-from irbench.optimizer.convert.quantize import method_for, quantize_dynamic, quantize_static
-from irbench.optimizer.files import load, write
+from irbench.onnx.reading.precision import read_precision
+from irbench.optimizer.model_files import load, write
+from irbench.optimizer.narrow import OPSETS, narrow
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import Samples
-from irbench.spi import Array
+from irbench.spi import Array, QuantizationRequest, Quantizer
 
 __all__ = ["NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
 
 _LEAST_OPSET_OF_INT8 = 13
-"""From which on QuantizeLinear takes a scale for each channel."""
+"""The first one in which QuantizeLinear takes a scale for each channel."""
 
 
 class NothingToConvert(IrbenchError):
@@ -37,10 +37,10 @@ def require_fp32(path: Path, name: str, precision: str) -> None:
     Raises:
         IrbenchError: It computes in something else than fp32.
     """
-    held = read_precision(path).narrowest
-    if held != "fp32":
+    precision_now = read_precision(path).narrowest
+    if precision_now != "fp32":
         raise IrbenchError(
-            f"{name} is {held} already: it cannot be converted to {precision}.",
+            f"{name} is {precision_now} already: it cannot be converted to {precision}.",
             hint="Give the fp32 graph it was made from.",
         )
 
@@ -60,12 +60,12 @@ def require_opset(opset: int, conversion: Conversion, name: str) -> None:
     if opset < least:
         raise IrbenchError(
             f"{name} cannot be converted to {conversion.precision}, which needs opset {least}: it has {opset}, and "
-            "ONNX' converter cannot raise it.",
+            "ONNX's converter cannot raise it.",
             hint=f"Export it again with opset {least} or later, or leave --precision out.",
         )
 
 
-def convert(source: Path, target: Path, asked: Conversion, calibration: Samples) -> str:
+def convert(source: Path, target: Path, asked: Conversion, calibration: Samples, quantizer: str | None) -> str:
     """Write the graph of ``source`` in another precision to ``target``.
 
     Args:
@@ -73,6 +73,7 @@ def convert(source: Path, target: Path, asked: Conversion, calibration: Samples)
         target: Where the result goes, in another folder.
         asked: What to convert to, and how.
         calibration: Inputs for a static quantisation.
+        quantizer: The name of the quantizer; only int8 needs one.
 
     Returns:
         What was done, as the step's name.
@@ -82,14 +83,16 @@ def convert(source: Path, target: Path, asked: Conversion, calibration: Samples)
     """
     if asked.precision != "int8":
         return _narrow(source, target, asked.precision)
-    suitable = method_for(source)
+    assert quantizer is not None
+    return _quantize(source, target, asked, calibration, registry.quantizer(quantizer))
+
+
+def _quantize(source: Path, target: Path, asked: Conversion, calibration: Samples, quantizer: Quantizer) -> str:
+    suitable = quantizer.suitable_method(source)
     if suitable is None:
         raise NothingToConvert("int8", "multiplies by constant weights, as Conv, Gemm, MatMul and LSTM do")
     method = suitable if asked.method == "auto" else asked.method
-    if method == "dynamic":
-        quantize_dynamic(source, target)
-    else:
-        quantize_static(source, target, lambda: _named(calibration))
+    quantizer.quantize(QuantizationRequest(source, target, method, lambda: _named(calibration)))
     return f"quantize_{method}"
 
 

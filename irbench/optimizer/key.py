@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import irbench
 from irbench import registry
-from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer.recipe import Recipe
+from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle
 
-__all__ = ["key_of", "versions_of_tools"]
+__all__ = ["key_of"]
 
-_FORMAT = 4
-_TOOLS = ("irbench", "onnx", "onnx-ir", "onnxscript")
+_FORMAT = 5
 _CODE = ("onnx/**/*.py", "optimizer/**/*.py", "feeds.py", "verify.py", "worker/reference.py")
 
 
-def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, versions: Mapping[str, str]) -> str:
+def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools) -> str:
     """Return a digest of everything that decides what comes out of an optimisation, and what is said of it.
 
     Args:
         source: Digest of the graph and its weights.
-        bundle: Its inputs, their seed and its default sizes are what a graph is calibrated, proven and judged on.
-        sizes: The free dimensions that are bound first.
+        bundle: Its inputs, their seed and its default sizes are what a graph is calibrated, checked and judged on.
+        sizes: The dynamic dimensions that are bound first.
         asked: What is done.
-        versions: Of the tools.
+        tools: What it is done with.
 
     Raises:
         IrbenchError: There is no such pass.
@@ -43,33 +41,18 @@ def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe,
         "source": source,
         "sizes": dict(sizes),
         "recipe": asdict(asked),
-        "passes": [_origin(name) for name in asked.passes],
+        "passes": [_origin(registry.PASSES, name) for name in asked.passes],
+        "quantizer": _origin(registry.QUANTIZERS, tools.quantizer) if tools.quantizer is not None else None,
         "inputs": [asdict(spec) for spec in bundle.inputs],
         "defaults": dict(bundle.defaults),
         "seed": bundle.seed,
         "classifier": bundle.classifier,
-        "versions": dict(versions),
-        "reference": registry.references_in_order()[0],
+        "versions": dict(tools.versions),
+        "reference": tools.reference,
         "runtimes": _versions_of_runtimes(),
         "code": _digest_of_code(),
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-
-
-def versions_of_tools() -> dict[str, str]:
-    """Return the versions of the distributions that optimising needs; several provide ONNX Runtime.
-
-    Raises:
-        IrbenchError: One of them is not installed.
-    """
-    runtime = registry.reference("ort").describe()
-    try:
-        found = {name: metadata.version(name) for name in _TOOLS}
-    except metadata.PackageNotFoundError as error:
-        raise _missing(error.name, "optimize" if runtime.version else "optimize,ort") from error
-    if runtime.version is None:
-        raise _missing(runtime.distribution, "optimize,ort")
-    return {**found, runtime.distribution: runtime.version}
 
 
 def _versions_of_runtimes() -> dict[str, str | None]:
@@ -78,35 +61,35 @@ def _versions_of_runtimes() -> dict[str, str | None]:
     return {name: backend.describe().version for name, backend in installed.items() if "onnx" in backend.consumes}
 
 
-def _missing(distribution: str, extras: str) -> IrbenchError:
-    return IrbenchError(
-        f"Optimising needs {distribution}, which is not installed.",
-        hint=f"Install it with: pip install 'irbench[{extras}]'",
-        exit_code=ExitCode.NOT_INSTALLED,
-    )
-
-
-def _origin(name: str) -> tuple[str, ...]:
-    """Return distribution, version and digest of the module of a pass, without importing it."""
-    point = registry.entry_point(registry.PASSES, name)
+def _origin(group: str, name: str) -> tuple[str, ...]:
+    """Return distribution, version and digest of the code of a plugin, without importing it."""
+    point = registry.entry_point(group, name)
     distribution = (point.dist.name, point.dist.version) if point.dist is not None else ()
     return (point.value, *distribution, _digest_of_module(point.module))
 
 
 def _digest_of_module(name: str) -> str:
+    """Return a digest of a module's file, or of all files of a package; nothing where it is not found."""
     try:
         found = find_spec(name)
-    except ImportError:  # what cannot be imported is told where the pass is loaded
+    except ImportError:  # the error is shown where the plugin is loaded
         return ""
-    path = Path(found.origin) if found is not None and found.origin else None
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else ""
+    if found is None:
+        return ""
+    folders = [Path(folder) for folder in found.submodule_search_locations or ()]
+    paths = [path for folder in folders for path in folder.rglob("*.py")] or [Path(found.origin or "")]
+    return _digest_of_files(path for path in sorted(paths) if path.is_file())
 
 
 @cache
 def _digest_of_code() -> str:
     """Return a digest of irbench's own code that makes and judges a graph, which changes while its version does not."""
     root = Path(irbench.__file__).parent
+    return _digest_of_files(sorted(path for pattern in _CODE for path in root.glob(pattern)))
+
+
+def _digest_of_files(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in _CODE for path in root.glob(pattern)):
-        digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    for path in paths:
+        digest.update(f"{path.name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from irbench import bundles
-from irbench.onnx.external import files_of
-from irbench.onnx.wire import mapped
+from irbench.onnx.reading.external_data import files_of
+from irbench.onnx.reading.protobuf import mapped
 from irbench.optimizer.agreement import caution
-from irbench.optimizer.files import weights_beside
+from irbench.optimizer.job import MODEL_FILE
+from irbench.optimizer.model_files import weights_beside
 from irbench.optimizer.recipe import Recipe
-from irbench.optimizer.task import RESULT
 from irbench.record import Agreement, GraphStep
 from irbench.spec import Artifact
 from irbench.system.files import write_atomically
@@ -43,12 +43,12 @@ class Lineage:
         source_sha256: Of the graph that was optimised, weights in other files included.
         model_sha256: Of the graph that came out.
         recipe: What was asked for.
-        sizes: The free dimensions that were bound first.
+        sizes: The dynamic dimensions that were bound first.
         steps: What each pass did.
         versions: Of the tools.
         created: ISO 8601, UTC.
         agreement: What the conversion to another precision costs; ``None`` without one.
-        turned: Names of the inputs that are taken as NCHW since.
+        nchw_inputs: Names of the inputs that are taken as NCHW since.
         weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
     """
 
@@ -61,12 +61,12 @@ class Lineage:
     versions: Mapping[str, str]
     created: str
     agreement: Agreement | None = None
-    turned: tuple[str, ...] = ()
+    nchw_inputs: tuple[str, ...] = ()
     weights_sha256: str = ""
 
     @property
     def caution(self) -> str | None:
-        """In what the converted graph fails, a mark of its row; ``None`` where it answers well."""
+        """What the converted graph fails in, a mark of its row; ``None`` where its outputs agree with fp32."""
         conversion = self.recipe.conversion
         if conversion is None or self.agreement is None:
             return None
@@ -89,7 +89,7 @@ def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
     """Return the path and lineage of every graph that was made from one, oldest first."""
     kept: list[tuple[Path, Lineage]] = []
     for folder in folders_for(artifact):
-        found = [(path, lineage) for path in folder.glob(f"*/{RESULT}") if (lineage := read_lineage(path))]
+        found = [(path, lineage) for path in folder.glob(f"*/{MODEL_FILE}") if (lineage := read_lineage(path))]
         if found and folder.parent != artifact.path.parent:  # where those of other graphs lie too
             source = digest_of_source(artifact)
             found = [item for item in found if item[1].source_sha256 == source]
@@ -105,20 +105,20 @@ def read_lineage(path: Path) -> Lineage | None:
         return None
 
 
-def read_intact(place: Path, key: str) -> Lineage | None:
+def read_intact(folder: Path, key: str) -> Lineage | None:
     """Return the lineage of the graph in a folder if it is the one of that key, and its files are what was written."""
-    lineage = read_lineage(place / RESULT)
+    lineage = read_lineage(folder / MODEL_FILE)
     try:
-        intact = lineage is not None and lineage.key == key and _with_digests(lineage, place) == lineage
+        intact = lineage is not None and lineage.key == key and _with_digests(lineage, folder) == lineage
     except OSError:
         return None
     return lineage if intact else None
 
 
-def write_lineage(lineage: Lineage, place: Path) -> Lineage:
+def write_lineage(lineage: Lineage, folder: Path) -> Lineage:
     """Write a lineage beside the graph that it describes and return it with the digests of the files."""
-    described = _with_digests(lineage, place)
-    write_atomically(place / _FILE, msgspec.json.format(msgspec.json.encode(described), indent=2) + b"\n")
+    described = _with_digests(lineage, folder)
+    write_atomically(folder / _FILE, msgspec.json.format(msgspec.json.encode(described), indent=2) + b"\n")
     return described
 
 
@@ -131,10 +131,10 @@ def digest_of_source(artifact: Artifact) -> str:
     return hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
 
 
-def _with_digests(lineage: Lineage, place: Path) -> Lineage:
-    weights = weights_beside(place / RESULT)
+def _with_digests(lineage: Lineage, folder: Path) -> Lineage:
+    weights = weights_beside(folder / MODEL_FILE)
     return replace(
         lineage,
-        model_sha256=bundles.digest(place / RESULT),
+        model_sha256=bundles.digest(folder / MODEL_FILE),
         weights_sha256=bundles.digest(weights) if weights.is_file() else "",
     )

@@ -18,7 +18,7 @@ __all__ = [
     "Narrower",
     "Quantize",
     "Recipe",
-    "recipe",
+    "build_recipe",
     "variant",
 ]
 
@@ -41,7 +41,7 @@ LEVELS = {
     "extended": _EXTENDED,
     "all": (*_EXTENDED, "pack_attention", "fuse_bias_gelu", "fuse_skip_layer_normalization", "remove_redundant"),
 }
-"""Passes of each level, in order: ``basic`` and ``extended`` write ONNX' own operators, ``all`` a vendor's as well."""
+"""Passes of each level, in order: ``basic`` and ``extended`` write ONNX's own operators, ``all`` a vendor's as well."""
 
 
 _LEVEL_OF_CONVERSIONS = "basic"
@@ -94,7 +94,7 @@ class Recipe:
     layout: Layout = "keep"
 
 
-def recipe(
+def build_recipe(
     level: str, passes: Sequence[str] | None = None, conversion: Conversion | None = None, layout: Layout = "keep"
 ) -> Recipe:
     """Return the recipe of a level, or of passes that are named one by one.
@@ -137,7 +137,7 @@ def variant(name: str) -> Recipe:
             hint=f"Levels: {', '.join(LEVELS)}; each may be followed by a layout and a precision: "
             f"{_LEVEL_OF_CONVERSIONS}-int8, {_LEVEL_OF_CONVERSIONS}-int8-static, {_LEVEL_OF_CONVERSIONS}-nchw.",
         )
-    return recipe(level, None, conversion, layout)
+    return build_recipe(level, None, conversion, layout)
 
 
 def _split_conversion(name: str) -> tuple[str, Conversion | None]:

@@ -10,11 +10,12 @@ from irbench.feeds import POOL, generate, lay_out
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spi import Feed
 
-__all__ = ["CALIBRATION", "JUDGEMENT", "Samples"]
+__all__ = ["CALIBRATION", "EVALUATION", "Samples"]
 
-JUDGEMENT = 0
+EVALUATION = 0
 CALIBRATION = 1 << 20
-"""Where the seeds of inputs begin, above the model's own; both kinds share none, so that none is judged on its own."""
+"""Where the seeds of inputs begin, above the model's own. The two kinds share no seed: no graph is judged on the inputs
+that it was calibrated on."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +25,21 @@ class Samples:
     Attributes:
         artifact: The graph.
         bundle: Its model.
-        bound: A size for every free dimension; the batch's counts only where the graph does not leave it free.
-        least: How many different inputs there are at least.
-        first_seed: :data:`JUDGEMENT` or :data:`CALIBRATION`.
+        bound: A size for every dynamic dimension; that of the batch counts only where it is bound in the graph.
+        min_count: The least number of different inputs.
+        first_seed: :data:`EVALUATION` or :data:`CALIBRATION`.
     """
 
     artifact: Artifact
     bundle: Bundle
     bound: Mapping[str, int]
-    least: int
+    min_count: int
     first_seed: int
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """A size for every free dimension: as many different inputs at a time as there can be."""
-        return {**self.bound, BATCH: POOL} if self._is_free else self.bound
+        """A size for every dynamic dimension: with as many different inputs in a batch as there can be."""
+        return {**self.bound, BATCH: POOL} if self._is_dynamic else self.bound
 
     @property
     def count(self) -> int:
@@ -52,7 +53,7 @@ class Samples:
             yield lay_out(generate(self.bundle.inputs, self.sizes, seed), artifact)
 
     @property
-    def _is_free(self) -> bool:
+    def _is_dynamic(self) -> bool:
         return any(BATCH in spec.shape for spec in self.artifact.inputs)
 
     @property
@@ -63,4 +64,4 @@ class Samples:
 
     @property
     def _batches(self) -> int:
-        return math.ceil(self.least / self._different)
+        return math.ceil(self.min_count / self._different)

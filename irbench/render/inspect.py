@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from irbench.onnx.difference import Difference, Fusion
-from irbench.onnx.inventory import Inventory, NodeEntry
-from irbench.onnx.macs import MacCount
-from irbench.onnx.signature import Signature
+from irbench.onnx.reading.difference import Difference, Fusion
+from irbench.onnx.reading.inventory import Inventory, NodeEntry
+from irbench.onnx.reading.macs import MacCount
+from irbench.onnx.reading.signature import Signature
 from irbench.render.figures import significant
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.wording import plain

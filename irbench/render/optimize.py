@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rich.console import Group
 from rich.text import Text
 
-from irbench.record import Agreement, GraphStep
+from irbench.record import Agreement, GraphStep, OptimizerActivity
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.wording import plain
 
-__all__ = ["agreement_line", "sizes_line", "steps_view"]
+__all__ = ["agreement_line", "in_words", "sizes_line", "steps_view"]
 
 _COLUMNS = (
     Column("pass", words=True),
@@ -24,6 +24,13 @@ _COLUMNS = (
     Column("what changed", words=True, folds=True),
 )
 _MOST_OPERATORS = 6
+_ACTIVITIES = {
+    "start": "starting",
+    "reference-outputs": "computing the outputs of the original graph",
+    "raise-opset": "raising the operator set to {name}",
+    "pass": "{name}",
+    "convert": "converting to {name}",
+}
 
 
 def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Group:
@@ -57,6 +64,11 @@ def agreement_line(precision: str, agreement: Agreement) -> str:
         f"{precision} beside fp32 over {agreement.samples} inputs, answered by {agreement.by}: "
         f"max abs {error_size(error.max_abs)}, max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
     )
+
+
+def in_words(say: Callable[[str], None]) -> Callable[[OptimizerActivity], None]:
+    """Return a function that says what an optimisation does now: ``resnet50: fold_shapes``."""
+    return lambda activity: say(f"{activity.model}: {_ACTIVITIES[activity.code].format(name=activity.name)}")
 
 
 def _rows(steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Iterator[Row]:

@@ -11,9 +11,10 @@ from typing import cast, get_args
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.onnx.precision import read_precision
+from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer import UNOPTIMIZED, optimize, variant
 from irbench.record import Failure
+from irbench.render.optimize import in_words
 from irbench.runner.binding import bind_apart
 from irbench.spec import Artifact, Bundle, Precision
 
@@ -90,7 +91,7 @@ class GroupArtifacts:
         if name == UNOPTIMIZED:
             return bind_apart(exported, self._sizes, self._scratch), None
         try:
-            return optimize(self._bundle, self._sizes, variant(name), self._say).artifact, None
+            return optimize(self._bundle, self._sizes, variant(name), in_words(self._say)).artifact, None
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:  # no model can be optimised then
                 raise

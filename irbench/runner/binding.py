@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.onnx.bind import bind, is_rewritten
+from irbench.onnx.rewriting.bind import bind, is_rewritten
 from irbench.spec import Artifact
 from irbench.worker.process import WorkerDied, call_in_worker
 
@@ -16,7 +16,7 @@ _DEADLINE_S = 300.0
 
 
 def bind_apart(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifact:
-    """Do as :func:`irbench.onnx.bind.bind`, in a process of its own where the file must be rewritten.
+    """Do as :func:`irbench.onnx.rewriting.bind.bind`, in a process of its own where the file must be rewritten.
 
     Raises:
         IrbenchError: As ``bind`` does, or the process died of the file.
@@ -25,7 +25,7 @@ def bind_apart(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> A
         return bind(artifact, sizes, scratch)
     try:
         bound: Artifact = call_in_worker(
-            "irbench.onnx.bind:bind", artifact, dict(sizes), scratch, deadline_s=_DEADLINE_S
+            "irbench.onnx.rewriting.bind:bind", artifact, dict(sizes), scratch, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
         said = f" {death.hint}" if death.hint else ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench.onnx.external import external_tensors
-from irbench.onnx.wire import mapped
+from irbench.onnx.reading.external_data import external_tensors
+from irbench.onnx.reading.protobuf import mapped
 from irbench.spec import Artifact, Cell
 
 __all__ = ["GroupTooLarge", "needs_split"]

@@ -118,9 +118,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Say:
-    """A line of progress."""
+    """Progress: a line, or a value that the coordinator turns into words."""
 
-    text: str
+    progress: Any
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from front_door import irbench
 from irbench import bundles, registry
 from irbench.export import ExportOptions, export
 from irbench.feeds import POOL, repeat_pool
-from irbench.onnx.macs import MacCount, count_macs, macs_of_file
+from irbench.onnx.reading.macs import MacCount, count_macs, macs_of_file
 from irbench.optimizer.passes.fold_shapes import fold_shapes
 from irbench.optimizer.passes.loop_to_gru import loop_to_gru
 from irbench.spec import BATCH as FIRST_AXIS

@@ -10,7 +10,7 @@ import pytest
 from irbench import bundles, feeds
 from irbench.export import ExportOptions, export
 from irbench.optimizer.build import optimize
-from irbench.optimizer.recipe import recipe
+from irbench.optimizer.recipe import build_recipe
 from irbench.spec import BATCH, Bundle
 from irbench.worker import call_in_worker
 
@@ -44,7 +44,7 @@ def check(bundle: Bundle, level: str, sizes: dict[str, int]) -> list[str]:
     """Optimise, compare both runtimes' answers with TensorFlow's, and return the operations that are left."""
     import onnx
 
-    found = optimize(bundle, sizes, recipe(level), lambda _: None)
+    found = optimize(bundle, sizes, build_recipe(level), lambda _: None)
     feed = feeds.generate(bundle.inputs, {**bundle.defaults, BATCH: feeds.POOL}, bundle.seed)
     named = {spec.name: array[:BATCH_SIZE] for spec, array in zip(found.artifact.inputs, feed, strict=True)}
     references = bundles.reference_outputs(bundle)

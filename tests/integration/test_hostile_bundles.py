@@ -19,7 +19,7 @@ from hostile_files import refusal
 from onnx.reference import ReferenceEvaluator
 
 from irbench import bundles, feeds
-from irbench.onnx import detached_weights
+from irbench.onnx.rewriting import detached_weights
 from irbench.spec import Bundle
 
 _AGAIN = "irbench export"

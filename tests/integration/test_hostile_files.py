@@ -28,7 +28,7 @@ REFUSED = {
     "an impossible length": (hostile.raw(b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "is not an ONNX model", _AGAIN),
     "nested beyond any depth": (hostile.deep, "is not an ONNX model", _AGAIN),
     "text": (hostile.raw(b"hello, world\n"), "is a text file", ".onnx"),
-    "a name that is no text": (hostile.raw(b"\x08", os.fsdecode(b"m\xff.onnx")), "that are no text", "Rename"),
+    "a name that is not printable": (hostile.raw(b"\x08", os.fsdecode(b"m\xff.onnx")), "that are not printable", "Rename"),
     "a page": (hostile.raw(b"<!DOCTYPE html><html>Log in"), "is an HTML page", "Download it again"),
     "a Git LFS pointer": (
         hostile.raw(b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 9\n"),
@@ -38,22 +38,22 @@ REFUSED = {
     "an archive": (hostile.zipped, "is a ZIP archive", "Unpack it"),
     "a TensorFlow Lite model": (hostile.raw(b"\x1c\0\0\0TFL3\0\0"), "is a TensorFlow Lite model", "made from"),
     "a folder": (hostile.folder_called_model, "is a folder", "Name an ONNX file"),
-    "a pipe": (hostile.pipe, "is no regular file", "Name an ONNX file"),
-    "a device": (hostile.endless_device, "is no regular file", "Name an ONNX file"),
+    "a pipe": (hostile.pipe, "is not a regular file", "Name an ONNX file"),
+    "a device": (hostile.endless_device, "is not a regular file", "Name an ONNX file"),
     "a loop of links": (hostile.loop_of_links, "cannot be read", "Name an ONNX file"),
     "larger than protobuf": (hostile.huge, "at most 2 GiB", "save_as_external_data=True"),
     "nothing": (lambda folder: folder / "none.onnx", "cannot be read: No such file", "Name an ONNX file that exists"),
     "a cycle": (hostile.changed(hostile.cyclic), "form a cycle through 'relu'", "export it again"),
     "out of order": (hostile.changed(hostile.unsorted), "not in the order in which they can run", "Sort them"),
-    "missing weights": (hostile.changed(hostile.without_weights), "misses the tensor 'kernel'", "export it again"),
+    "missing weights": (hostile.changed(hostile.without_weights), "lacks the tensor 'kernel'", "export it again"),
     "a later opset": (hostile.changed(hostile.of_opset(999)), "uses opset 999", "pip install -U onnx"),
     "a negative opset": (hostile.changed(hostile.of_opset(-4)), "is not an ONNX model", _AGAIN),
     "an impossible size": (hostile.changed(hostile.of_sizes(1, 3, 8, 2**40)), "impossible size", _AGAIN),
     "more values than memory": (
         hostile.changed(hostile.of_sizes(2**20, 3, 2**20, 2**20)), "of memory are free", "--shape"
     ),
-    "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "misses the tensor 'a", "again"),
-    "no inputs": (hostile.constant, "has no inputs: its answer is always the same", "an input of the graph"),
+    "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "lacks the tensor 'a", "again"),
+    "no inputs": (hostile.constant, "has no inputs: its outputs are always the same", "an input of the graph"),
     "no outputs": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N"])], []), "has no outputs", "Export it again"
     ),
@@ -66,17 +66,17 @@ REFUSED = {
         "'x' of",
         "takes and gives numbers",
     ),
-    "a sequence as input": (hostile.of_type(helper.make_sequence_type_proto), "holds a sequence", "numbers"),
-    "an optional input": (hostile.of_type(helper.make_optional_type_proto), "holds an optional", "numbers"),
+    "a sequence as input": (hostile.of_type(helper.make_sequence_type_proto), "is a sequence", "numbers"),
+    "an optional input": (hostile.of_type(helper.make_optional_type_proto), "is an optional", "numbers"),
     "a map as input": (
-        hostile.of_type(lambda kind: helper.make_map_type_proto(TensorProto.INT64, kind)), "holds a map", "numbers"
+        hostile.of_type(lambda kind: helper.make_map_type_proto(TensorProto.INT64, kind)), "is a map", "numbers"
     ),
     "an unknown rank": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", None)], [hostile.value("y", ["N"])]),
         "no known rank",
         "shape_inference",
     ),
-    "a free dimension": (
+    "a dynamic dimension": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N", "T"])], [hostile.value("y", ["N", "T"])]),
         "The size 'T' of input x",
         "--shape x=1x128",
@@ -108,7 +108,7 @@ REFUSED = {
     ),
     "weights beyond the file": (hostile.with_external(offset="99999999999"), "beyond the end", "again"),
     "fewer weights than the shape": (hostile.with_external(length="4"), "4 of them are stored", _AGAIN),
-    "an offset below zero": (hostile.with_external(offset="-8"), "is no number of bytes: '-8'", _AGAIN),
+    "an offset below zero": (hostile.with_external(offset="-8"), "is not a number of bytes: '-8'", _AGAIN),
 }  # fmt: skip
 
 

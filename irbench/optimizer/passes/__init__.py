@@ -1,57 +1,20 @@
-"""Transformations of an ONNX graph, one per file.
+"""The passes of the optimiser, one per file, and :class:`Rewrite`, which makes a pass of a function.
 
-Two families live here. What an exporter needs works on :class:`irbench.onnx.detached_weights.DetachedModel`, imports
-nothing heavy and is called as a function: ``fold_constants``, ``fold_affine``, ``drop_unused``, ``upgrade_opset``. The
-passes of the optimiser are :class:`Pass` instances on an ``onnx_ir.Model``, found by their entry point in the group
-``irbench.passes``.
-
-``onnx_ir.Model`` is the optimiser's one model type: it keeps weights where they are (in the file, memory-mapped,
-until something reads them), knows the users of every value, and is what ``onnxscript.rewriter`` works on.
+Each pass is an :class:`irbench.spi.Pass`, found by its entry point in the group ``irbench.passes``. It works on an
+``onnx_ir.Model``, the optimiser's one model type: weights stay in the file, memory-mapped, until something reads them,
+every value knows its readers, and ``onnxscript.rewriter`` works on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Pass", "Rewrite"]
-
-
-class Pass(Protocol):
-    """What a pipeline of the optimiser is made of.
-
-    A pass never changes what a graph computes beyond rounding, nor its signature. It states its rewrite rules,
-    numbered, in the docstring of its module, and applies them until none fits. A pass that finds nothing to do, or
-    whose precondition does not hold, leaves the graph alone and answers ``False``.
-    """
-
-    @property
-    def name(self) -> str:
-        """What ``--passes`` takes; also the name of its entry point and of its file."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """What it does, in a line."""
-        ...
-
-    @property
-    def vendor(self) -> str | None:
-        """Domain of the operators it may write that are not ONNX' own (``com.microsoft``); ``None`` if portable."""
-        ...
-
-    @property
-    def opset(self) -> int:
-        """Least version of ONNX' operator set that it needs; below that it changes nothing."""
-        ...
-
-    def __call__(self, model: ir.Model, /) -> bool:
-        """Rewrite ``model`` in place and say whether anything changed."""
-        ...
+__all__ = ["Rewrite"]
 
 
 @dataclass(frozen=True)
@@ -59,11 +22,11 @@ class Rewrite:
     """A pass made of a function.
 
     Attributes:
-        name: See :class:`Pass`.
-        summary: See :class:`Pass`.
+        name: See :class:`irbench.spi.Pass`.
+        summary: See :class:`irbench.spi.Pass`.
         apply: The rewrite itself, ``apply(model) -> whether it changed something``.
-        opset: See :class:`Pass`; 13 is the least that irbench reads as it is.
-        vendor: See :class:`Pass`.
+        opset: See :class:`irbench.spi.Pass`; 13 is the least that irbench reads as it is.
+        vendor: See :class:`irbench.spi.Pass`.
     """
 
     name: str

@@ -3,8 +3,8 @@
 1. Einsum(a, b), every index once in each operand that has it     -> MatMul of a and b, transposed and merged to axes
                                                                      (batch, rows, inner) and (batch, inner, columns)
 
-Indices of both operands and of the result are the batch, of both operands alone the inner ones. Sizes are known, free
-ones by name. Ellipses, sums over an index of one operand and repeated indices stay an Einsum.
+Indices of both operands and of the result are the batch, of both operands alone the inner ones. Sizes are known,
+dynamic ones by name. Ellipses, sums over an index of one operand and repeated indices stay an Einsum.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import Size, product, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import clean, insert, insert_reshape, is_node, replace
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir

@@ -1,12 +1,12 @@
 """Compute at once what only depends on shapes.
 
 1. A small integer tensor whose every element follows from known sizes     -> a constant
-2. Reshape(x, t), all sizes of the result known up to one                  -> Reshape(x, constant), what is free 0 or -1
+2. Reshape(x, t), all sizes of the result known up to one                  -> Reshape(x, constant), 0 or -1 if dynamic
 3. Expand(x, t), the result as large as x                                  -> x
 4. Any other operation on constants, but random ones, those of vendors     -> its value (onnxscript's constant folding;
    and quantisation                                                           not in graphs that split into sequences)
 
-Free dimensions may stay free: their sizes are followed by name.
+Dynamic dimensions may stay dynamic: their sizes are followed by name.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ import numpy as np
 
 from irbench.onnx.shapes import Elements, infer, reshape_target, reshaped
 from irbench.onnx.sizes import sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
-from irbench.optimizer.rewrite.draws import draws
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, replace
+from irbench.optimizer.rewrite.randomness import is_random
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["fold_shapes"]
 
-_MOST_INPUT_ELEMENTS, _MOST_OUTPUT_ELEMENTS = 1 << 20, 1 << 18
+_MAX_INPUT_ELEMENTS, _MAX_OUTPUT_ELEMENTS = 1 << 20, 1 << 18
 """A position table of 512 times 512 is folded; weights of a layer are not."""
 
 
@@ -48,8 +49,8 @@ def _fold_once(model: ir.Model) -> bool:
     changed += [_settle(node, known) for node in model.graph if (node.domain, node.op_type) == ("", "Reshape")]
     changed += [_drop_expand(node) for node in model.graph if (node.domain, node.op_type) == ("", "Expand")]
     if all(node.op_type != "SplitToSequence" for node in model.graph):  # the library fails on some of them
-        limits = {"input_size_limit": _MOST_INPUT_ELEMENTS, "output_size_limit": _MOST_OUTPUT_ELEMENTS}
-        folded = fold_constants(model, **limits, should_fold=lambda node: False if draws(node) else None)
+        limits = {"input_size_limit": _MAX_INPUT_ELEMENTS, "output_size_limit": _MAX_OUTPUT_ELEMENTS}
+        folded = fold_constants(model, **limits, should_fold=lambda node: False if is_random(node) else None)
         changed.append(bool(folded.modified))
     clean(model)
     return any(changed)

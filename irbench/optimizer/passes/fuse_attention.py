@@ -1,4 +1,4 @@
-"""Fuse scaled dot-product attention (Vaswani et al., 2017, section 3.2) into ONNX' Attention.
+"""Fuse scaled dot-product attention (Vaswani et al., 2017, section 3.2) into ONNX's Attention.
 
 1. MatMul(Softmax(MatMul(q, transposed k) * scale + mask), v)                  -> Attention(q, k, v, mask)
 2. Attention of q, k and v that are split into heads, heads joined after it    -> Attention(q, k, v) that does so itself
@@ -26,11 +26,11 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import Size, product, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import add_constant, clean, weight
 from irbench.optimizer.rewrite.rules import ANY, Rule, any_order, apply_rules, either, number_beside
-from irbench.spi import Array
+from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -158,10 +158,10 @@ def _mask(op: Any, given: ir.Value, q: ir.Value, k: ir.Value, weights: ir.Value,
 
 def _bounded(op: Any, mask: ir.Value, graph: ir.Graph) -> Any:
     """Return a mask that is added, nothing in it below :func:`_lowest`."""
-    held, lowest = weight(mask), _lowest(mask)
-    if held is None:
+    constant, lowest = weight(mask), _lowest(mask)
+    if constant is None:
         return op.Max(mask, add_constant(graph, lowest, mask))
-    return mask if (held >= lowest).all() else add_constant(graph, np.maximum(held, lowest), mask)
+    return mask if (constant >= lowest).all() else add_constant(graph, np.maximum(constant, lowest), mask)
 
 
 def _addend(op: Any, keep: ir.Value, low: ir.Value, graph: ir.Graph) -> Any:
@@ -170,10 +170,10 @@ def _addend(op: Any, keep: ir.Value, low: ir.Value, graph: ir.Graph) -> Any:
     The low number is put in the place of a score but this is added to it. With -1e9 the sums would differ as soon as
     scores reach 32.
     """
-    held, lowest = weight(keep), _lowest(low)
+    constant, lowest = weight(keep), _lowest(low)
     zero = np.zeros_like(lowest)
-    if held is not None:
-        return add_constant(graph, np.where(held, zero, lowest), keep)
+    if constant is not None:
+        return add_constant(graph, np.where(constant, zero, lowest), keep)
     return op.Where(keep, add_constant(graph, zero, low), add_constant(graph, lowest, low))
 
 
@@ -198,12 +198,15 @@ def _heads(op: Any, q: Any, k: Any, v: Any, to_q: Any, to_k: Any, to_v: Any, joi
 def _joins(_: Any, result: ir.Value, attended: ir.Value, **values: ir.Value) -> bool:
     split = [(sizes_of(values[name]), sizes_of(values[f"split_{name}"])) for name in "qkv"]
     after, before = sizes_of(result), sizes_of(attended)
-    if after is None or before is None or any(item is None or two is None for item, two in split):
+    if after is None or before is None or any(whole is None or parts is None for whole, parts in split):
         return False
     pairs = [*split, (after, [before[place] for place in _HEADS_FIRST])]
     return all(
-        item is not None and two is not None and [*item] == [*two[:2], product(two[2:])] and two[2].number is not None
-        for item, two in pairs
+        whole is not None
+        and parts is not None
+        and [*whole] == [*parts[:2], product(parts[2:])]
+        and parts[2].number is not None
+        for whole, parts in pairs
     )
 
 

@@ -12,10 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import weight
 from irbench.optimizer.rewrite.microsoft import MICROSOFT, is_read, is_row
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir

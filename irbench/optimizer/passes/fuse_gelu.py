@@ -14,8 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir

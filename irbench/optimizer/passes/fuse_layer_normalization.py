@@ -23,10 +23,10 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
-from irbench.spi import Array
+from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir

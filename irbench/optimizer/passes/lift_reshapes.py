@@ -21,7 +21,7 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import product, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import (
     LAYOUT,
@@ -35,6 +35,7 @@ from irbench.optimizer.rewrite.edit import (
     scalar,
     weight,
 )
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ def _lift_reshapes(model: ir.Model) -> bool:
 
 
 def _stands(node: ir.Node) -> bool:
-    """Whether a node is ONNX' own and still read."""
+    """Whether a node is ONNX's own and still read."""
     return (
         node.domain == ""
         and node.graph is not None
@@ -206,7 +207,7 @@ def _scale_later(node: ir.Node) -> bool:
 def _as_product(node: ir.Node) -> bool:
     """Rule 5."""
     rows, columns, *bias = node.inputs
-    held, attributes, sizes = weight(columns), node.attributes, sizes_of(node.outputs[0])
+    constant, attributes, sizes = weight(columns), node.attributes, sizes_of(node.outputs[0])
     if (
         any(bias)
         or attributes.get_float("alpha", 1.0) != 1
@@ -214,10 +215,10 @@ def _as_product(node: ir.Node) -> bool:
         or node.graph is None
     ):
         return False
-    if held is None or sizes is None:
+    if constant is None or sizes is None:
         return False
-    turned = add_constant(node.graph, held.T, node.outputs[0]) if attributes.get_int("transB", 0) == 1 else columns
-    made = insert(node, "MatMul", [rows, turned])
+    matrix = add_constant(node.graph, constant.T, node.outputs[0]) if attributes.get_int("transB", 0) == 1 else columns
+    made = insert(node, "MatMul", [rows, matrix])
     set_sizes(made, sizes)
     replace(node.outputs[0], made)
     return True

@@ -2,10 +2,10 @@
 
 1. Loop of h = z * h + (1 - z) * tanh(...) over a sequence      -> GRU, with linear_before_reset where the reset gate
                                                                    multiplies after the matrix
-2. Last step of what a forward GRU answers to each step         -> its last state
-3. GRU of a sequence that was turned round                      -> GRU in reverse, its answers turned round
-4. A sequence turned round twice                                -> the sequence
-5. Answers, or last states, of a forward and a reverse GRU of   -> answers or last states of one bidirectional GRU
+2. Last step of the outputs of a forward GRU                    -> its last state
+3. GRU of a reversed sequence                                   -> GRU in reverse direction, its outputs reversed
+4. A sequence reversed twice                                    -> the sequence
+5. Outputs, or last states, of a forward and a reverse GRU of   -> outputs or last states of one bidirectional GRU
    one sequence, side by side
 
 The Loop runs as many times as the sequence is long, and nothing else in it changes. Masks, activations other than
@@ -22,7 +22,7 @@ import numpy as np
 
 from irbench.onnx.shapes import Elements, infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import (
     add_constant,
@@ -36,7 +36,8 @@ from irbench.optimizer.rewrite.edit import (
     weight,
 )
 from irbench.optimizer.rewrite.recurrence import GatedUnit, LoopBody, read_body, read_cell
-from irbench.optimizer.rewrite.turning import WHOLE, bounds, turn, turned
+from irbench.optimizer.rewrite.reversal import WHOLE, reverse_first_axis, reversed_source, slice_bounds
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -53,7 +54,7 @@ def _loop_to_gru(model: ir.Model) -> bool:
     if not made:
         return False
     clean(model)
-    for rule in (_take_state, _run_backwards, _turn_twice, _run_both_ways):
+    for rule in (_take_state, _run_backwards, _cancel_reversals, _run_both_ways):
         known = infer(model)
         for node in list(model.graph):
             if node.graph is not None and any(tensor.uses() or tensor.is_graph_output() for tensor in node.outputs):
@@ -107,8 +108,8 @@ def _gru(loop: ir.Node, body: LoopBody, cell: GatedUnit) -> ir.Node:
 
 def _is_zero(value: ir.Value) -> bool:
     node = value.producer() if is_node(value, "Expand") else None
-    held = weight(node.inputs[0] if node is not None else value)
-    return held is not None and not held.any()
+    constant = weight(node.inputs[0] if node is not None else value)
+    return constant is not None and not constant.any()
 
 
 def _runs_through(loop: ir.Node, body: LoopBody, known: Mapping[ir.Value, Elements]) -> bool:
@@ -156,9 +157,9 @@ def _uncast(body: LoopBody, value: ir.Value | None) -> ir.Value | None:
 
 def _take_state(node: ir.Node, known: Mapping[ir.Value, Elements], made: set[ir.Node]) -> None:
     """Rule 2."""
-    if not is_node(node.outputs[0], "Slice") or bounds(node, known) != (-1, WHOLE, 1):
+    if not is_node(node.outputs[0], "Slice") or slice_bounds(node, known) != (-1, WHOLE, 1):
         return
-    gru = _answering(node.inputs[0])
+    gru = _gru_of(node.inputs[0])
     if gru is not None and gru in made and _direction(gru) == "forward":
         gru.resize_outputs(2)
         gru.outputs[1].type, gru.outputs[1].name = gru.outputs[0].type, f"{gru.outputs[0].name}_last"
@@ -169,30 +170,30 @@ def _run_backwards(node: ir.Node, known: Mapping[ir.Value, Elements], made: set[
     """Rule 3."""
     import onnx_ir as ir
 
-    source = turned(node.inputs[0], known) if node in made else None
-    answers = [_reader(use.node) for use in node.outputs[0].uses()]
-    if source is None or _direction(node) != "forward" or None in answers or node.graph is None:
+    source = reversed_source(node.inputs[0], known) if node in made else None
+    outputs = [_reader(use.node) for use in node.outputs[0].uses()]
+    if source is None or _direction(node) != "forward" or None in outputs or node.graph is None:
         return
     node.replace_input_with(0, source)
     node.attributes["direction"] = ir.AttrString("direction", "reverse")
-    for answer in answers:
-        assert answer is not None
-        turn(answer)
+    for output in outputs:
+        assert output is not None
+        reverse_first_axis(output)
 
 
 def _reader(node: ir.Node) -> ir.Value | None:
     return node.outputs[0] if is_node(node.outputs[0], "Squeeze") else None
 
 
-def _turn_twice(node: ir.Node, known: Mapping[ir.Value, Elements], _: set[ir.Node]) -> None:
+def _cancel_reversals(node: ir.Node, known: Mapping[ir.Value, Elements], _: set[ir.Node]) -> None:
     """Rule 4."""
-    source = turned(turned(node.outputs[0], known), known)
+    source = reversed_source(reversed_source(node.outputs[0], known), known)
     if source is not None and not node.outputs[0].is_graph_output():
         replace(node.outputs[0], source)
 
 
-def _answering(value: ir.Value | None, output: int = 0) -> ir.Node | None:
-    """Return the GRU whose answers (0) or last state (1) a value is, without the axis of directions."""
+def _gru_of(value: ir.Value | None, output: int = 0) -> ir.Node | None:
+    """Return the GRU whose outputs (0) or last state (1) a value is, without the axis of directions."""
     node = value.producer() if value is not None and is_node(value, "Squeeze") else None
     source = node.inputs[0] if node is not None else None
     axes = weight(node.inputs[1]) if node is not None and len(node.inputs) > 1 else None
@@ -211,7 +212,7 @@ def _run_both_ways(node: ir.Node, _: Mapping[ir.Value, Elements], made: set[ir.N
     if not is_node(node.outputs[0], "Concat") or sizes is None or len(node.inputs) != 2:
         return
     for output in (0, 1):
-        pair = [_answering(value, output) for value in node.inputs]
+        pair = [_gru_of(value, output) for value in node.inputs]
         last_axis = node.attributes.get_int("axis", 0) % len(sizes) == len(sizes) - 1
         if not last_axis or not set(pair) <= made or not _fit_together(pair):
             continue
@@ -227,7 +228,7 @@ def _run_both_ways(node: ir.Node, _: Mapping[ir.Value, Elements], made: set[ir.N
 
 
 def _fit_together(pair: list[ir.Node | None]) -> bool:
-    """Whether two GRUs read one sequence in both directions, and nobody else reads what they answer."""
+    """Whether two GRUs read one sequence in both directions, and nobody else reads what they output."""
     if None in pair:
         return False
     forward, reverse = (member for member in pair if member is not None)

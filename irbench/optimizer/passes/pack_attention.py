@@ -5,7 +5,7 @@
 
 Weights and biases are constants, a bias with one axis, the last of what it is added to; in rule 1 the biases may be
 missing. Attention is that of ONNX with three axes and as many heads of keys as of queries, in float32 or float16. A
-mask is added and has the axes (batch, heads, queries, keys), the last two whole; its sizes are known, free ones by
+mask is added and has the axes (batch, heads, queries, keys), the last two whole; its sizes are known, dynamic ones by
 name. The scale of rule 1 is folded into wq and bq as far as it is not one over the root of a head's width, because
 OpenVINO overlooks the attribute.
 """
@@ -19,10 +19,10 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Size, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, is_node, only_reader, replace, weight
 from irbench.optimizer.rewrite.microsoft import MICROSOFT, bias_of, is_read
-from irbench.spi import Array
+from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir

@@ -4,14 +4,14 @@
 2. Cast(x) to the type of x                                     -> x
 3. Cast(Cast(x)), every value of x exact in between             -> Cast(x)
 4. Identity(x)                                                  -> x
-5. The same small constant, or the same operation on the same    -> held or computed once (onnx-ir)
+5. The same small constant, or the same operation on the same    -> stored or computed once (onnx-ir)
    inputs, twice                                                    but random ones and those of vendors
 6. What no output needs                                         -> nothing (onnx-ir)
 
 Rule 4 goes into branches and bodies too. It leaves an Identity that hands a value from outside to an output of its
 branch: ONNX has no other way to write that.
 
-Rule 1 asks for known sizes, free ones by name. A value inside a chain that others read, or that is an output, stays;
+Rule 1 asks for known sizes, dynamic ones by name. A value inside a chain that others read, or that is an output, stays;
 the chain is then rewritten only if that removes more operations than it adds.
 """
 
@@ -24,10 +24,11 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, reshape_target, set_sizes
 from irbench.onnx.sizes import Size, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite import layout as layouts
-from irbench.optimizer.rewrite.draws import draws
 from irbench.optimizer.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace
+from irbench.optimizer.rewrite.randomness import is_random
+from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -64,16 +65,16 @@ def _remove_redundant(model: ir.Model) -> bool:
 
 
 def _join_equal(model: ir.Model) -> bool:
-    """Apply rule 5. onnx-ir joins nodes of equal attributes: a number of its own keeps each that draws apart."""
+    """Apply rule 5. onnx-ir joins nodes of equal attributes: a number of its own keeps each random node apart."""
     import onnx_ir as ir
     from onnx_ir.passes import common
 
-    drawing = [node for node in model.graph if draws(node)]
-    for number, node in enumerate(drawing):
+    random = [node for node in model.graph if is_random(node)]
+    for number, node in enumerate(random):
         node.attributes.add(ir.AttrInt64(_APART, number))
     library = (common.DeduplicateInitializersPass(), common.CommonSubexpressionEliminationPass())
     changed = sum([bool(item(model).modified) for item in library]) > 0
-    for node in drawing:
+    for node in random:
         del node.attributes[_APART]
     return changed
 
@@ -168,7 +169,7 @@ def _rewrite(last: ir.Node, source: ir.Value, made: Sequence[layouts.Step]) -> b
 
 
 def _targets(source: ir.Value, made: Sequence[layouts.Step]) -> list[tuple[list[int], list[Size]]] | None:
-    """Return what each step is told, and the sizes after it."""
+    """Return the permutation or target of each step, and the sizes after it."""
     sizes = list(sizes_of(source) or ())
     targets: list[tuple[list[int], list[Size]]] = []
     for operation, wanted in made:

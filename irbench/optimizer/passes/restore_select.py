@@ -19,10 +19,10 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import Size, sizes_of
-from irbench.optimizer.passes import Pass, Rewrite
+from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node, only_reader, replace, weight
 from irbench.optimizer.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
-from irbench.spi import Array
+from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -131,8 +131,8 @@ def _is_true(value: ir.Value) -> bool:
     if is_node(value, "Expand"):
         node = value.producer()
         return node is not None and node.inputs[0] is not None and _is_true(node.inputs[0])
-    held = weight(value)
-    return held is not None and bool(held.all())
+    constant = weight(value)
+    return constant is not None and bool(constant.all())
 
 
 restore_select: Pass = Rewrite("restore_select", "choices written as arithmetic become Where, or go", _restore_select)

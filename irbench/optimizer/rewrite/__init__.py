@@ -1,1 +1,1 @@
-"""What the optimiser's passes share: sizes of free dimensions, shapes, layouts of tensors, and editing a graph."""
+"""What the optimiser's passes share: sizes of dynamic dimensions, shapes, layouts of tensors, and editing a graph."""

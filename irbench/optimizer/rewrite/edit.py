@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import reshape_target, set_sizes
 from irbench.onnx.sizes import Size, sizes_of
-from irbench.onnx.unique_names import take_name
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def add_constant(graph: ir.Graph, array: Array, like: ir.Value) -> ir.Value:
 def insert(
     before: ir.Node, operation: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any] | None = None
 ) -> ir.Value:
-    """Put a node of ONNX' own domain in front of another one and return its output, which has no shape yet."""
+    """Put a node of ONNX's own domain in front of another one and return its output, which has no shape yet."""
     import onnx_ir as ir
 
     assert before.graph is not None
@@ -100,7 +100,7 @@ def clean(model: ir.Model) -> None:
 
 
 def is_node(value: ir.Value | None, *operations: str) -> bool:
-    """Whether a value is computed by one of these operations of ONNX' own domain."""
+    """Whether a value is computed by one of these operations of ONNX's own domain."""
     node = value.producer() if value is not None else None
     return node is not None and node.domain == "" and node.op_type in operations
 

@@ -193,9 +193,9 @@ def _reset_before(body: LoopBody, value: ir.Value) -> tuple[ir.Value, Linear] | 
 def _gate(body: LoopBody, value: ir.Value) -> tuple[Linear, Linear] | None:
     """Read sigmoid(x @ matrix + bias + h @ matrix + bias)."""
     inner = _first_input(body, value) if is_node(value, "Sigmoid") else None
-    for item, two in _operands(body, inner, "Add"):
-        of_input = _linear(body, item, lambda found: found is body.step)
-        of_state = _linear(body, two, lambda found: found is body.state)
+    for left, right in _operands(body, inner, "Add"):
+        of_input = _linear(body, left, lambda found: found is body.step)
+        of_state = _linear(body, right, lambda found: found is body.state)
         if of_input is not None and of_state is not None:
             return of_input, of_state
     return None
@@ -252,9 +252,9 @@ def _operands(body: LoopBody, value: ir.Value | None, operation: str) -> Iterato
     value = body.resolve(value)
     node = value.producer() if value is not None and is_node(value, operation) else None
     if node is not None:
-        left, two = (body.resolve(operand) for operand in node.inputs)
-        if left is not None and two is not None:
-            yield from ((left, two), (two, left))
+        left, right = (body.resolve(operand) for operand in node.inputs)
+        if left is not None and right is not None:
+            yield from ((left, right), (right, left))
 
 
 def _first_input(body: LoopBody, value: ir.Value) -> ir.Value | None:

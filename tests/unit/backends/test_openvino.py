@@ -9,7 +9,7 @@ import backend_checks
 import models
 import pytest
 
-from irbench.onnx.bind import bind
+from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Load
 from irbench.spi import Refusal
 from irbench.worker import call_in_worker

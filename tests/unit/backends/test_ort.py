@@ -10,8 +10,8 @@ import models
 import onnx
 import pytest
 
-from irbench.onnx.bind import bind
-from irbench.onnx.precision import GraphPrecision
+from irbench.onnx.reading.precision import GraphPrecision
+from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Load
 from irbench.spi import Refusal
 from irbench.worker import call_in_worker

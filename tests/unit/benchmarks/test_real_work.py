@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 
 from benchmarks.real_work.layers import LAYERS, longer, same, twice, write_model
-from irbench.onnx.check import check_file
+from irbench.onnx.reading.check import check_file
 from irbench.verify import compare, judge
 
 FORMS = [(same, 40), (longer, 42), (twice, 80)]

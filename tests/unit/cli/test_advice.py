@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench.cli.advice import advice
-from irbench.optimizer import Conversion, Lineage, Optimized, recipe
+from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
 from irbench.record import Agreement, GraphStep, OutputError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 9)
 BUNDLE = Bundle("bert", (TOKENS,), (), defaults={"sequence": 128})
 ORIGINAL, FOLDED = GraphStep("original", False, {"Add": 2}), GraphStep("fold_shapes", True, {"Add": 1}, 0.0)
-LINEAGE = Lineage("key", "source", "model", recipe("extended"), {}, (ORIGINAL, FOLDED), {}, "2026-11-21")
+LINEAGE = Lineage("key", "source", "model", build_recipe("extended"), {}, (ORIGINAL, FOLDED), {}, "2026-11-21")
 
 
 def told(lineage: Lineage, output: Path | None = None) -> Iterator[str]:
@@ -31,7 +31,7 @@ def test_what_can_be_named_is_measured_by_its_name() -> None:
 
 
 def test_passes_that_were_named_one_by_one_are_measured_as_a_file() -> None:
-    named = replace(LINEAGE, recipe=recipe("basic", ("fold_shapes",)))
+    named = replace(LINEAGE, recipe=build_recipe("basic", ("fold_shapes",)))
     assert list(told(named)) == ["measure it as a file: add -o FILE"]
     assert list(told(named, Path("b.onnx"))) == ["measure it: irbench run b.onnx --shape tokens=1x128"]
     bound = replace(named, sizes={"batch": 1, "sequence": 128})
@@ -39,7 +39,7 @@ def test_passes_that_were_named_one_by_one_are_measured_as_a_file() -> None:
 
 
 def test_a_calibration_of_its_own_is_measured_as_a_file() -> None:
-    asked = recipe("basic", conversion=Conversion("int8", samples=8))
+    asked = build_recipe("basic", conversion=Conversion("int8", samples=8))
     assert list(told(replace(LINEAGE, recipe=asked))) == ["measure it as a file: add -o FILE"]
 
 
@@ -57,7 +57,7 @@ def test_free_sizes_are_named_where_no_attention_was_fused() -> None:
 
 def test_a_conversion_that_fails_is_told_with_its_limit_and_what_to_try() -> None:
     step = GraphStep("quantize_static", True, {"Add": 1}, 0.1)
-    asked = recipe("basic", conversion=Conversion("int8"))
+    asked = build_recipe("basic", conversion=Conversion("int8"))
     agreement = Agreement(64, "ort", OutputError(0.1, 0.1, 0.99, 0.5))
     failed = replace(LINEAGE, recipe=asked, steps=(ORIGINAL, step), agreement=agreement)
     (warning,) = told(failed)

@@ -9,13 +9,13 @@ import pytest
 
 from irbench.cli.graphs import find_graph
 from irbench.errors import IrbenchError
-from irbench.optimizer import Conversion, Lineage, recipe
+from irbench.optimizer import Conversion, Lineage, build_recipe
 from irbench.record import GraphStep
 
 
 def bound(name: str, sizes: dict[str, int]) -> tuple[Path, Lineage]:
     steps = (GraphStep("original", False),)
-    return Path(name), Lineage("key", "source", "model", recipe("basic"), sizes, steps, {}, "2026-11-21")
+    return Path(name), Lineage("key", "source", "model", build_recipe("basic"), sizes, steps, {}, "2026-11-21")
 
 
 FREE = bound("free.onnx", {})
@@ -84,7 +84,7 @@ def test_sizes_of_several_graphs_or_of_none_are_refused_and_graphs_offered(
 
 
 def converted(samples: int) -> Lineage:
-    asked = recipe("basic", conversion=Conversion("int8", samples=samples))
+    asked = build_recipe("basic", conversion=Conversion("int8", samples=samples))
     steps = (GraphStep("original", False), GraphStep("quantize_static", True))
     return Lineage("key", "source", "model", asked, {"batch": 1}, steps, {}, "2026-11-21")
 

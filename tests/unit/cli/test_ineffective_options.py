@@ -13,7 +13,7 @@ import pytest
 from irbench.cli.ineffective_options import UNTURNED, idle_layouts, idle_levels, refuse_idle_levels
 from irbench.errors import IrbenchError
 from irbench.optimizer import Recipe
-from irbench.optimizer.layout import as_nchw
+from irbench.optimizer.nchw_signature import as_nchw
 from irbench.runner import artifacts
 from irbench.runner.plan import plan
 from irbench.runner.request import RunRequest

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from irbench.cli.lineages import kept_view, settings_text
-from irbench.optimizer import Conversion, Lineage, recipe
+from irbench.optimizer import Conversion, Lineage, build_recipe
 from irbench.record import Agreement, GraphStep, OutputError
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))
 PLAIN = Lineage(
-    *("key", "source", "model", recipe("all"), {"batch": 1, "sequence": 128}, STEPS),
+    *("key", "source", "model", build_recipe("all"), {"batch": 1, "sequence": 128}, STEPS),
     versions={"irbench": "0.1.0"},
     created="2026-11-21T20:26:00Z",
 )
@@ -23,7 +23,7 @@ PLAIN = Lineage(
 def converted(samples: int, top1: float = 0.97) -> Lineage:
     agreement = Agreement(64, "ort", OutputError(0.1, 0.04, 0.999, top1))
     steps = (*STEPS, GraphStep("quantize_static", True, {"Add": 50}, 0.04))
-    asked = recipe("basic", conversion=Conversion("int8", samples=samples))
+    asked = build_recipe("basic", conversion=Conversion("int8", samples=samples))
     return replace(PLAIN, recipe=asked, sizes={"batch": 1}, steps=steps, agreement=agreement)
 
 
@@ -51,7 +51,7 @@ def test_graphs_of_one_name_are_told_apart_by_their_settings() -> None:
 
 
 def test_passes_that_were_named_are_settings() -> None:
-    assert settings_text(replace(PLAIN, recipe=recipe("basic", ("fold_shapes",)))) == "fold_shapes"
+    assert settings_text(replace(PLAIN, recipe=build_recipe("basic", ("fold_shapes",)))) == "fold_shapes"
     assert settings_text(PLAIN) == ""
 
 

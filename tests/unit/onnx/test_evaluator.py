@@ -10,9 +10,9 @@ import models
 import numpy as np
 import pytest
 
-from irbench.onnx.bind import bind
 from irbench.onnx.evaluator import reference
 from irbench.onnx.probe_graph import matmul
+from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, Load
 from irbench.spi import Refusal, Session
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from irbench.onnx import signature
 from irbench.onnx.probe_graph import matmul
+from irbench.onnx.reading import signature
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (1, 6, 4)])

@@ -8,8 +8,8 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.optimizer.agreement import LEAST_AGREEMENT, caution, measure_agreement
-from irbench.optimizer.convert.narrow import narrow
-from irbench.optimizer.samples import JUDGEMENT, Samples
+from irbench.optimizer.narrow import narrow
+from irbench.optimizer.samples import EVALUATION, Samples
 from irbench.record import OutputError
 from irbench.spec import Artifact, Bundle
 
@@ -37,7 +37,7 @@ def test_a_conversion_that_answers_otherwise_is_named_by_what_it_lost(found, pre
 def samples(tmp_path: Path) -> Samples:
     artifact = models.mlp(tmp_path)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,), classifier=True)
-    return Samples(artifact, bundle, {"batch": 1}, 16, JUDGEMENT)
+    return Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION)
 
 
 def converted(samples: Samples, precision: str) -> Artifact:

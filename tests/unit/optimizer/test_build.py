@@ -9,7 +9,7 @@ import pytest
 from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, build, optimize
-from irbench.record import Agreement, OutputError
+from irbench.record import Agreement, OptimizerActivity, OutputError
 from irbench.spec import Artifact, Bundle
 from irbench.worker import WorkerDied
 
@@ -25,19 +25,19 @@ def bundle(tmp_path: Path) -> Bundle:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Run what a worker would run in this process, and count."""
-    from irbench.optimizer.work import work
+    from irbench.optimizer.pipeline import run_job
 
     made: list[str] = []
 
-    def here(target, task, *, say, deadline_s):
+    def here(target, job, *, say, deadline_s):
         made.append(target)
-        return work(task, say)
+        return run_job(job, say)
 
     monkeypatch.setattr(build, "call_in_worker", here)
     return made
 
 
-def silent(_text: str) -> None: ...
+def silent(_activity: OptimizerActivity) -> None: ...
 
 
 def test_the_result_names_the_passes_that_changed_something(bundle, calls):
@@ -78,8 +78,8 @@ def test_a_result_that_was_damaged_is_made_again(bundle, calls):
 def test_a_result_that_another_process_keeps_meanwhile_stays_as_it_is(bundle, calls, monkeypatch):
     here, others = build.call_in_worker, []
 
-    def overtaken(target, task, **rest):
-        done = here(target, task, **rest)
+    def overtaken(target, job, **rest):
+        done = here(target, job, **rest)
         if not others:
             others.append(None)
             others.append(optimize(bundle, {}, HARMLESS, silent))
@@ -131,11 +131,11 @@ def test_a_result_for_which_there_is_no_room_is_refused_with_the_way_out(bundle,
     assert "Make room" in caught.value.hint
 
 
-def test_a_batch_that_stays_free_is_proven_at_two_and_one_that_is_bound_at_its_size(bundle, monkeypatch):
+def test_a_batch_that_stays_dynamic_is_checked_at_two_and_one_that_is_bound_at_its_size(bundle, monkeypatch):
     asked = []
 
-    def look(target, task, *, say, deadline_s):
-        asked.append(task.sizes["batch"])
+    def look(target, job, *, say, deadline_s):
+        asked.append(job.sizes["batch"])
         raise WorkerDied("It crashed.")
 
     monkeypatch.setattr(build, "call_in_worker", look)
@@ -183,14 +183,36 @@ def test_other_weights_in_a_file_beside_the_graph_are_another_source(bundle, cal
 
 
 def test_the_step_in_which_the_worker_died_is_named(bundle, monkeypatch):
-    def die(target, task, *, say, deadline_s):
-        say("fake-harmless")
+    def die(target, job, *, say, deadline_s):
+        say(OptimizerActivity("pass", "fake-harmless"))
         raise WorkerDied("It crashed with SIGSEGV.")
 
     monkeypatch.setattr(build, "call_in_worker", die)
     with pytest.raises(IrbenchError, match=r"Optimising mlp failed at fake-harmless\. It crashed") as caught:
         optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
     assert caught.value.hint == "Leave it out: --passes fake-idle"
+
+
+def test_no_pass_is_blamed_for_a_death_in_another_activity(bundle, monkeypatch):
+    def die(target, job, *, say, deadline_s):
+        say(OptimizerActivity("convert", "fp16"))
+        raise WorkerDied("It crashed.", hint="Try again.")
+
+    monkeypatch.setattr(build, "call_in_worker", die)
+    with pytest.raises(IrbenchError, match=r"Optimising mlp failed at fp16\. It crashed") as caught:
+        optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
+    assert caught.value.hint == "Try again."
+
+
+def test_each_activity_is_reported_as_a_value(bundle, calls):
+    heard = []
+    optimize(bundle, {}, Recipe("none-fp16", ("fake-later",), Conversion("fp16")), heard.append)
+    assert heard == [
+        OptimizerActivity("reference-outputs", "", "mlp"),
+        OptimizerActivity("raise-opset", "20", "mlp"),
+        OptimizerActivity("pass", "fake-later", "mlp"),
+        OptimizerActivity("convert", "fp16", "mlp"),
+    ]
 
 
 def test_nothing_is_kept_of_a_pass_that_breaks_the_model(bundle, calls):
@@ -225,6 +247,6 @@ def test_what_a_conversion_costs_is_kept_with_its_result(bundle, calls):
 
 def test_a_conversion_that_answers_otherwise_is_a_caution_of_its_artifact(bundle, calls, monkeypatch):
     poor = Agreement(64, "ort", OutputError(0.1, 0.1, 0.9, 0.5))
-    monkeypatch.setattr("irbench.optimizer.work.measure_agreement", lambda *_: poor)
+    monkeypatch.setattr("irbench.optimizer.pipeline.measure_agreement", lambda *_: poor)
     assert optimize(bundle, {}, int8(samples=16), silent).artifact.caution == "top-1 agreement 50 %"
     assert optimize(bundle, {}, HARMLESS, silent).artifact.caution == ""

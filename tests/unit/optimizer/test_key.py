@@ -8,9 +8,10 @@ from importlib import metadata
 import pytest
 
 from irbench import registry
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, key
-from irbench.optimizer.key import key_of, versions_of_tools
+from irbench.optimizer.key import key_of
+from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle, InputSpec, TensorSpec
 from irbench.spi import Description
 
@@ -19,8 +20,11 @@ BUNDLE = Bundle("m", (InputSpec(TENSOR),), ())
 ASKED = Recipe("none-int8", ("fake-harmless",), Conversion("int8"))
 
 
-def key_for(bundle: Bundle = BUNDLE) -> str:
-    return key_of("source", bundle, {}, ASKED, {"onnx": "1"})
+TOOLS = Tools({"onnx": "1"}, "ort", "ort")
+
+
+def key_for(bundle: Bundle = BUNDLE, tools: Tools = TOOLS) -> str:
+    return key_of("source", bundle, {}, ASKED, tools)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_the_version_of_the_distribution_that_brings_a_pass_decides(monkeypatch:
 
 
 CODE = ["onnx/one.py", "optimizer/one.py"]
-CODE += ["optimizer/passes/one.py", "optimizer/rewrite/one.py", "optimizer/convert/one.py"]
+CODE += ["optimizer/passes/one.py", "optimizer/rewrite/one.py"]
 CODE += ["feeds.py", "verify.py", "worker/reference.py"]
 
 
@@ -75,10 +79,29 @@ def test_the_code_that_makes_and_judges_a_graph_decides(
     assert len(keys) == 2
 
 
-def test_the_reference_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(TOOLS, reference="onnx"),
+        replace(TOOLS, versions={"onnx": "2"}),
+        replace(TOOLS, quantizer=None),
+    ],
+)
+def test_what_a_recipe_is_carried_out_with_decides(other: Tools) -> None:
+    assert key_for(tools=other) != key_for()
+
+
+def test_the_code_of_the_quantizer_decides(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "quantizer_of_someone"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    points = {registry.QUANTIZERS: metadata.EntryPoint("ort", "quantizer_of_someone:quantizer", registry.QUANTIZERS)}
+    find = registry.entry_point
+    monkeypatch.setattr(registry, "entry_point", lambda group, name: points.get(group) or find(group, name))
     keys = set[str]()
-    for reference in ("ort", "onnx"):
-        monkeypatch.setattr(registry, "references_in_order", lambda reference=reference: (reference,))
+    for text in ("x = 1", "x = 2"):
+        (package / "rounding.py").write_text(text)
         keys.add(key_for())
     assert len(keys) == 2
 
@@ -117,42 +140,4 @@ def test_the_module_of_a_pass_decides(tmp_path, monkeypatch: pytest.MonkeyPatch)
 
 def test_an_unknown_pass_is_refused_by_name() -> None:
     with pytest.raises(IrbenchError, match="no pass 'nonsense'"):
-        key_of("source", BUNDLE, {}, Recipe("custom", ("nonsense",)), {})
-
-
-def installed(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
-    def version(name: str) -> str:
-        try:
-            return versions[name.replace("-", "_")]
-        except KeyError:
-            raise metadata.PackageNotFoundError(name) from None
-
-    monkeypatch.setattr(metadata, "version", version)
-    monkeypatch.setattr("irbench_ort.adapter.version", version)
-
-
-TOOLS = {"irbench": "1", "onnx": "2", "onnx_ir": "3", "onnxscript": "4"}
-
-
-@pytest.mark.parametrize("runtime", ["onnxruntime", "onnxruntime-gpu"])
-def test_any_distribution_that_brings_onnx_runtime_will_do(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, **TOOLS, **{runtime.replace("-", "_"): "5"})
-    assert versions_of_tools()[runtime] == "5"
-
-
-@pytest.mark.parametrize(
-    ("there", "said", "extras"),
-    [
-        (TOOLS, "onnxruntime", "optimize,ort"),
-        ({"irbench": "1", "onnx": "2", "onnxruntime_gpu": "5"}, "onnx-ir", "optimize"),
-        ({"irbench": "1", "onnx": "2"}, "onnx-ir", "optimize,ort"),
-    ],
-)
-def test_a_missing_tool_is_named_with_the_extras_that_bring_it(
-    there: dict[str, str], said: str, extras: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed(monkeypatch, **there)
-    with pytest.raises(IrbenchError, match=f"needs {said}, which is not installed") as caught:
-        versions_of_tools()
-    assert caught.value.hint == f"Install it with: pip install 'irbench[{extras}]'"
-    assert caught.value.exit_code == ExitCode.NOT_INSTALLED
+        key_of("source", BUNDLE, {}, Recipe("custom", ("nonsense",)), TOOLS)

@@ -4,12 +4,12 @@ import pytest
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.optimizer import LEVELS, Conversion, Recipe, recipe, variant
+from irbench.optimizer import LEVELS, Conversion, Recipe, build_recipe, variant
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_pass_of_a_level_is_registered_under_its_own_name(level):
-    for name in recipe(level).passes:
+    for name in build_recipe(level).passes:
         assert registry.graph_pass(name).name == name
 
 
@@ -19,20 +19,20 @@ def test_only_the_last_level_writes_operators_of_a_vendor(level):
 
 
 def test_passes_that_are_named_take_the_place_of_a_level():
-    assert recipe("basic", ["fake-idle"]) == Recipe("custom", ("fake-idle",))
+    assert build_recipe("basic", ["fake-idle"]) == Recipe("custom", ("fake-idle",))
 
 
 def test_an_unknown_level_and_an_unknown_pass_are_refused():
     with pytest.raises(IrbenchError, match="no level 'basics'"):
-        recipe("basics")
+        build_recipe("basics")
     with pytest.raises(IrbenchError, match="no pass 'fake-idol'"):
-        recipe("basic", ["fake-idol"])
+        build_recipe("basic", ["fake-idol"])
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
 def test_a_conversion_follows_a_level_and_is_named_after_both(precision):
     asked = variant(f"extended-{precision}")
-    assert asked == recipe("extended", None, Conversion(precision))
+    assert asked == build_recipe("extended", None, Conversion(precision))
     assert (asked.name, asked.passes) == (f"extended-{precision}", LEVELS["extended"])
 
 
@@ -43,14 +43,14 @@ def test_a_precision_alone_is_short_for_that_of_the_basic_level():
 @pytest.mark.parametrize("method", ["static", "dynamic"])
 def test_the_method_of_int8_is_named_behind_it_where_it_was_chosen(method):
     asked = variant(f"basic-int8-{method}")
-    assert asked == recipe("basic", None, Conversion("int8", method))
+    assert asked == build_recipe("basic", None, Conversion("int8", method))
     assert asked.name == f"basic-int8-{method}"
     assert variant(f"int8-{method}") == asked
     assert asked.name != variant("basic-int8").name
 
 
 def test_a_level_alone_converts_nothing():
-    assert variant("basic") == recipe("basic")
+    assert variant("basic") == build_recipe("basic")
     assert variant("basic").conversion is None
 
 
@@ -68,4 +68,4 @@ def test_a_layout_stands_between_the_level_and_the_precision(name):
 
 
 def test_a_layout_alone_is_short_for_that_of_the_basic_level():
-    assert variant("nchw") == recipe("basic", layout="nchw")
+    assert variant("nchw") == build_recipe("basic", layout="nchw")

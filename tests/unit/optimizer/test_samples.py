@@ -6,7 +6,7 @@ import models
 import numpy as np
 import pytest
 
-from irbench.optimizer.samples import CALIBRATION, JUDGEMENT, Samples
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
 from irbench.spec import BATCH, Bundle
 
 
@@ -20,7 +20,7 @@ def feeds(made: Samples):
     return made.feeds(made.artifact)
 
 
-def samples(bundle: Bundle, least: int = 64, first_seed: int = JUDGEMENT, **bound: int) -> Samples:
+def samples(bundle: Bundle, least: int = 64, first_seed: int = EVALUATION, **bound: int) -> Samples:
     artifact = bundle.artifacts[0]
     if bound:
         artifact = type(artifact)("onnx", artifact.path, tuple(tensor.bind(bound) for tensor in artifact.inputs), ())
@@ -45,5 +45,5 @@ def test_they_are_the_same_each_time(bundle: Bundle):
 
 
 def test_nothing_is_judged_on_what_it_was_calibrated_on(bundle: Bundle):
-    judged, calibrated = (next(feeds(samples(bundle, 8, seed)))[0] for seed in (JUDGEMENT, CALIBRATION))
+    judged, calibrated = (next(feeds(samples(bundle, 8, seed)))[0] for seed in (EVALUATION, CALIBRATION))
     assert not (judged == calibrated).any()

@@ -23,6 +23,12 @@ def test_a_call_returns_what_the_function_returned() -> None:
     assert call_in_worker("posixpath:join", "a", "b", deadline_s=PATIENCE_S) == "a/b"
 
 
+def test_progress_travels_as_the_value_that_it_is() -> None:
+    heard: list[object] = []
+    call_in_worker("tests_support:report", ("pass", 3), deadline_s=PATIENCE_S, say=heard.append)
+    assert heard == [("pass", 3)]
+
+
 def test_an_exception_comes_back_as_a_message() -> None:
     with pytest.raises(CallFailed, match="ValueError: math domain error"):
         call_in_worker("math:sqrt", -1, deadline_s=PATIENCE_S)

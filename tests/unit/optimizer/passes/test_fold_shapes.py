@@ -70,22 +70,22 @@ TARGETS = {
         "s = Shape (x)  b = Gather (s, zero)  t = Concat <axis: int = 0> (b, minus, four)",
         [2, 12, 4],
     ),
-    "a free batch that stays": (
+    "a dynamic batch that stays": (
         "float[batch,6,8] x",
         "s = Shape (x)  b = Gather (s, zero)  t = Concat <axis: int = 0> (b, minus, four)",
         [0, 12, 4],
     ),
-    "a free batch that moves": (
+    "a dynamic batch that moves": (
         "float[batch,6,8] x",
         "s = Shape (x)  b = Gather (s, zero)  t = Concat <axis: int = 0> (four, minus, b)",
         [4, 12, -1],
     ),
-    "a free batch multiplied along its axis": (
+    "a dynamic batch multiplied along its axis": (
         "float[batch,6,8] x",
         "s = Shape (x)  g = Gather (s, first)  p = ReduceProd (g, zero)  t = Concat <axis: int = 0> (one, p, minus)",
         [1, -1, 8],
     ),
-    "a free batch written as what is left": (
+    "a dynamic batch written as what is left": (
         "float[batch,6,8] x",
         "t = Concat <axis: int = 0> (minus, four, twelve)",
         [0, 4, 12],

@@ -1,0 +1,36 @@
+"""Quantising graphs to int8 with ONNX Runtime's own tool, which writes operators that other runtimes read too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irbench.spi import Description, QuantizationMethod, QuantizationRequest, Quantizer
+from irbench_ort.adapter import OrtBackend
+from irbench_ort.quantization.methods import suitable_method
+
+__all__ = ["quantizer"]
+
+
+class _OrtQuantizer:
+    name = "ort"
+
+    def describe(self) -> Description:
+        """Say which distribution of ONNX Runtime is installed; its tool is a part of it."""
+        return OrtBackend().describe()
+
+    def suitable_method(self, source: Path) -> QuantizationMethod | None:
+        """Choose by which operators hold the weights."""
+        return suitable_method(source)
+
+    def quantize(self, request: QuantizationRequest) -> None:
+        """Write the quantised graph."""
+        from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
+
+        if request.method == "dynamic":
+            quantize_dynamic(request.source, request.target)
+        else:
+            quantize_static(request.source, request.target, request.calibration)
+
+
+quantizer: Quantizer = _OrtQuantizer()
+"""What entry point ``ort`` of ``irbench.quantizers`` names."""

@@ -1,0 +1,168 @@
+"""Whether an ONNX file is valid. ONNX's own code parses the file: call this in a worker."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.errors import IrbenchError
+from irbench.onnx.reading import external_data, signature
+from irbench.onnx.reading.protobuf import DAMAGED, mapped
+from irbench.onnx.reading.signature import Signature
+from irbench.system.memory import limit_memory
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["check_file", "examine"]
+
+_UPGRADE = "Upgrade it: pip install -U onnx. Or lower the model: onnx.version_converter.convert_version(model, {})"
+_LONGEST_REASON = 200
+
+
+def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
+    """Check a file of unknown origin before any runtime sees it.
+
+    Args:
+        path: The file.
+        memory_bytes: The most memory to use; a file of small messages is many times larger when it is parsed.
+
+    Returns:
+        The signature of the file, and how many bytes of its weights lie in other files.
+
+    Raises:
+        IrbenchError: The file is invalid, irbench cannot feed it, or its external data lies where it must not.
+    """
+    limit_memory(memory_bytes)
+    try:
+        found = signature.read(path)
+        _refuse_future_opset(path, found.opset)
+        outside_bytes = external_data.require_sound(path)
+        check_file(path, shapes=False)
+    except MemoryError as error:
+        raise IrbenchError(
+            f"{path} takes more memory to read than the {memory_bytes / 1e9:.1f} GB that are available.",
+            hint="Use a machine with more memory; a small file that asks for so much is damaged.",
+        ) from error
+    return found, outside_bytes
+
+
+def check_file(path: Path, shapes: bool) -> None:
+    """Run ONNX's checker over a file.
+
+    Args:
+        path: The file; :func:`irbench.onnx.reading.external_data.require_sound` has accepted its external data.
+        shapes: Whether to infer every shape in the graph too, strictly. Files from elsewhere may hold
+            operations of a runtime's own, whose shapes nobody else knows.
+
+    Raises:
+        IrbenchError: The file breaks the standard, or shapes in it contradict each other.
+    """
+    from onnx import checker
+
+    with mapped(path) as data:
+        outside = next(external_data.external_tensors(data), None) is not None
+    try:
+        checker.check_model(_without_external(path) if outside else str(path), full_check=shapes)
+    except MemoryError:
+        raise
+    except Exception as error:
+        _explain(path)
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise IrbenchError(
+            f"{path} is no valid ONNX model: {reason[:_LONGEST_REASON]}",
+            hint=f"Export it again. The whole message: check-model {path}",
+        ) from error
+
+
+def _explain(path: Path) -> None:
+    """Raise a better error where what the checker refused has a cause and a remedy of its own."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except DecodeError as error:
+        raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED) from error
+    _refuse_future_format(path, model)
+    _refuse_order(path, model.graph)
+
+
+def _refuse_future_opset(path: Path, opset: int) -> None:
+    """Refuse an opset that is unknown here; the checker accepts it, and a runtime may never come back from it."""
+    from onnx import defs
+
+    known = defs.onnx_opset_version()
+    if opset > known:
+        raise IrbenchError(
+            f"{path} uses opset {opset}, and the installed onnx knows {known} at most.", hint=_UPGRADE.format(known)
+        )
+
+
+def _refuse_future_format(path: Path, model: onnx.ModelProto) -> None:
+    from onnx import IR_VERSION, defs
+
+    if model.ir_version > IR_VERSION:
+        raise IrbenchError(
+            f"{path} has format version {model.ir_version}, and the installed onnx knows {IR_VERSION} at most.",
+            hint=_UPGRADE.format(defs.onnx_opset_version()),
+        )
+
+
+def _refuse_order(path: Path, graph: onnx.GraphProto) -> None:
+    """Say what is wrong with the order of the nodes: a tensor that no node computes, a cycle, or just the order."""
+    makers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
+    known = {tensor.name for tensor in (*graph.input, *graph.initializer)}
+    known |= {sparse_initializer.values.name for sparse_initializer in graph.sparse_initializer} | {""}
+    for number, node in enumerate(graph.node):
+        for name in node.input:
+            if name in known:
+                continue
+            if name not in makers:
+                raise IrbenchError(
+                    f"{path} lacks the tensor '{name}', which node '{node.name or node.op_type}' reads: no node, "
+                    "input or initializer has that name.",
+                    hint="Its weights may have been stripped: export it again.",
+                )
+            if makers[name] >= number:
+                raise _out_of_order(path, graph, makers)
+
+
+def _out_of_order(path: Path, graph: onnx.GraphProto, makers: dict[str, int]) -> IrbenchError:
+    needs = {number: {makers[name] for name in node.input if name in makers} for number, node in enumerate(graph.node)}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        first = graph.node[error.args[1][0]]
+        return IrbenchError(
+            f"The nodes of {path} form a cycle through '{first.name or first.op_type}'.",
+            hint="No runtime can run it: export it again.",
+        )
+    return IrbenchError(
+        f"The nodes of {path} are not in the order in which they can run, which the ONNX standard requires.",
+        hint="Sort them, for example with graph.sort() of onnx-ir, and save the model again.",
+    )
+
+
+def _without_external(path: Path) -> onnx.ModelProto:
+    """Return the model with inputs for the weights that lie elsewhere, so that the checker need not open their files.
+
+    It refuses weights with several hard links, which package caches and our own copies have.
+    """
+    import onnx
+    from onnx import helper
+
+    model = onnx.load(path, load_external_data=False)
+    graph = model.graph
+    outside = [initializer for initializer in graph.initializer if initializer.external_data]
+    inside = [initializer for initializer in graph.initializer if not initializer.external_data]
+    fed = {tensor.name for tensor in graph.input}
+    graph.input.extend(
+        helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        for tensor in outside
+        if tensor.name not in fed
+    )
+    del graph.initializer[:]
+    graph.initializer.extend(inside)
+    return model

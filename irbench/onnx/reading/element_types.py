@@ -1,0 +1,28 @@
+"""Element types of tensors, by their numbers in ONNX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+__all__ = ["NAMES", "bits_of"]
+
+NAMES: Mapping[int, str] = dict(
+    enumerate(
+        (
+            *("undefined", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool"),
+            *("float16", "float64", "uint32", "uint64", "complex64", "complex128", "bfloat16"),
+            *("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1"),
+            *("float8e8m0", "uint2", "int2", "float6e2m3", "float6e3m2"),
+        )
+    )
+)
+"""Names in NumPy and ml_dtypes, by TensorProto.DataType: onnx.proto3."""
+
+
+@cache
+def bits_of(dtype: str) -> int:
+    """Return how many bits an element takes; 0 for strings, whose size depends on their content."""
+    width = re.search(r"\d+", dtype)
+    return int(width[0]) if width else 8 * (dtype == "bool")

@@ -1,0 +1,77 @@
+"""What kind of file a model file really is, by its first bytes."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from irbench.errors import IrbenchError
+
+__all__ = ["require_model_file"]
+
+_LOOK_BYTES = 256
+_MAX_BYTES = 2**31 - 1
+"""Protobuf's own limit for one message: https://protobuf.dev/programming-guides/encoding/."""
+
+_AGAIN = "Download it again; a page in its place may ask for a login."
+_STARTS: Mapping[bytes, tuple[str, str]] = {
+    b"version https://git-lfs": ("a Git LFS pointer, not the model itself", "Fetch the model: git lfs pull"),
+    b"PK\x03\x04": (
+        "a ZIP archive",
+        "Unpack it and name the .onnx file inside. A .keras file or a PyTorch checkpoint is exported first.",
+    ),
+    b"\x1f\x8b": ("compressed with gzip", "Unpack it: gunzip FILE"),
+    b"\x89HDF": ("an HDF5 file", "Save it as .keras and name that: irbench run FILE.keras"),
+    b"<!doctype html": ("an HTML page", _AGAIN),
+    b"<html": ("an HTML page", _AGAIN),
+    b"<?xml": ("an XML file", "Name the ONNX file that it was made from."),
+    b"{": ("a JSON file", "Name the .onnx file."),
+}
+_FOURTH_BYTE: Mapping[bytes, str] = {b"TFL3": "a TensorFlow Lite model", b"ORTM": "in ONNX Runtime's own format"}
+
+
+def require_model_file(path: Path) -> None:
+    """Refuse what cannot be an ONNX file, by its first bytes; a file that passes need not be one.
+
+    Raises:
+        IrbenchError: Its name is not printable, or the file is missing, not a regular file, unreadable, empty, too
+            large for a protobuf message, or starts as another format does.
+    """
+    if not str(path).isprintable():
+        raise IrbenchError(
+            f"The name of {path} holds characters that are not printable, and runtimes refuse it.",
+            hint="Rename the file.",
+        )
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise IrbenchError(f"{path} is {kind}.", hint="Name an ONNX file.")
+        with path.open("rb") as file:
+            start = file.read(_LOOK_BYTES)
+    except OSError as error:
+        raise IrbenchError(
+            f"{path} cannot be read: {error.strerror or error}.",
+            hint="Name an ONNX file that exists and that you may read.",
+        ) from error
+    if not start:
+        raise IrbenchError(f"{path} is empty.", hint="Export or download it again.")
+    _refuse_other_formats(path, start)
+    if status.st_size > _MAX_BYTES:
+        raise IrbenchError(
+            f"{path} has {status.st_size / 1e9:.1f} GB, and an ONNX file can hold at most 2 GiB.",
+            hint="Keep the weights beside the graph: onnx.save(model, FILE, save_as_external_data=True)",
+        )
+
+
+def _refuse_other_formats(path: Path, start: bytes) -> None:
+    text = start.lstrip().lower()
+    for sign, (what, hint) in _STARTS.items():
+        if start.startswith(sign) or text.startswith(sign):
+            raise IrbenchError(f"{path} is {what}.", hint=hint.replace("FILE", path.name))
+    other = _FOURTH_BYTE.get(start[4:8])
+    if other is not None:
+        raise IrbenchError(f"{path} is {other}.", hint="Name the ONNX model that it was made from.")
+    if start.isascii() and start.decode("ascii").replace("\n", " ").replace("\r", " ").replace("\t", " ").isprintable():
+        raise IrbenchError(f"{path} is a text file.", hint="Name the binary .onnx file.")

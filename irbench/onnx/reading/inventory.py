@@ -1,0 +1,248 @@
+"""What an ONNX file holds: its nodes and weights, read without loading a single weight."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.protobuf import (
+    Attribute,
+    Field,
+    Graph,
+    Malformed,
+    Model,
+    Node,
+    Opset,
+    Tensor,
+    Value,
+    fields,
+    integers,
+    mapped,
+    text,
+)
+
+__all__ = ["Inventory", "NodeEntry", "WeightEntry", "take_inventory"]
+
+_SHAPE_TYPES = frozenset({"int32", "int64", "bool", "string"})
+"""Types of sizes, axes, masks and strings: constants of this kind are no parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """One node.
+
+    Attributes:
+        name: Its name; empty where it has none.
+        op_type: Its operator.
+        domain: The operator set it comes from; empty for ONNX's own.
+        inputs: Names of the tensors it reads.
+        outputs: Names of the tensors it makes.
+        inner: Whether it lies in the body of another node or in a function.
+    """
+
+    name: str
+    op_type: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inner: bool = False
+
+    @property
+    def operator(self) -> str:
+        """The operator with its domain, as ``com.microsoft.Gelu``; the bare name for ONNX's own."""
+        return f"{self.domain}.{self.op_type}" if self.domain else self.op_type
+
+
+@dataclass(frozen=True, slots=True)
+class WeightEntry:
+    """One initialiser, or the value of a ``Constant`` node.
+
+    Attributes:
+        name: Its name; empty for a constant.
+        dtype: ``float32``, ``bfloat16``, ``int4`` and so on.
+        shape: Its sizes.
+        external: Whether its values lie in a file of their own.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    external: bool = False
+
+    @property
+    def elements(self) -> int:
+        """How many values it has."""
+        return math.prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its values take; 0 for strings, whose size depends on their content."""
+        return (self.elements * bits_of(self.dtype) + 7) // 8
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it is one of the numbers that training would find, and not a size, an axis or a mask."""
+        return self.dtype not in _SHAPE_TYPES
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """An ONNX file's content, subgraphs and functions included.
+
+    Attributes:
+        producer: The tool that wrote it, with its version; empty where the file does not say.
+        ir_version: Of the file format.
+        opsets: Version of each operator set, by domain; ONNX's own is called ``ai.onnx``.
+        nodes: In the file's order, inner ones behind the node that holds them.
+        weights: Initialisers and constants.
+        others: Types of inputs and outputs, inner graphs' too, and those that casts give.
+    """
+
+    producer: str = ""
+    ir_version: int = 0
+    opsets: Mapping[str, int] = field(default_factory=dict[str, int])
+    nodes: tuple[NodeEntry, ...] = ()
+    weights: tuple[WeightEntry, ...] = ()
+    others: frozenset[str] = frozenset()
+
+    @property
+    def operators(self) -> Mapping[str, int]:
+        """How many nodes of each operator there are, the most frequent first, then by name."""
+        counts = Counter(node.operator for node in self.nodes)
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def parameters(self) -> int:
+        """Elements of all weights that training would find."""
+        return sum(weight.elements for weight in self.weights if weight.is_parameter)
+
+    @property
+    def weights_bytes(self) -> Mapping[str, int]:
+        """Bytes of the weights of each type, the largest first."""
+        sizes: Counter[str] = Counter()
+        for weight in self.weights:
+            sizes[weight.dtype] += weight.size_bytes
+        return dict(sizes.most_common())
+
+
+def take_inventory(path: Path) -> Inventory:
+    """Read what a model file holds.
+
+    Raises:
+        IrbenchError: The file is missing or not an ONNX model.
+    """
+    with mapped(path) as data:
+        walk = _Walk(data)
+        try:
+            walk.model()
+        except RecursionError as error:
+            raise Malformed from error
+        return Inventory(
+            producer=" ".join(filter(None, walk.producer.values())),
+            ir_version=walk.ir_version,
+            opsets=walk.opsets,
+            nodes=tuple(walk.nodes),
+            weights=tuple(walk.weights),
+            others=frozenset(walk.others),
+        )
+
+
+class _Walk:
+    """Collects what it passes on the way down."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self.ir_version = 0
+        self.producer = {Model.PRODUCER_NAME: "", Model.PRODUCER_VERSION: ""}
+        self.opsets: dict[str, int] = {}
+        self.nodes: list[NodeEntry] = []
+        self.weights: list[WeightEntry] = []
+        self.others: set[str] = set()
+
+    def model(self) -> None:
+        for field_ in fields(self._data):
+            if field_.number == Model.IR_VERSION:
+                self.ir_version = field_.value
+            elif field_.number in self.producer:
+                self.producer[field_.number] = text(self._data, field_)
+            elif field_.number == Model.OPSET_IMPORT:
+                self._opset(field_)
+            elif field_.number == Model.GRAPH:
+                self._graph(field_, inner=False)
+            elif field_.number == Model.FUNCTIONS:
+                self._function(field_)
+
+    def _opset(self, opset: Field) -> None:
+        found = {field_.number: field_ for field_ in self._inside(opset)}
+        domain = text(self._data, found[Opset.DOMAIN]) if Opset.DOMAIN in found else ""
+        self.opsets[domain or "ai.onnx"] = found[Opset.VERSION].value if Opset.VERSION in found else 0
+
+    def _graph(self, graph: Field, *, inner: bool) -> None:
+        for field_ in self._inside(graph):
+            if field_.number == Graph.INITIALIZER:
+                self._tensor(field_)
+            elif field_.number == Graph.NODE:
+                self._node(field_, inner=inner)
+            elif field_.number in (Graph.INPUT, Graph.OUTPUT):
+                self._value(field_)
+
+    def _function(self, function: Field) -> None:
+        for field_ in self._inside(function):
+            if field_.number == Node.OF_FUNCTION:
+                self._node(field_, inner=True)
+
+    def _node(self, node: Field, *, inner: bool) -> None:
+        texts: dict[int, list[str]] = {}
+        attributes: list[Field] = []
+        for field_ in self._inside(node):
+            if field_.number == Node.ATTRIBUTE:
+                attributes.append(field_)
+            elif field_.number in (Node.INPUT, Node.OUTPUT, Node.NAME, Node.OP_TYPE, Node.DOMAIN):
+                texts.setdefault(field_.number, []).append(text(self._data, field_))
+        name, op_type, domain = ("".join(texts.get(key, [])[-1:]) for key in (Node.NAME, Node.OP_TYPE, Node.DOMAIN))
+        inputs, outputs = (tuple(texts.get(key, ())) for key in (Node.INPUT, Node.OUTPUT))
+        domain = "" if domain == "ai.onnx" else domain
+        self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner))
+        for attribute in attributes:
+            self._attribute(attribute, is_cast=op_type == "Cast")
+
+    def _attribute(self, attribute: Field, *, is_cast: bool) -> None:
+        name = ""
+        for field_ in self._inside(attribute):
+            if field_.number == Attribute.NAME:
+                name = text(self._data, field_)
+            elif is_cast and name == "to" and field_.number == Attribute.INTEGER:
+                self.others.add(NAMES.get(field_.value, ""))
+            elif field_.number in (Attribute.TENSOR, Attribute.TENSORS):
+                self._tensor(field_)
+            elif field_.number in (Attribute.GRAPH, Attribute.GRAPHS):
+                self._graph(field_, inner=True)
+
+    def _tensor(self, tensor: Field) -> None:
+        sizes: list[int] = []
+        name, element, external = "", 0, False
+        for field_ in self._inside(tensor):
+            if field_.number == Tensor.DIMS:
+                sizes.extend(integers(self._data, field_))
+            elif field_.number == Tensor.DATA_TYPE:
+                element = field_.value
+            elif field_.number == Tensor.NAME:
+                name = text(self._data, field_)
+            elif field_.number == Tensor.EXTERNAL_DATA:
+                external = True
+        if element not in NAMES:
+            raise Malformed
+        self.weights.append(WeightEntry(name, NAMES[element], tuple(sizes), external))
+
+    def _value(self, value: Field) -> None:
+        found = [value]
+        for number in (Value.TYPE, Value.TENSOR_OF_TYPE, Value.ELEMENT_OF_TENSOR):
+            found = [field_ for outer in found for field_ in self._inside(outer) if field_.number == number]
+        self.others.update(NAMES.get(item.value, "") for item in found)
+
+    def _inside(self, outer: Field) -> Iterator[Field]:
+        return fields(self._data, outer.start, outer.end)

@@ -1,0 +1,236 @@
+"""Walking over the bytes of a serialised ONNX model without parsing it.
+
+A protobuf message is a sequence of fields, each with its number and its length, so the weights can be
+stepped over where they lie in a mapped file: telling what a graph holds, or replacing the few bytes
+of its signature, takes neither the time nor the memory that parsing half a gigabyte would. The
+encoding is that of https://protobuf.dev/programming-guides/encoding/, the field numbers are those of
+onnx.proto3. Nothing here imports onnx, so a runtime's worker does not pay for it.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.errors import IrbenchError
+from irbench.onnx.reading.file_kind import require_model_file
+
+__all__ = [
+    "DAMAGED",
+    "Attribute",
+    "Entry",
+    "Field",
+    "Graph",
+    "Malformed",
+    "Model",
+    "Node",
+    "Opset",
+    "Tensor",
+    "Value",
+    "encode_length_delimited",
+    "fields",
+    "integers",
+    "mapped",
+    "text",
+]
+
+DAMAGED = "Export or download it again."
+"""The remedy for a file that breaks the standard."""
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MAX_VARINT = 2**64 - 1
+
+
+class Model:
+    """Field numbers of ModelProto."""
+
+    IR_VERSION = 1
+    PRODUCER_NAME = 2
+    PRODUCER_VERSION = 3
+    GRAPH = 7
+    OPSET_IMPORT = 8
+    FUNCTIONS = 25
+
+
+class Opset:
+    """Field numbers of OperatorSetIdProto."""
+
+    DOMAIN = 1
+    VERSION = 2
+
+
+class Graph:
+    """Field numbers of GraphProto."""
+
+    NODE = 1
+    INITIALIZER = 5
+    INPUT = 11
+    OUTPUT = 12
+    VALUE_INFO = 13
+
+
+class Node:
+    """Field numbers of NodeProto; FunctionProto keeps its nodes under ``OF_FUNCTION``."""
+
+    INPUT = 1
+    OUTPUT = 2
+    NAME = 3
+    OP_TYPE = 4
+    ATTRIBUTE = 5
+    DOMAIN = 7
+    OF_FUNCTION = 7
+
+
+class Attribute:
+    """Field numbers of AttributeProto."""
+
+    NAME = 1
+    INTEGER = 3
+    TENSOR = 5
+    GRAPH = 6
+    TENSORS = 10
+    GRAPHS = 11
+
+
+class Tensor:
+    """Field numbers of TensorProto."""
+
+    DIMS = 1
+    DATA_TYPE = 2
+    NAME = 8
+    EXTERNAL_DATA = 13
+    DATA_LOCATION = 14
+
+
+class Entry:
+    """Field numbers of StringStringEntryProto."""
+
+    KEY = 1
+    VALUE = 2
+
+
+class Value:
+    """Field numbers of ValueInfoProto, and of what it nests: its TypeProto, its Tensor."""
+
+    NAME = 1
+    TYPE = 2
+    TENSOR_OF_TYPE = 1
+    ELEMENT_OF_TENSOR = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a message.
+
+    Attributes:
+        number: Its number in the message's definition.
+        tag: Offset of its first byte.
+        start: Offset of its payload.
+        end: Offset behind its payload.
+        value: Its value where it is a varint, otherwise 0.
+    """
+
+    number: int
+    tag: int
+    start: int
+    end: int
+    value: int
+
+
+class Malformed(Exception):
+    """The bytes cannot be an ONNX model; :func:`mapped` turns it into an error that names the file."""
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[memoryview]:
+    """Map a model file into memory, read-only.
+
+    A file that shrinks while it is mapped ends the process with SIGBUS: map files of unknown origin in workers.
+
+    Raises:
+        IrbenchError: :func:`irbench.onnx.reading.file_kind.require_model_file` refuses the file, or the code that uses
+            the mapping raises :class:`Malformed`.
+    """
+    require_model_file(path)
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open("rb"))
+        mapping = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        view = memoryview(mapping)
+        try:
+            yield view
+        except Malformed as error:
+            raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED) from error
+        finally:
+            view.release()
+
+
+def fields(data: memoryview, start: int = 0, end: int | None = None) -> Iterator[Field]:
+    """Yield the fields of the message that lies at ``data[start:end]``.
+
+    Raises:
+        Malformed: The bytes are not a protobuf message.
+    """
+    position, end = start, len(data) if end is None else end
+    while position < end:
+        tag = position
+        key, position = _varint(data, position, end)
+        number, wire_type = key >> 3, key & 7
+        value = 0
+        payload = position
+        if wire_type == _VARINT:
+            value, position = _varint(data, position, end)
+        elif wire_type == _BYTES:
+            size, payload = _varint(data, position, end)
+            position = payload + size
+        elif wire_type in (_FIXED64, _FIXED32):
+            position += 8 if wire_type == _FIXED64 else 4
+        else:
+            raise Malformed
+        if position > end or number == 0:
+            raise Malformed
+        yield Field(number, tag, payload, position, value)
+
+
+def integers(data: memoryview, field: Field) -> Iterator[int]:
+    """Yield the values of a repeated integer field, packed into one payload or not."""
+    if data[field.tag] & 7 == _VARINT:
+        yield field.value
+        return
+    position = field.start
+    while position < field.end:
+        value, position = _varint(data, position, field.end)
+        yield value
+
+
+def text(data: memoryview, field: Field) -> str:
+    """Return the payload of a string field."""
+    return bytes(data[field.start : field.end]).decode("utf-8", "replace")
+
+
+def encode_length_delimited(number: int, size: int) -> bytes:
+    """Return the tag and length that stand before a payload of ``size`` bytes."""
+    return _encode_varint(number << 3 | _BYTES) + _encode_varint(size)
+
+
+def _encode_varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while position < end and shift < 70:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & _MAX_VARINT, position
+        shift += 7
+    raise Malformed

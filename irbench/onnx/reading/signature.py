@@ -1,0 +1,168 @@
+"""The signature of an ONNX file: inputs, outputs and operator set, read without its weights.
+
+The file may be hostile: it is mapped, not loaded, and every field is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from irbench.errors import IrbenchError
+from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
+from irbench.spec import BATCH, Shape, TensorSpec
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Signature", "read"]
+
+_MAX_AXIS = 2**31 - 1
+_MAX_RANK = 32
+_MAX_SIGNATURE_BYTES = 1 << 20
+_ELEMENTS = {"O": "strings", "c": "complex numbers"}
+_Message = TypeVar("_Message", "onnx.OperatorSetIdProto", "onnx.ValueInfoProto")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs in the file's order, without inputs that only name weights.
+
+    Attributes:
+        inputs: A dynamic first axis is called ``batch`` whatever the file calls it, provided that every
+            input with axes has one; a dynamic axis without a name is called ``<tensor>_<axis>``.
+        outputs: Likewise.
+        opset: Version of ONNX's own operator set.
+        nodes: Number of nodes at the top level.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    opset: int
+    nodes: int
+
+
+def read(path: Path) -> Signature:
+    """Read the signature of an ONNX file.
+
+    Raises:
+        IrbenchError: The file is missing, is no ONNX model, or has an input or output that is no tensor of
+            numbers with a known rank.
+    """
+    import onnx
+
+    with mapped(path) as data:
+        opset = 0
+        graph: Field | None = None
+        for field in fields(data):
+            if field.number == Model.OPSET_IMPORT:
+                imported = _parsed(onnx.OperatorSetIdProto, data, field)
+                opset = max(opset, imported.version) if imported.domain in ("", "ai.onnx") else opset
+            elif field.number == Model.GRAPH:
+                graph = field
+        if graph is None or opset < 1:
+            raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
+        parts = list(fields(data, graph.start, graph.end))
+        weights = {_initializer_name(data, part) for part in parts if part.number == Graph.INITIALIZER}
+        inputs = [_parsed(onnx.ValueInfoProto, data, part) for part in parts if part.number == Graph.INPUT]
+        outputs = [_parsed(onnx.ValueInfoProto, data, part) for part in parts if part.number == Graph.OUTPUT]
+        nodes = sum(part.number == Graph.NODE for part in parts)
+    fed = [_spec(value, path) for value in inputs if value.name not in weights]
+    made = [_spec(value, path) for value in outputs]
+    if not fed:
+        raise IrbenchError(
+            f"{path} has no inputs: its outputs are always the same, and runtimes compute them when they load it.",
+            hint="Make what varies an input of the graph, and export it again.",
+        )
+    if not made:
+        raise IrbenchError(f"{path} has no outputs.", hint="Export it again with the tensors that it should compute.")
+    if len({spec.name for spec in fed}) < len(fed):
+        raise IrbenchError(f"{path} names an input twice.", hint=DAMAGED)
+    return Signature(*_with_batch(fed, made), opset=opset, nodes=nodes)
+
+
+def _with_batch(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    """Call the leading dynamic dimension ``batch`` where all inputs with axes share one."""
+    leading = {spec.shape[0] for spec in inputs if spec.shape}
+    if not leading or any(isinstance(size, int) for size in leading):
+        return tuple(inputs), tuple(outputs)
+
+    def renamed(spec: TensorSpec) -> TensorSpec:
+        generated = bool(spec.shape) and _is_generated(spec.shape[0], spec.name)
+        shape: Shape = tuple(
+            BATCH if size in leading or (generated and axis == 0) else size for axis, size in enumerate(spec.shape)
+        )
+        return TensorSpec(spec.name, spec.dtype, shape)
+
+    return tuple(map(renamed, inputs)), tuple(map(renamed, outputs))
+
+
+def _is_generated(size: int | str, tensor: str) -> bool:
+    """Whether nobody chose the name: the file gave none, or tf2onnx numbered it, a new one for each tensor."""
+    return size == f"{tensor}_0" or (isinstance(size, str) and size.startswith("unk__"))
+
+
+def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
+    from onnx import helper
+
+    if value.type.WhichOneof("value") != "tensor_type":
+        kind = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
+        if not kind:
+            raise IrbenchError(f"'{value.name}' of {path} has no type.", hint=DAMAGED)
+        raise IrbenchError(
+            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench feeds tensors of numbers only.",
+            hint="Export the part of the model that takes and gives numbers.",
+        )
+    tensor = value.type.tensor_type
+    try:
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    except KeyError as error:
+        raise IrbenchError(f"'{value.name}' of {path} has an unknown type.", hint=DAMAGED) from error
+    if dtype.kind not in "biuf" and dtype.name != "bfloat16":
+        raise IrbenchError(
+            f"'{value.name}' of {path} is a tensor of {_ELEMENTS.get(dtype.kind, dtype.name)}, "
+            "and irbench feeds real numbers only.",
+            hint="Export the part of the model that takes and gives numbers.",
+        )
+    if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
+        raise IrbenchError(
+            f"'{value.name}' of {path} has no known rank.",
+            hint="Run onnx.shape_inference on it, or export it with shapes.",
+        )
+    shape = tuple(_axis(value.name, axis, dimension, path) for axis, dimension in enumerate(tensor.shape.dim))
+    return TensorSpec(value.name, dtype.name, shape)
+
+
+def _with_article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path: Path) -> int | str:
+    if dimension.WhichOneof("value") != "dim_value":
+        return dimension.dim_param or f"{name}_{axis}"
+    size = int(dimension.dim_value)
+    if size < 1:  # some exporters write 0 or -1 for a dynamic axis
+        return f"{name}_{axis}"
+    if size > _MAX_AXIS:
+        raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the impossible size {size}.", hint=DAMAGED)
+    return size
+
+
+def _initializer_name(data: memoryview, tensor: Field) -> str:
+    names = (field for field in fields(data, tensor.start, tensor.end) if field.number == Tensor.NAME)
+    return next((text(data, name) for name in names), "")
+
+
+def _parsed(kind: type[_Message], data: memoryview, field: Field) -> _Message:
+    if field.end - field.start > _MAX_SIGNATURE_BYTES:
+        raise Malformed
+    message = kind()
+    try:
+        message.ParseFromString(bytes(data[field.start : field.end]))
+    except Exception as error:
+        raise Malformed from error
+    return message

@@ -1,0 +1,164 @@
+"""Binding shapes: a copy of an ONNX file whose inputs have concrete sizes.
+
+Runtimes choose faster kernels and plan memory for shapes they know, so every cell gets them. Only the
+signature is rewritten; the weights are copied as bytes, so half a gigabyte costs no memory, and those that
+lie in files of their own are linked where that is possible. The file is mapped: bind one of unknown origin in a
+worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from irbench.errors import IrbenchError
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
+from irbench.spec import Artifact, Shape, TensorSpec
+
+__all__ = ["bind", "is_rewritten"]
+
+_COPY_BYTES = 1 << 24
+
+
+def bind(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifact:
+    """Return the artifact with every dynamic input dimension made concrete.
+
+    Args:
+        artifact: Its path is absolute.
+        sizes: A size for every dynamic dimension, by name.
+        scratch: A folder for the rewritten file; equal requests share one file.
+
+    Returns:
+        For kind ``onnx`` an artifact whose file has concrete input dimensions and no stale shapes
+        inside; the same file where no dimension was dynamic. For other kinds only the specs are bound. An
+        output dimension that depends on the data keeps its name.
+
+    Raises:
+        IrbenchError: A dynamic input dimension has no size, or the file is not a model that can be rewritten.
+    """
+    for spec in artifact.inputs:
+        _require_sizes(spec, sizes)
+    bound = replace(
+        artifact,
+        inputs=tuple(spec.bind(sizes) for spec in artifact.inputs),
+        outputs=tuple(spec.bind(sizes) for spec in artifact.outputs),
+    )
+    if not is_rewritten(artifact):
+        return bound
+    folder = scratch / _key(artifact, sizes)
+    path = folder / artifact.path.name
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_copy(artifact.path, path, bound)
+    return replace(bound, path=path, sha256="")
+
+
+def is_rewritten(artifact: Artifact) -> bool:
+    """Whether binding makes a new file: that of an ONNX model with dynamic input dimensions."""
+    return artifact.kind == "onnx" and any(spec.dynamic_dimensions for spec in artifact.inputs)
+
+
+def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
+    missing = [name for name in spec.dynamic_dimensions if name not in sizes]
+    if missing:
+        example = "x".join(str(sizes.get(size, 128) if isinstance(size, str) else size) for size in spec.shape)
+        raise IrbenchError(
+            f"Input '{spec.name}' has a dynamic dimension '{missing[0]}' without a size.",
+            hint=f"Give one, for example --shape {spec.name}={example}",
+        )
+    for name in spec.dynamic_dimensions:
+        if sizes[name] < 1:
+            raise IrbenchError(
+                f"Dimension '{name}' of input '{spec.name}' cannot be {sizes[name]}.", hint="Use a size of at least 1."
+            )
+
+
+def _key(artifact: Artifact, sizes: Mapping[str, int]) -> str:
+    """Return a folder name that is different for other files, other versions of a file and other sizes."""
+    try:
+        status = artifact.path.stat()
+    except OSError as error:
+        raise IrbenchError(
+            f"{artifact.path} cannot be read: {error.strerror}.",
+            hint="Leave the file where it is while it is measured.",
+        ) from error
+    identity = (str(artifact.path), status.st_mtime_ns, status.st_size, sorted(sizes.items()))
+    return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
+
+
+def _write_copy(source: Path, target: Path, bound: Artifact) -> None:
+    external_data.require_sound(source)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}")
+    with mapped(source) as data, unfinished.open("wb") as file:
+        for location in external_data.files_of(data):
+            _link_or_copy(source.parent, target.parent, location)
+        for field in fields(data):
+            if field.number == Model.GRAPH:
+                _write_graph(file, data, field, bound)
+            else:
+                _copy_bytes(file, data, field.tag, field.end)
+    unfinished.replace(target)
+
+
+def _write_graph(file: BinaryIO, data: memoryview, graph: Field, bound: Artifact) -> None:
+    """Write the graph with a new signature; everything between is copied in runs as long as possible."""
+    shapes = {spec.name: spec.shape for spec in (*bound.inputs, *bound.outputs)}
+    pieces: list[bytes | tuple[int, int]] = []
+    run_start = graph.start
+    for field in fields(data, graph.start, graph.end):
+        if field.number in (Graph.INPUT, Graph.OUTPUT, Graph.VALUE_INFO):
+            pieces.append((run_start, field.tag))
+            run_start = field.end
+            if field.number != Graph.VALUE_INFO:
+                pieces.append(_rewritten(data, field, shapes))
+    pieces.append((run_start, graph.end))
+    size = sum(len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces)
+    file.write(encode_length_delimited(Model.GRAPH, size))
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            file.write(piece)
+        else:
+            _copy_bytes(file, data, *piece)
+
+
+def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> bytes:
+    """Return an input or output field with the shape known for its name; unchanged where none is."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        value = onnx.ValueInfoProto.FromString(bytes(data[field.start : field.end]))
+    except DecodeError as error:
+        raise Malformed from error
+    stated = value.type.tensor_type.shape.dim
+    if len(stated) == len(shapes.get(value.name, ())):  # where the signature states no rank, none is written
+        for dimension, size in zip(stated, shapes.get(value.name, ()), strict=True):
+            if isinstance(size, int):
+                dimension.dim_value = size
+    payload: bytes = value.SerializeToString()
+    return encode_length_delimited(field.number, len(payload)) + payload
+
+
+def _copy_bytes(file: BinaryIO, data: memoryview, start: int, end: int) -> None:
+    file.writelines(data[position : min(position + _COPY_BYTES, end)] for position in range(start, end, _COPY_BYTES))
+
+
+def _link_or_copy(source: Path, target: Path, location: str) -> None:
+    """Put external weights beside the rewritten file: a hard link costs nothing, but needs one file system.
+
+    Runtimes refuse symbolic links.
+    """
+    destination = target / location
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = destination.with_name(f"{destination.name}.{os.getpid()}")
+    try:
+        unfinished.hardlink_to(source / location)
+    except OSError:
+        shutil.copyfile(source / location, unfinished)
+    unfinished.replace(destination)

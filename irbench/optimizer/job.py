@@ -1,0 +1,54 @@
+"""What the optimiser's worker is asked to do, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.optimizer.recipe import Recipe
+from irbench.record import Agreement, GraphStep
+from irbench.spec import Artifact, Bundle
+
+__all__ = ["MODEL_FILE", "OptimizationJob", "OptimizationOutcome"]
+
+MODEL_FILE = "model.onnx"
+"""The name of the optimised graph in its folder."""
+
+
+@dataclass(frozen=True)
+class OptimizationJob:
+    """What is to be done to which graph.
+
+    Attributes:
+        artifact: The graph, its shapes bound as far as they shall be.
+        bundle: The model; outputs are compared on its inputs.
+        sizes: A size for every dynamic dimension, for the comparison.
+        recipe: The passes, and what the graph is converted to after them.
+        folder: Where the result is written, an empty folder.
+        reference: The backend that answers for the graph before and after each pass.
+        quantizer: The quantizer that converts to int8; only such a recipe needs one.
+    """
+
+    artifact: Artifact
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    recipe: Recipe
+    folder: Path
+    reference: str
+    quantizer: str | None = None
+
+
+@dataclass(frozen=True)
+class OptimizationOutcome:
+    """What was done.
+
+    Attributes:
+        steps: The original graph, then a step for each pass and for the conversion.
+        nchw_inputs: Names of the inputs that the graph takes as NCHW since.
+        agreement: What the conversion costs; ``None`` without one.
+    """
+
+    steps: tuple[GraphStep, ...]
+    nchw_inputs: tuple[str, ...] = ()
+    agreement: Agreement | None = None

@@ -1,0 +1,81 @@
+"""Model files of the optimiser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.onnx.reading import external_data
+
+if TYPE_CHECKING:
+    import onnx_ir
+
+__all__ = ["copy_model", "load", "vendors_of", "weights_beside", "write"]
+
+_MAX_BYTES = 2_000_000_000
+"""Of weights within a file: a protobuf message holds 2 GiB, the graph included."""
+
+_STANDARD = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
+
+
+def load(path: Path) -> onnx_ir.Model:
+    """Return the model of a file in the form that passes expect.
+
+    Weights are in memory and are not inputs of the graph; ONNX's own operator set is called ``""``.
+
+    Raises:
+        IrbenchError: External data lies where it must not.
+    """
+    import onnx_ir
+    from onnx_ir.passes import common
+
+    model = onnx_ir.from_proto(external_data.load(path))
+    imports = model.graph.opset_imports
+    if "ai.onnx" in imports:
+        imports[""] = imports.pop("ai.onnx")
+    if common.RemoveInitializersFromInputsPass()(model).modified:
+        model.ir_version = max(model.ir_version or 0, 4)  # from which on weights need not be inputs
+    return model
+
+
+def write(model: onnx_ir.Model, path: Path) -> None:
+    """Write the model; weights go to a file beside it where a protobuf message could not hold them."""
+    import onnx_ir
+
+    large = _weights_bytes(model) >= _MAX_BYTES
+    onnx_ir.save(model, path, external_data=weights_beside(path).name if large else None)
+
+
+def weights_beside(path: Path) -> Path:
+    """Return where the weights of a model lie that :func:`write` kept out of its file."""
+    return path.with_name(f"{path.name}.data")
+
+
+def copy_model(source: Path, target: Path) -> None:
+    """Copy what :func:`write` wrote, weights that lie beside it included, under another name.
+
+    Raises:
+        OSError: The target cannot be written; what stood there before still does.
+    """
+    if weights_beside(source).is_file():
+        write(load(source), target)
+        return
+    unfinished = target.with_name(f".{target.name}-{os.getpid()}.new")
+    try:
+        shutil.copyfile(source, unfinished)
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def vendors_of(model: onnx_ir.Model) -> frozenset[str]:
+    """Return the domains of operators that ONNX does not define, nor the model itself."""
+    nodes = (node for node in model.graph.all_nodes() if node.op_identifier() not in model.functions)
+    return frozenset(node.domain for node in nodes).difference(_STANDARD)
+
+
+def _weights_bytes(model: onnx_ir.Model) -> int:
+    constants = (value.const_value for value in model.graph.initializers.values())
+    return sum(constant.nbytes for constant in constants if constant is not None)

@@ -1,0 +1,235 @@
+"""What runs in the worker: pass after pass over one graph, each checked before the next begins, then a conversion."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from irbench import registry
+from irbench.errors import IrbenchError
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.check import check_file
+from irbench.onnx.rewriting import detached_weights
+from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
+from irbench.optimizer.agreement import measure_agreement
+from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
+from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
+from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
+from irbench.optimizer.model_files import load, vendors_of, weights_beside, write
+from irbench.optimizer.nchw_signature import as_nchw
+from irbench.optimizer.recipe import Conversion
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
+from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck, first_line
+from irbench.record import Agreement, GraphStep, OptimizerActivity
+from irbench.spec import Artifact
+from irbench.system.host import available_memory_bytes
+from irbench.system.memory import limit_memory
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    import onnx_ir
+
+    from irbench.spi import Pass
+
+__all__ = ["run_job", "run_job_in_limited_memory"]
+
+_Changed = TypeVar("_Changed")
+_Report = Callable[[OptimizerActivity], None]
+
+_EVALUATION_SAMPLES = 64
+_MAX_MEMORY_SHARE = 0.9
+
+
+def run_job_in_limited_memory(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
+    """Do as :func:`run_job` in most of the memory that is available, for which a process of its own is needed."""
+    limit_memory(int(_MAX_MEMORY_SHARE * available_memory_bytes()))
+    return run_job(job, report)
+
+
+def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
+    """Apply the passes and the conversion, and write the graph into the job's folder.
+
+    After each pass that changed something the graph is written, checked (with every shape inferred, where all
+    operators are ONNX's own), loaded by the reference backend, and its outputs compared with the original's. A
+    conversion is checked and loaded likewise; how far its outputs are from the original's is part of the outcome.
+
+    Args:
+        job: What to do.
+        report: Called with what runs now.
+
+    Raises:
+        IrbenchError: A pass or the conversion failed or broke the model; it is named.
+    """
+    passes = [registry.graph_pass(name) for name in job.recipe.passes]
+    conversion = job.recipe.conversion
+    if conversion is not None:
+        require_fp32(job.artifact.path, job.bundle.name, conversion.precision)
+    with scratch_folder() as scratch:
+        report(OptimizerActivity("reference-outputs"))
+        pipeline = _Pipeline(job, scratch, report)
+        pipeline.raise_opset(
+            [graph_pass.opset for graph_pass in passes] + ([least_opset(conversion)] if conversion else [])
+        )
+        if job.recipe.layout == "nchw":
+            pipeline.take_inputs_as_nchw()
+        for graph_pass in passes:
+            pipeline.apply(graph_pass)
+        if conversion is None:
+            return pipeline.finish()
+        return pipeline.finish_converted(conversion)
+
+
+class _Pipeline:
+    """A graph on its way through the steps, checked after each.
+
+    Args:
+        job: What to do.
+        scratch: For files that are needed on the way.
+        report: Called with what runs now.
+    """
+
+    def __init__(self, job: OptimizationJob, scratch: Path, report: _Report) -> None:
+        self._job = job
+        self._scratch = scratch
+        self._report = report
+        self._check = StepCheck(job, scratch)
+        self._model = load(job.artifact.path)
+        self._artifact = job.artifact  # its inputs follow the graph, its path stays that of the original
+        self._nchw_inputs: tuple[str, ...] = ()
+        self._steps = [_step("original", self._model)]
+        self._vendors = vendors_of(self._model)
+
+    @property
+    def _opset(self) -> int:
+        return self._model.graph.opset_imports.get("", 0)
+
+    def raise_opset(self, wanted: Sequence[int]) -> None:
+        """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
+        reasons: list[str] = []
+        for opset in sorted({item for item in wanted if item > self._opset}, reverse=True):
+            self._report(OptimizerActivity("raise-opset", str(opset)))
+            try:
+                raised = _raised(self._job.artifact.path, opset, self._scratch)
+                step = self._check.check(raised, _step("raise_opset", raised, modified=True), self._artifact)
+            except (CannotUpgrade, BrokenModel) as problem:
+                reasons.append(problem.reason)
+                continue
+            self._model = raised
+            self._steps.append(step)
+            return
+        if reasons:
+            remark = f"opset {self._opset} cannot be raised: {reasons[-1].rstrip('.!')}"
+            self._steps.append(replace(_step("raise_opset", self._model), remark=remark))
+
+    def take_inputs_as_nchw(self) -> None:
+        """Take images as NCHW where the graph transposes them to that itself; raises as :meth:`apply` does."""
+        self._nchw_inputs = self._change(NCHW_STEP, inputs_to_nchw)
+        self._artifact = as_nchw(self._artifact, self._nchw_inputs)
+        self._add(NCHW_STEP, modified=bool(self._nchw_inputs))
+
+    def apply(self, graph_pass: Pass) -> None:
+        """Apply a pass.
+
+        Raises:
+            BrokenModel: It fails or breaks the model.
+        """
+        name = graph_pass.name
+        if self._opset < graph_pass.opset:
+            self._steps.append(replace(_step(name, self._model), remark=f"needs opset {graph_pass.opset}"))
+            return
+        modified = self._change(name, graph_pass)
+        changed_silently = _step(name, self._model).operators != self._steps[-1].operators
+        self._add(name, modified=modified or changed_silently)
+
+    def finish(self) -> OptimizationOutcome:
+        """Return what was done to the graph, which is written."""
+        if not any(step.modified for step in self._steps):  # otherwise the last check wrote it
+            write(self._model, self._job.folder / MODEL_FILE)
+        return OptimizationOutcome(tuple(self._steps), self._nchw_inputs)
+
+    def finish_converted(self, conversion: Conversion) -> OptimizationOutcome:
+        """Write the graph in another precision and return what was done.
+
+        Raises:
+            IrbenchError: It cannot be converted.
+        """
+        require_opset(self._opset, conversion, self._job.bundle.name)
+        self._report(OptimizerActivity("convert", conversion.precision))
+        last, agreement = _convert(self._model, self._artifact, self._job, conversion, self._scratch)
+        return OptimizationOutcome((*self._steps, last), self._nchw_inputs, agreement)
+
+    def _change(self, name: str, change: Callable[[onnx_ir.Model], _Changed]) -> _Changed:
+        self._report(OptimizerActivity("pass", name))
+        try:
+            return change(self._model)
+        except Exception as error:
+            raise BrokenModel(name, self._job, f"{type(error).__name__}: {first_line(error)}") from error
+
+    def _add(self, name: str, *, modified: bool) -> None:
+        step = _step(name, self._model, modified=modified)
+        if modified:
+            vendors = vendors_of(self._model)
+            written, self._vendors = sorted(vendors - self._vendors), self._vendors | vendors
+            step = replace(step, vendor=written[0] if written else None)
+            step = self._check.check(self._model, step, self._artifact)
+        self._steps.append(step)
+
+
+def _raised(path: Path, opset: int, scratch: Path) -> onnx_ir.Model:
+    """Return the graph at a later operator set.
+
+    Raises:
+        CannotUpgrade: It cannot be moved there.
+    """
+    model = detached_weights.detach(external_data.load(path), {})
+    upgrade_opset(model, opset)
+    raised = scratch / f"raised-{opset}.onnx"
+    detached_weights.write(model, raised)
+    return load(raised)
+
+
+def _convert(
+    model: onnx_ir.Model, artifact: Artifact, job: OptimizationJob, conversion: Conversion, scratch: Path
+) -> tuple[GraphStep, Agreement]:
+    """Convert the model, whose signature is that of ``artifact``, and measure what that costs."""
+    source, path = scratch / "in_fp32.onnx", job.folder / MODEL_FILE
+    write(model, source)
+    for leftover in (path, weights_beside(path)):
+        leftover.unlink(missing_ok=True)
+    calibration = Samples(artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION)
+    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION)
+    try:
+        name = convert(source, path, conversion, calibration, job.quantizer)
+        made = load(path)
+        vendors = sorted(vendors_of(made))
+        check_file(path, shapes=not vendors)
+        converted = replace(artifact, path=path, sha256="")
+        agreement = measure_agreement(evaluation, converted, job.reference, job.bundle.classifier, scratch)
+    except NothingToConvert:
+        raise
+    except Exception as problem:  # tools and runtimes report failures in ways of their own
+        raise _unconvertible(job, conversion, first_line(problem)) from problem
+    step = replace(_step(name, made, modified=True), vendor=vendors[0] if vendors else None)
+    return replace(step, max_rel_error=agreement.error.max_rel), agreement
+
+
+def _unconvertible(job: OptimizationJob, conversion: Conversion, reason: str) -> IrbenchError:
+    others = {
+        "fp16": "bf16, whose range is that of fp32",
+        "bf16": "fp16, in which more runtimes compute",
+        "int8": "the other method (--quantize)",
+    }
+    return IrbenchError(
+        f"{job.bundle.name} cannot be converted to {conversion.precision}: {reason.rstrip('.')}.",
+        hint=f"Try {others[conversion.precision]}; if that fails too, leave --precision out.",
+    )
+
+
+def _step(name: str, model: onnx_ir.Model, *, modified: bool = False) -> GraphStep:
+    operators = Counter(
+        f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in model.graph.all_nodes()
+    )
+    return GraphStep(name, modified, dict(sorted(operators.items())))

@@ -1,0 +1,110 @@
+"""The check after each step: the graph is valid, a runtime loads it, and its outputs are those of the original."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.errors import IrbenchError
+from irbench.onnx.reading.check import check_file
+from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.rewriting.bind import bind
+from irbench.optimizer.job import MODEL_FILE, OptimizationJob
+from irbench.optimizer.model_files import vendors_of, write
+from irbench.record import GraphStep
+from irbench.spec import BATCH, Artifact
+from irbench.spi import Array
+from irbench.verify import compare, judge
+from irbench.worker.reference import answer
+
+if TYPE_CHECKING:
+    import onnx_ir
+
+__all__ = ["NCHW_STEP", "BrokenModel", "StepCheck", "first_line"]
+
+NCHW_STEP = "inputs_to_nchw"
+"""The step that a layout asks for; no ``--passes`` names it."""
+
+
+class BrokenModel(IrbenchError):
+    """A step broke the model.
+
+    Args:
+        name: The step.
+        job: What was done to which graph.
+        reason: What is wrong with the graph.
+    """
+
+    def __init__(self, name: str, job: OptimizationJob, reason: str) -> None:
+        others = ",".join(graph_pass for graph_pass in job.recipe.passes if graph_pass != name)
+        hint = f"Leave it out: --passes {others}" if others else "Leave it out."
+        super().__init__(
+            f"The pass {name} breaks {job.bundle.name}: {reason.rstrip('.')}.",
+            hint="Leave --layout nchw out." if name == NCHW_STEP else hint,
+        )
+        self.reason = reason
+
+
+class StepCheck:
+    """Checks step after step against the outputs of the original graph, on one seeded feed.
+
+    Args:
+        job: What is done to which graph.
+        scratch: Where copies with bound shapes are written.
+
+    Raises:
+        IrbenchError: The reference cannot run the original graph.
+    """
+
+    def __init__(self, job: OptimizationJob, scratch: Path) -> None:
+        self._job = job
+        self._scratch = scratch
+        self._precision = read_precision(job.artifact.path).narrowest
+        try:
+            self._expected = self._outputs(job.artifact)
+        except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
+            raise IrbenchError(
+                f"{job.bundle.name} cannot be optimised: {job.reference} cannot run it: {first_line(problem)}",
+                hint=getattr(problem, "hint", "") or _remedy(job),
+            ) from problem
+
+    def check(self, model: onnx_ir.Model, step: GraphStep, artifact: Artifact) -> GraphStep:
+        """Write ``model``, check it, and return ``step`` with its error.
+
+        Args:
+            model: After the step.
+            step: What was done.
+            artifact: Its inputs and outputs are those of the model.
+
+        Raises:
+            BrokenModel: The step broke it.
+        """
+        path = self._job.folder / MODEL_FILE
+        write(model, path)
+        try:
+            check_file(path, shapes=not vendors_of(model))
+            outputs = self._outputs(replace(artifact, path=path, sha256=""))
+            error = compare(outputs, self._expected, self._job.bundle.classifier)
+        except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
+            raise BrokenModel(step.name, self._job, first_line(problem).replace(str(path), "it")) from problem
+        wrong = judge(error, self._precision)
+        if wrong is not None:
+            raise BrokenModel(step.name, self._job, wrong.message)
+        return replace(step, max_rel_error=error.max_rel)
+
+    def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
+        job = self._job
+        bound = bind(artifact, job.sizes, self._scratch)
+        return answer(job.reference, bound, job.bundle, job.sizes, job.bundle.seed)
+
+
+def _remedy(job: OptimizationJob) -> str:
+    dynamic = any(BATCH in spec.dynamic_dimensions for spec in job.artifact.inputs)
+    batch = f"It was run at batch {job.sizes[BATCH]}; if only 1 works, add --batch 1. " if dynamic else ""
+    return f"{batch}See what can run it: irbench verify {job.bundle.source or job.bundle.name}"
+
+
+def first_line(problem: Exception) -> str:
+    """Return the first line of an exception's message, or its type's name where it has none."""
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]

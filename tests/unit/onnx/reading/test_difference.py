@@ -1,0 +1,103 @@
+"""What was done to a graph is told by names, and fusions by what lies between the tensors of a new node."""
+
+from irbench.onnx.reading.difference import Difference, Fusion, difference
+from irbench.onnx.reading.inventory import Inventory, NodeEntry, WeightEntry
+
+
+def node(name, operator, inputs, outputs):
+    return NodeEntry(name, operator, "", tuple(inputs.split()), tuple(outputs.split()))
+
+
+def graph(*nodes, weights=""):
+    return Inventory(nodes=nodes, weights=tuple(WeightEntry(name, "float32", ()) for name in weights.split()))
+
+
+GELU = (
+    node("div", "Div", "x c", "a"),
+    node("erf", "Erf", "a", "b"),
+    node("add", "Add", "b one", "d"),
+    node("mul", "Mul", "x d", "e"),
+    node("half", "Mul", "e h", "y"),
+)
+
+
+def test_equal_graphs_do_not_differ():
+    found = difference(graph(*GELU), graph(*GELU))
+    assert found == Difference({}, (), (), (), {})
+
+
+def test_a_new_node_in_the_place_of_several_is_a_fusion():
+    found = difference(graph(*GELU), graph(node("gelu", "Gelu", "x", "y")))
+    assert found.fusions == {Fusion("Gelu", (("Add", 1), ("Div", 1), ("Erf", 1), ("Mul", 2))): 1}
+    assert found.operators == {"Div": (1, 0), "Erf": (1, 0), "Add": (1, 0), "Mul": (2, 0), "Gelu": (0, 1)}
+    assert [item.name for item in found.added] == ["gelu"]
+    assert [item.name for item in found.removed] == ["div", "erf", "add", "mul", "half"]
+
+
+def test_what_still_stands_before_a_fusion_is_no_part_of_it():
+    before = graph(node("conv", "Conv", "x w", "a"), node("twice", "Mul", "a a", "b"), node("relu", "Relu", "b", "y"))
+    after = graph(node("conv", "Conv", "x w", "a"), node("square_relu", "SquareRelu", "a", "y"))
+    assert difference(before, after).fusions == {Fusion("SquareRelu", (("Mul", 1), ("Relu", 1))): 1}
+
+
+def test_a_node_that_kept_its_name_and_changed_its_operator_is_changed_and_may_be_a_fusion():
+    before = graph(node("conv", "Conv", "x w", "a"), node("relu", "Relu", "a", "y"))
+    after = graph(node("conv", "FusedConv", "x w", "y"))
+    found = difference(before, after)
+    assert [(item.operator, other.operator) for item, other in found.changed] == [("Conv", "FusedConv")]
+    assert found.fusions == {Fusion("FusedConv", (("Conv", 1), ("Relu", 1))): 1}
+
+
+def test_a_node_that_was_only_renamed_is_the_same():
+    found = difference(graph(node("a", "Relu", "x", "y")), graph(node("b", "Relu", "x", "y")))
+    assert not found.added
+    assert not found.removed
+
+
+def test_one_node_for_one_is_no_fusion():
+    found = difference(graph(node("a", "Relu", "x", "y")), graph(node("b", "Clip", "x", "y")))
+    assert not found.fusions
+    assert found.operators == {"Relu": (1, 0), "Clip": (0, 1)}
+
+
+def test_a_cycle_in_a_broken_graph_ends():
+    before = graph(node("a", "Relu", "y", "z"), node("b", "Relu", "z", "y"))
+    assert difference(before, graph(node("c", "Clip", "x", "y"))).fusions == {Fusion("Clip", (("Relu", 2),)): 1}
+
+
+ATTENTION = (
+    node("queries", "Mul", "x scale", "q"),
+    node("scores", "MatMul", "q k", "scores"),
+    node("softmax", "Softmax", "scores", "weights"),
+    node("weighed", "MatMul", "weights v", "attended"),
+    node("joined", "Reshape", "attended whole", "a"),
+)
+
+
+def test_a_fusion_is_seen_where_new_tensors_are_named_after_those_that_are_gone():
+    made = (node("n1", "Mul", "x scale", "q_mul"), node("n2", "Attention", "q_mul k v", "a_reshape_reshape"))
+    found = difference(graph(*ATTENTION), graph(*made)).fusions
+    assert found == {Fusion("Attention", (("MatMul", 2), ("Reshape", 1), ("Softmax", 1))): 1}
+
+
+def test_a_node_that_only_works_on_another_shape_is_no_fusion():
+    before = graph(node("flat", "Reshape", "x s", "a"), node("dense", "MatMul", "a w", "b"))
+    assert not difference(before, graph(node("new", "MatMul", "x w", "b_matmul"))).fusions
+
+
+def test_a_weight_named_after_a_tensor_does_not_end_a_fusion():
+    after = graph(node("gelu", "Gelu", "x a_constant", "y"), weights="a_constant")
+    assert difference(graph(*GELU), after).fusions == {
+        Fusion("Gelu", (("Add", 1), ("Div", 1), ("Erf", 1), ("Mul", 2))): 1
+    }
+
+
+def test_what_computes_sizes_is_no_part_of_a_fusion():
+    sizes = (
+        node("size", "Shape", "x", "s"),
+        node("batch", "Gather", "s first", "n"),
+        node("to", "Concat", "n -1", "to"),
+    )
+    before = graph(*sizes, node("relu", "Relu", "x", "a"), node("flat", "Reshape", "a to", "y"), weights="first -1")
+    after = graph(node("new", "FlatRelu", "x", "y"))
+    assert difference(before, after).fusions == {Fusion("FlatRelu", (("Relu", 1), ("Reshape", 1))): 1}

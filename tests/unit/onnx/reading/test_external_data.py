@@ -1,0 +1,65 @@
+"""Where weights outside a file may lie, told from the file's bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hostile_files as hostile
+import models
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from irbench.errors import IrbenchError
+from irbench.onnx.reading.external_data import External, external_tensors, files_of, require_sound
+
+
+def test_a_model_with_its_weights_inside_has_none_outside(tmp_path: Path) -> None:
+    path = models.mlp(tmp_path).path
+    assert list(external_tensors(memoryview(path.read_bytes()))) == []
+    assert require_sound(path) == 0
+
+
+def test_weights_in_a_file_are_found_with_their_place_and_size(tmp_path: Path) -> None:
+    path = hostile.with_external()(tmp_path)
+    data = memoryview(path.read_bytes())
+    kernel = next(external_tensor for external_tensor in external_tensors(data) if external_tensor.tensor == "kernel")
+    assert kernel == External("kernel", "weights.bin", kernel.offset_bytes, 8 * 3 * 3 * 3 * 4)
+    assert files_of(data) == ("weights.bin",)
+    assert require_sound(path) == sum(external_tensor.size_bytes for external_tensor in external_tensors(data))
+
+
+def outside(location: str) -> TensorProto:
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value=location)
+    return tensor
+
+
+def test_weights_are_found_however_deep_they_hide(tmp_path: Path) -> None:
+    hidden = helper.make_graph([helper.make_node("Constant", [], ["c"], value=outside("../deep"))], "inner", [], [])
+    node = helper.make_node("If", ["x"], ["y"], then_branch=hidden, else_branch=hidden)
+    function = helper.make_function(
+        "d", "F", [], ["f"], [helper.make_node("Constant", [], ["f"], value=outside("/etc/passwd"))], []
+    )
+    graph = helper.make_graph([node], "g", [], [], sparse_initializer=[onnx.SparseTensorProto(values=outside("s"))])
+    model = helper.make_model(graph, functions=[function])
+    assert files_of(memoryview(model.SerializeToString())) == ("../deep", "/etc/passwd", "s")
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["../w", "/w", "a/../../w", "", ".", "*/_ORT_MEM_ADDR_/*", "w\0", "a" * 5000, "folder", "link", "in/link"],
+)
+def test_no_location_leads_out_of_the_folder(location: str, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    (folder / "folder").mkdir(parents=True)
+    (tmp_path / "w").write_bytes(bytes(8))
+    (folder / "link").symlink_to("../w")
+    (folder / "in").symlink_to("folder")
+    (folder / "folder" / "link").write_bytes(bytes(8))
+    path = folder / "m.onnx"
+    graph = helper.make_graph([], "g", [], [], [outside(location)])
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    with pytest.raises(IrbenchError) as caught:
+        require_sound(path)
+    assert caught.value.hint

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import models
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from irbench.errors import IrbenchError
+from irbench.onnx.reading import signature
+from irbench.spec import TensorSpec
+
+
+def write(path, inputs, outputs, initializers=(), opset=17):
+    nodes = [helper.make_node("Identity", [inputs[0].name], [outputs[0].name])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9), path)
+    return path
+
+
+def value(name, shape, dtype=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def test_names_types_shapes_opset_and_nodes_are_read(tmp_path):
+    artifact = models.two_inputs(tmp_path)
+    read = signature.read(artifact.path)
+    assert read.inputs == artifact.inputs
+    assert read.outputs == artifact.outputs
+    assert read.opset == 17
+    assert read.nodes == 4
+
+
+@pytest.mark.parametrize("free", ["N", "unk__401", None, 0, -1])
+def test_a_free_leading_axis_is_the_batch_whatever_it_is_called(free, tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", [free, 3])], [value("y", [free, 3])])
+    read = signature.read(path)
+    assert read.inputs == (TensorSpec("x", "float32", ("batch", 3)),)
+    assert read.outputs == (TensorSpec("y", "float32", ("batch", 3)),)
+
+
+def test_a_generated_name_on_an_output_is_the_batch_too(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["unk__7", 3])], [value("y", ["unk__8", 3])])
+    assert signature.read(path).outputs[0].shape == ("batch", 3)
+
+
+def test_an_output_length_that_depends_on_the_data_keeps_its_name(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["N", 3])], [value("y", ["boxes", 4])])
+    assert signature.read(path).outputs[0].shape == ("boxes", 4)
+
+
+def test_another_unnamed_axis_is_named_after_its_tensor(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["N", None, "width"])], [value("y", ["N", None, "width"])])
+    read = signature.read(path)
+    assert read.inputs[0].shape == ("batch", "x_1", "width")
+    assert read.outputs[0].shape == ("batch", "y_1", "width")
+
+
+def test_a_fixed_leading_axis_is_no_batch(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", [2, "N"])], [value("y", [2, "N"])])
+    assert signature.read(path).inputs[0].shape == (2, "N")
+
+
+def test_an_input_that_only_names_a_weight_is_no_input(tmp_path):
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
+    path = write(tmp_path / "m.onnx", [value("x", ["N"]), value("w", [1])], [value("y", ["N"])], [weight])
+    assert [spec.name for spec in signature.read(path).inputs] == ["x"]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\xff" * 64, b"\x3a\xff\xff\xff\xff\x7f", b"PK\x03\x04zip"])
+def test_a_file_that_is_no_model_is_one_clear_error(content, tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(content)
+    with pytest.raises(IrbenchError):
+        signature.read(path)
+
+
+def test_every_prefix_of_a_model_is_read_or_refused(tmp_path):
+    whole = models.mlp(tmp_path).path.read_bytes()
+    path = tmp_path / "cut.onnx"
+    for size in range(1, len(whole), 97):
+        path.write_bytes(whole[:size])
+        with pytest.raises(IrbenchError):
+            signature.read(path)
+
+
+def test_a_missing_file_is_one_clear_error(tmp_path):
+    with pytest.raises(IrbenchError, match="cannot be read"):
+        signature.read(tmp_path / "none.onnx")
+
+
+def test_text_inputs_are_refused(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["N"], TensorProto.STRING)], [value("y", ["N"], TensorProto.STRING)])
+    with pytest.raises(IrbenchError, match="is a tensor of strings, and irbench feeds real numbers only"):
+        signature.read(path)
+
+
+def test_sequences_are_refused(tmp_path):
+    sequence = helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, ["N"])
+    path = write(tmp_path / "m.onnx", [sequence], [sequence])
+    with pytest.raises(IrbenchError, match="is a sequence"):
+        signature.read(path)
+
+
+def test_an_unknown_rank_is_refused(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", None)], [value("y", ["N"])])
+    with pytest.raises(IrbenchError, match="no known rank"):
+        signature.read(path)
+
+
+def test_an_impossible_size_is_refused(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["N", 2**40])], [value("y", ["N"])])
+    with pytest.raises(IrbenchError, match="impossible size"):
+        signature.read(path)
+
+
+def test_an_input_named_twice_is_refused(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["N"]), value("x", ["N"])], [value("y", ["N"])])
+    with pytest.raises(IrbenchError, match="twice"):
+        signature.read(path)
+
+
+def test_a_model_without_outputs_is_refused(tmp_path):
+    graph = helper.make_graph([], "g", [value("x", ["N"])], [])
+    onnx.save(helper.make_model(graph), tmp_path / "m.onnx")
+    with pytest.raises(IrbenchError, match="no outputs"):
+        signature.read(tmp_path / "m.onnx")

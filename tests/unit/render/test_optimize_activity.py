@@ -1,0 +1,28 @@
+"""What an optimisation does now is said in words, with the model's name."""
+
+from __future__ import annotations
+
+from typing import get_args, get_type_hints
+
+import pytest
+
+from irbench.record import OptimizerActivity
+from irbench.render.optimize import in_words
+
+
+@pytest.mark.parametrize(
+    ("activity", "words"),
+    [
+        (OptimizerActivity("pass", "fold_shapes", "mlp"), "mlp: fold_shapes"),
+        (OptimizerActivity("raise-opset", "20", "mlp"), "mlp: raising the operator set to 20"),
+    ],
+)
+def test_an_activity_is_said_in_words(activity: OptimizerActivity, words: str) -> None:
+    said: list[str] = []
+    in_words(said.append)(activity)
+    assert said == [words]
+
+
+def test_every_activity_has_words() -> None:
+    for code in get_args(get_type_hints(OptimizerActivity)["code"]):
+        in_words(lambda _: None)(OptimizerActivity(code))
