@@ -84,6 +84,10 @@ class Description:
         options: Keys that ``--set`` may give it, on any device, so that a mistyped one is found before a worker starts;
             ``None`` where only the runtime knows them.
         reserved: Keys that irbench sets itself, each with the argument it follows: ``--threads`` for example.
+        is_original: Whether it runs models in the framework that they were made with; its row is the usual baseline.
+        reference_rank: References answer in the order of their ranks, the lowest first, then by name: a quick one has a
+            low rank. Without meaning for a backend that is no reference.
+        reference_name: What tables call its answers as a reference; its name unless given.
     """
 
     name: str
@@ -94,6 +98,9 @@ class Description:
     domains: tuple[str, ...] = ()
     options: tuple[str, ...] | None = None
     reserved: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_original: bool = False
+    reference_rank: int = 100
+    reference_name: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
 from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import refuse_unknown_inputs
 from irbench.spec import Precision, Timing
@@ -100,7 +101,7 @@ def _planned(
     bundles = resolve_bundles(arguments["models"], bool(arguments["everything"]), _say)
     refuse_unknown_inputs(asked.shapes, bundles)
     request = replace(asked, bundles=bundles)
-    groups = plan(request, scratch, _say)
+    groups = plan(request, prepare(request, scratch, _say))
     levels, layouts = tuple(idle_levels(request, groups)), tuple(dict.fromkeys(idle_layouts(groups)))
     for line in (*levels, *(f"warning: {layout}" for layout in layouts)):
         _say(line)
