@@ -39,6 +39,7 @@ __all__ = [
     "Description",
     "ExportRequest",
     "Exporter",
+    "ExporterDescription",
     "Feed",
     "ModelSource",
     "Outputs",
@@ -87,7 +88,7 @@ class Description:
         is_original: Whether it runs models in the framework that they were made with; its row is the usual baseline.
         reference_rank: References answer in the order of their ranks, the lowest first, then by name: a quick one has a
             low rank. Without meaning for a backend that is no reference.
-        reference_name: What tables call its answers as a reference; its name unless given.
+        reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
     """
 
     name: str
@@ -261,12 +262,31 @@ class ExportRequest:
     layout: Literal["keep", "nchw"]
 
 
+@dataclass(frozen=True)
+class ExporterDescription:
+    """What is known about an exporter without importing its framework.
+
+    Attributes:
+        framework: What tables call the framework, whose outputs are what every runtime's are compared with.
+        distributions: Those whose versions decide what an export makes; what was made with others is made anew.
+        environment: Variables that are set for the processes that export and check.
+    """
+
+    framework: str
+    distributions: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 class Exporter(Protocol):
     """Makes bundles out of a framework's models."""
 
     @property
     def name(self) -> str:
-        """The framework's name."""
+        """The name of its entry point."""
+        ...
+
+    def describe(self) -> ExporterDescription:
+        """Say what it exports from, and what with; imports no framework."""
         ...
 
     def accepts(self, source: str) -> bool:

@@ -89,7 +89,7 @@ def measure(
     native = native_notes(tuple(dict.fromkeys(request.backends)), pinned, _say)
     request = replace(request, notes=(*request.notes, *native))
     with LiveDisplay(err_console()) as display:
-        writer = Store(results or default_root()).begin(host.describe(), request.as_plan())
+        writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
         with _telling_what_is_kept(writer):
             return run(request, groups, scratch, writer, display.show, company.others), writer.folder
 

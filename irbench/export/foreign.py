@@ -54,8 +54,7 @@ def _examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
             "irbench.onnx.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
-        said = f" {death.hint}" if death.hint else ""
-        raise IrbenchError(f"The check of {path} failed. {death.message}{said}", hint=_HARMFUL) from death
+        raise death.during(f"The check of {path} failed.", _HARMFUL) from death
     return answer
 
 

@@ -159,10 +159,8 @@ def _call(task: Task, say: Say) -> OptimizerAnswer:
         )
     except WorkerDied as death:
         others = ",".join(graph_pass for graph_pass in task.recipe.passes if graph_pass != last)
-        remedy = f" Leave it out: --passes {others}" if others and last in task.recipe.passes else ""
-        raise IrbenchError(
-            f"Optimising {name} failed at {last}. {death.message}", hint=f"{death.hint}{remedy}".strip()
-        ) from death
+        remedy = f"Leave it out: --passes {others}" if others and last in task.recipe.passes else ""
+        raise death.during(f"Optimising {name} failed at {last}.", remedy) from death
     return done
 
 

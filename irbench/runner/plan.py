@@ -214,7 +214,7 @@ def _usual_baseline(cells: Sequence[Cell], readers: Mapping[str, Reader]) -> str
 def _baseline(asked: str, cells: Sequence[Cell]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning."""
     name, _, conditions = asked.partition("@")
-    wanted = dict(_condition(part, asked) for part in conditions.split(",") if part)
+    wanted = dict(_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part)
     for cell in cells:
         facts = {"streams": str(cell.load.streams), "precision": cell.load.precision}
         names = {cell.label, cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"}
@@ -225,11 +225,12 @@ def _baseline(asked: str, cells: Sequence[Cell]) -> str:
     raise IrbenchError(f"--baseline {asked} is none of the rows.", hint=f"The rows are: {', '.join(rows)}")
 
 
-def _condition(text: str, asked: str) -> tuple[str, str]:
+def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if key not in ("streams", "precision") or not equals:
         raise IrbenchError(
-            f"--baseline {asked} is not understood.", hint="Write a backend, or one with a setting: tf@streams=1"
+            f"--baseline {asked} is not understood.",
+            hint=f"Write a backend, or one with a setting: {example}@streams=1",
         )
     return key, value
 
