@@ -38,7 +38,7 @@ from irbench.worker.scratch import scratch_folder
 
 __all__ = ["allowed_cpus", "execute", "measure", "total_threads"]
 
-_QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9)
+_QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 _THOROUGH = Timing(
     min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
 )
