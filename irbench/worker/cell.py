@@ -21,6 +21,7 @@ from irbench.record import Round, Sustained
 from irbench.spec import Bundle, Cell, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
+from irbench.worker.inference import infer
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
@@ -101,7 +102,7 @@ class CellHost:
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
-            first = _answer(self._slots[0], self._feeds[0])
+            first = infer(self._slots[0], self._feeds[0])
         answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
         self._driver = make_driver(self._slots, self._feeds, cell.io)
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
@@ -195,14 +196,8 @@ class CellHost:
         return self._driver.drive(max(fewest, samples))
 
 
-def _answer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
-    slot.stage(feed)
-    slot.run()
-    return tuple(np.asarray(output) for output in slot.fetch())
-
-
 def _answer_all(slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:
-    return (_answer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
+    return (infer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
 
 
 def plain_scalar(value: Any) -> Scalar:
