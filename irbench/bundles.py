@@ -32,7 +32,7 @@ from irbench.card import (
 )
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle
-from irbench.system.files import replace_folder, write_atomically
+from irbench.system.files import move_folder, replace_folder, write_atomically
 
 __all__ = [
     "CARD",
@@ -145,7 +145,7 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
     home_of_name.mkdir(parents=True, exist_ok=True)
     superseded = [path for path in home_of_name.glob(f"{card.key[:16]}-*") if path.is_dir()]
     place = home_of_name / f"{card.key[:16]}-{secrets.token_hex(4)}"
-    folder.rename(place)
+    move_folder(folder, place)
     point_to(place)
     for old in superseded:
         shutil.rmtree(old, ignore_errors=True)

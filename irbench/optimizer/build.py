@@ -19,6 +19,7 @@ from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, re
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.task import RESULT, OptimizerAnswer, Task
 from irbench.spec import BATCH, Artifact, Bundle
+from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["Optimized", "optimize"]
@@ -112,7 +113,7 @@ def _keep(folder: Path, place: Path, lineage: Lineage) -> Lineage:
         OSError: It cannot be moved there.
     """
     try:
-        folder.rename(place)
+        move_folder(folder, place)
     except OSError:  # a folder that holds files is not replaced by a rename
         return read_intact(place, lineage.key) or _replace_damaged(folder, place, lineage)
     return lineage
@@ -125,7 +126,7 @@ def _replace_damaged(folder: Path, place: Path, lineage: Lineage) -> Lineage:
         with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
             place.rename(aside)
         found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
-        (folder if found is None else aside).rename(place)
+        move_folder(folder if found is None else aside, place)
     except OSError:
         found = read_intact(place, lineage.key)
         if found is None:
