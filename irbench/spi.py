@@ -81,7 +81,7 @@ class Description:
         version: Its version; ``None`` when it is not installed.
         devices: Devices the backend can address, ``cpu`` first.
         install: The exact command that installs what is missing.
-        domains: Operator sets of vendors that it reads besides ONNX' own, ``com.microsoft`` for example.
+        domains: Operator sets of vendors that it reads besides ONNX's own, ``com.microsoft`` for example.
         options: Keys that ``--set`` may give it, on any device, so that a mistyped one is found before a worker starts;
             ``None`` where only the runtime knows them.
         reserved: Keys that irbench sets itself, each with the argument it follows: ``--threads`` for example.
@@ -202,7 +202,7 @@ class Backend(Protocol):
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
         """Make a session that runs ``artifact`` as ``load`` asks on ``device``.
 
-        :meth:`import_runtime` was called with the same arguments. Every free dimension of ``artifact`` is bound.
+        :meth:`import_runtime` was called with the same arguments. Every dynamic dimension of ``artifact`` is bound.
 
         Raises:
             Refusal: The runtime cannot do what was asked.
@@ -218,9 +218,9 @@ class ModelSource:
         name: The name used on the command line.
         family: What kind of network it is, ``residual CNN`` for example.
         summary: One line for listings.
-        inputs: Logical inputs with named free dimensions and value ranges.
+        inputs: Logical inputs with named dynamic dimensions and value ranges.
         build: Makes the framework's model (a ``keras.Model``), unseeded.
-        defaults: Sizes of free dimensions other than the batch.
+        defaults: Sizes of dynamic dimensions other than the batch.
         classifier: Whether its first output holds class scores.
         parameters: Weights that training finds, and the statistics it keeps; ``None`` where nobody counted.
         macs: Multiply-accumulate operations of its products and convolutions at batch 1 and ``defaults``; ``None``
@@ -246,7 +246,7 @@ class ExportRequest:
         source: A zoo name, a ``.keras`` file, a SavedModel folder, or ``module:function``.
         directory: An empty folder to write the bundle's files into.
         opset: ONNX operator set version of the default domain.
-        batch: A fixed batch, or ``None`` for a free one.
+        batch: a fixed batch, or ``None`` for a dynamic one.
         seed: Seed of random weights and of generated inputs.
         weights: ``random``, a file of weights, or ``None`` for the source's own
             (a zoo model has none and takes random ones).

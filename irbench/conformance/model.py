@@ -58,7 +58,7 @@ class Trial:
         inputs: Logical inputs.
         expected: In the order of the model's outputs.
         bundle: The model.
-        sizes: Every free dimension bound.
+        sizes: Every dynamic dimension bound.
         cells: One for each backend.
         absent: Why some of them cannot run it, by cell id.
     """
@@ -79,7 +79,7 @@ class Asked:
     Attributes:
         bundle: The model.
         backends: (name, device).
-        shapes: Of inputs with free dimensions, by name.
+        shapes: Of inputs with dynamic dimensions, by name.
         data: A folder of data sets; ``None`` for seeded inputs and the reference that ``irbench run`` compares with.
     """
 

@@ -54,7 +54,7 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
 
 
 def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
-    """Run one case on one backend and compare what comes out as ONNX' own runner does.
+    """Run one case on one backend and compare what comes out as ONNX's own runner does.
 
     Args:
         case: One that is not to be skipped.
@@ -114,7 +114,7 @@ def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def _fitted(artifact: Artifact, data: DataSet, scratch: Path) -> Artifact:
-    """Return the artifact with its free dimensions bound to the data's, as every backend gets it to be measured.
+    """Return the artifact with its dynamic dimensions bound to the data's, as every backend gets it to be measured.
 
     It stays as it is where the data leaves a dimension empty, or gives one name two sizes.
     """

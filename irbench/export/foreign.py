@@ -62,7 +62,7 @@ def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:
     size = path.stat().st_size + outside_bytes
     if size > free_bytes:
         raise IrbenchError(
-            f"{path} has {size / 1e9:.1f} GB with its weights, and {free_bytes / 1e9:.1f} GB of memory are free.",
+            f"{path} has {size / 1e9:.1f} GB with its weights, and {free_bytes / 1e9:.1f} GB of memory are available.",
             hint="Use a machine with more memory.",
         )
 

@@ -25,7 +25,7 @@ MOST_CELLS = 6
 _FRAMEWORK_PRECISION: Precision = "fp32"
 """What is asked of an artifact that is no ONNX graph."""
 
-_PORTABLE = "Compare it at --optimize basic or extended, which write ONNX's own operators only."
+_PORTABLE = "Compare it at --optimize basic or extended, which use standard ONNX operators only."
 
 
 @dataclass(frozen=True)
@@ -222,14 +222,14 @@ def _baseline(asked: str, cells: Sequence[Cell]) -> str:
             return cell.id
     labels = Counter(cell.label for cell in cells)
     rows = dict.fromkeys(cell.label if labels[cell.label] == 1 else _address(cell) for cell in cells)
-    raise IrbenchError(f"--baseline {asked} is none of the rows.", hint=f"The rows are: {', '.join(rows)}")
+    raise IrbenchError(f"--baseline {asked} names none of the rows.", hint=f"The rows are: {', '.join(rows)}")
 
 
 def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if key not in ("streams", "precision") or not equals:
         raise IrbenchError(
-            f"--baseline {asked} is not understood.",
+            f"--baseline {asked} is not a valid row.",
             hint=f"Write a backend, or one with a setting: {example}@streams=1",
         )
     return key, value

@@ -50,7 +50,7 @@ REFUSED = {
     "a negative opset": (hostile.changed(hostile.of_opset(-4)), "is not an ONNX model", _AGAIN),
     "an impossible size": (hostile.changed(hostile.of_sizes(1, 3, 8, 2**40)), "impossible size", _AGAIN),
     "more values than memory": (
-        hostile.changed(hostile.of_sizes(2**20, 3, 2**20, 2**20)), "of memory are free", "--shape"
+        hostile.changed(hostile.of_sizes(2**20, 3, 2**20, 2**20)), "of memory are available", "--shape"
     ),
     "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "misses the tensor 'a", "again"),
     "no inputs": (hostile.constant, "has no inputs: its answer is always the same", "an input of the graph"),
@@ -83,7 +83,7 @@ REFUSED = {
     ),
     "a dimension of zero": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", [2, 0])], [hostile.value("y", [2, 0])]),
-        "is free",
+        "is dynamic",
         "--shape x=2x128",
     ),
     "weights at an absolute path": (hostile.with_external(location="/etc/passwd"), _OUTSIDE, "relative location"),

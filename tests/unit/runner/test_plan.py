@@ -127,8 +127,8 @@ def test_a_baseline_can_be_named_by_row_and_setting(asked: str, found: str) -> N
     [
         ("original", "none of the rows"),
         ("fake-a@streams=3", "none of the rows"),
-        ("fake-a@colour=red", "not understood"),
-        ("fake-a@streams", "not understood"),
+        ("fake-a@colour=red", "not a valid row"),
+        ("fake-a@streams", "not a valid row"),
     ],
 )
 def test_a_baseline_that_is_no_row_is_refused(asked: str, said: str) -> None:
