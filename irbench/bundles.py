@@ -32,7 +32,7 @@ from irbench.card import (
 )
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle
-from irbench.system.files import replace_folder, write_atomically
+from irbench.system.files import move_folder, replace_folder, write_atomically
 
 __all__ = [
     "CARD",
@@ -82,7 +82,7 @@ def latest() -> Path | None:
     """Return the folder of the bundle that was exported last, ``None`` where nothing was exported.
 
     Raises:
-        IrbenchError: It is not there any more.
+        IrbenchError: It does not exist any more.
     """
     pointer = _read(_root() / _LATEST)
     if not pointer:
@@ -90,7 +90,7 @@ def latest() -> Path | None:
     name, _, version = pointer.partition("/")
     folder = _existing(_root() / name / version) if _is_name(name) and _is_name(version) else None
     if folder is None:
-        raise IrbenchError(f"The last export, {pointer}, is not there any more.", hint="Name one: irbench run MODEL")
+        raise IrbenchError(f"The last export, {pointer}, does not exist any more.", hint="Name one: irbench run MODEL")
     return folder
 
 
@@ -119,7 +119,7 @@ def staging(target: Path | None = None) -> Path:
         folder.mkdir()
     except OSError as error:
         own = target is None or target.absolute().is_relative_to(home().absolute())
-        hint = "Set IRBENCH_HOME to a folder of yours." if own else _ELSEWHERE
+        hint = "Set IRBENCH_HOME to a folder that you can write." if own else _ELSEWHERE
         raise IrbenchError(f"{parent} cannot be written: {error.strerror or error}.", hint=hint) from error
     return folder
 
@@ -145,7 +145,7 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
     home_of_name.mkdir(parents=True, exist_ok=True)
     superseded = [path for path in home_of_name.glob(f"{card.key[:16]}-*") if path.is_dir()]
     place = home_of_name / f"{card.key[:16]}-{secrets.token_hex(4)}"
-    folder.rename(place)
+    move_folder(folder, place)
     point_to(place)
     for old in superseded:
         shutil.rmtree(old, ignore_errors=True)
@@ -160,7 +160,7 @@ def require_replaceable(target: Path) -> None:
     """
     try:
         if not target.is_dir() and (target.exists() or target.is_symlink()):
-            raise IrbenchError(f"{target} is no folder and is not overwritten.", hint="Name a new or empty folder.")
+            raise IrbenchError(f"{target} is not a folder and is not overwritten.", hint="Name a new or empty folder.")
         names = _names_of_bundle(target)
         held = sorted(target.iterdir()) if target.is_dir() else []
         others = [path.name for path in held if not _belongs(path, names)]
@@ -168,8 +168,8 @@ def require_replaceable(target: Path) -> None:
         raise IrbenchError(f"{target} cannot be read: {error.strerror or error}.", hint=_ELSEWHERE) from error
     if others:
         raise IrbenchError(
-            f"{target} holds {others[0]}, which is no part of a bundle, and is not overwritten.",
-            hint="Name a new or empty folder, or move away what is yours.",
+            f"{target} holds {others[0]}, which is not part of a bundle, and is not overwritten.",
+            hint="Name a new or empty folder, or move your files out of it.",
         )
 
 

@@ -28,11 +28,11 @@ class ExitCode(IntEnum):
 
 
 class IrbenchError(Exception):
-    """A problem whose cause the user can mend.
+    """A problem whose cause the user can fix.
 
     Attributes:
         message: One sentence saying what is wrong.
-        hint: One sentence saying how to mend it; empty where nothing can be done.
+        hint: One sentence saying how to fix it; empty where nothing can be done.
         exit_code: What the process exits with when nothing handles the error.
     """
 

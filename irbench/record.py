@@ -26,6 +26,7 @@ __all__ = [
     "OutputError",
     "Round",
     "Sustained",
+    "ns_per_completion",
 ]
 
 
@@ -50,6 +51,18 @@ class Evidence:
     involuntary_switches: int
     minor_faults: int
     major_faults: int
+
+
+def ns_per_completion(completion_ns: NDArray[np.int64]) -> float:
+    """Return the wall time of a timed window over what completed in it, in nanoseconds.
+
+    The window opens and closes with a completion, and load is kept up throughout. A request that stalls counts in
+    full, as it does for whoever waits for throughput; the median of the gaps between completions would not see it.
+
+    Args:
+        completion_ns: When each sample completed, from the opening of the window, ascending, int64.
+    """
+    return float(completion_ns[-1]) / completion_ns.size
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ plugin that cannot be loaded is a warning that names its distribution, never the
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import warnings
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,7 @@ __all__ = [
     "REFERENCES",
     "PluginWarning",
     "backend",
+    "distributions",
     "entry_point",
     "exporter",
     "graph_pass",
@@ -52,7 +54,6 @@ QUANTIZERS = "irbench.quantizers"
 _MOST_TOLD = 12
 """Models that a hint names; where there are more it says what lists them."""
 
-_QUICKEST_REFERENCES = ("ort", "onnx")
 _NOUNS = {
     BACKENDS: "backend",
     REFERENCES: "reference",
@@ -201,14 +202,25 @@ def installed_backends() -> tuple[str, ...]:
 
 
 def references_in_order() -> tuple[str, ...]:
-    """Return the references whose runtime is installed, those known to be quick first, then the others by name.
+    """Return the references whose runtime is installed, by their ranks, the lowest first, then by name.
 
     irbench brings one of its own, so there is always one. A broken plugin becomes a :class:`PluginWarning`.
     """
     found: dict[str, Backend] = load_all(REFERENCES)
-    installed = [name for name, item in found.items() if item.describe().version is not None]
-    quick = [name for name in _QUICKEST_REFERENCES if name in installed]
-    return (*quick, *(name for name in installed if name not in quick))
+    described = {name: item.describe() for name, item in found.items()}
+    installed = (name for name, description in described.items() if description.version is not None)
+    return tuple(sorted(installed, key=lambda name: (described[name].reference_rank, name)))
+
+
+def distributions() -> tuple[str, ...]:
+    """Return the distributions that backends, references and exporters rest on, sorted; broken plugins have none."""
+    found = {"numpy", "onnx"}
+    for group in (BACKENDS, REFERENCES, EXPORTERS):
+        for name in names(group):
+            with contextlib.suppress(IrbenchError):
+                description = _load(group, name).describe()
+                found |= set(description.distributions if group == EXPORTERS else [description.distribution])
+    return tuple(sorted(found))
 
 
 def probe(name: str) -> Availability:

@@ -233,11 +233,13 @@ class Timing:
         within: Half-width of the band around 1 that is called the same.
         confidence: Of all intervals of a table together, whenever the run stops.
         budget: Wall time one group may take.
+        sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
+            smallest launch there is; ``None`` sizes them for the budget.
         sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
         tail: Whether each cell also runs alone in each launch for its tail percentiles.
         tail_calls: Calls of each cell in such a run; with fewer no tail percentile is given.
-        warm_up: How long a cell runs before its first block, and for ``min_calls`` calls at least.
-        min_calls: Timed samples that a round has at least.
+        warm_up: How long a cell runs before its first block, and for ``min_calls`` calls at least where there is time.
+        min_calls: Timed samples that a round has at least, where there is time for them.
         round_seconds: How long a round at least lasts, in groups without streams.
         stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
         settle: How long a cell runs untimed at the start of each round, after it was thawed; at most twice that.
@@ -259,6 +261,7 @@ class Timing:
     within: float = 0.02
     confidence: float = 0.95
     budget: float = 90.0
+    sized_for: float | None = None
     sustain: float = 0.0
     tail: bool = False
     tail_calls: int = 1000

@@ -42,6 +42,7 @@ __all__ = [
     "Description",
     "ExportRequest",
     "Exporter",
+    "ExporterDescription",
     "Feed",
     "ModelSource",
     "Outputs",
@@ -95,6 +96,10 @@ class Description:
         options: Keys that ``--set`` may give it, on any device, so that a mistyped one is found before a worker starts;
             ``None`` where only the runtime knows them.
         reserved: Keys that irbench sets itself, each with the argument it follows: ``--threads`` for example.
+        is_original: Whether it runs models in the framework that they were made with; its row is the usual baseline.
+        reference_rank: References answer in the order of their ranks, the lowest first, then by name: a quick one has a
+            low rank. Without meaning for a backend that is no reference.
+        reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
     """
 
     name: str
@@ -105,6 +110,9 @@ class Description:
     domains: tuple[str, ...] = ()
     options: tuple[str, ...] | None = None
     reserved: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_original: bool = False
+    reference_rank: int = 100
+    reference_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -265,12 +273,31 @@ class ExportRequest:
     layout: Literal["keep", "nchw"]
 
 
+@dataclass(frozen=True)
+class ExporterDescription:
+    """What is known about an exporter without importing its framework.
+
+    Attributes:
+        framework: What tables call the framework, whose outputs are what every runtime's are compared with.
+        distributions: Those whose versions decide what an export makes; what was made with others is made anew.
+        environment: Variables that are set for the processes that export and check.
+    """
+
+    framework: str
+    distributions: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 class Exporter(Protocol):
     """Makes bundles out of a framework's models."""
 
     @property
     def name(self) -> str:
-        """The framework's name."""
+        """The name of its entry point."""
+        ...
+
+    def describe(self) -> ExporterDescription:
+        """Say what it exports from, and what with; imports no framework."""
         ...
 
     def accepts(self, source: str) -> bool:

@@ -15,6 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.export import from_onnx_file
 from irbench.runner import binding, reference
 from irbench.runner.plan import plan
+from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell, Group, Timing
@@ -71,7 +72,8 @@ class Laboratory:
         try:
             with self._calls_in_old_workers():
                 bundle = from_onnx_file(path)
-                (planned,) = plan(_request(bundle), scratch)
+                request = _request(bundle)
+                (planned,) = plan(request, prepare(request, scratch))
                 expected = expected_outputs(planned.group, scratch, 0, _DEADLINE_S).outputs
                 for cell in planned.group.cells:
                     self._run(cell, planned.group, expected, outcome)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 
-from irbench.onnx.probe_graph import matmul
-from irbench.spec import Artifact, Load, Precision
-from irbench.spi import Availability, Backend, Refusal
+from irbench.onnx.probe_graph import computed_precision, matmul
+from irbench.spec import Precision
+from irbench.spi import Availability, Backend
 from irbench_openvino import runtime
 
 __all__ = ["probe"]
@@ -32,21 +31,11 @@ def probe(backend: Backend, devices: Mapping[str, str]) -> Availability:
     with tempfile.TemporaryDirectory(prefix="irbench-openvino-") as folder:
         artifact = matmul(Path(folder), "fp32")
         for device in found:
-            precisions[device] = tuple(item for item in _PINNED if _computed_in(backend, artifact, device, item))
-            native[device] = _computed_in(backend, artifact, device, "native") or "unknown"
+            precisions[device] = tuple(item for item in _PINNED if computed_precision(backend, artifact, device, item))
+            native[device] = computed_precision(backend, artifact, device, "native") or "unknown"
     return Availability(
         found,
         precisions,
         native,
         {device: str(core.get_property(devices[device], "FULL_DEVICE_NAME")) for device in found},
     )
-
-
-def _computed_in(backend: Backend, artifact: Artifact, device: str, asked: Precision) -> str | None:
-    try:
-        session = backend.compile(artifact, Load(precision=asked), device, lambda _phase: nullcontext())
-    except Refusal:
-        return None
-    computed = str(session.effective["precision"])
-    session.close()
-    return computed

@@ -84,8 +84,18 @@ class OrtBackend:
         return OrtSession(session, artifact, device, effective)
 
     def _description(self, distribution: str, found: str | None) -> Description:
-        install = "" if found else "pip install 'irbench[ort]'"
-        return Description(self.name, distribution, found, devices.DEVICES, install, _DOMAINS, KNOWN, RESERVED)
+        return Description(
+            self.name,
+            distribution,
+            found,
+            devices.DEVICES,
+            install="" if found else "pip install 'irbench[ort]'",
+            domains=_DOMAINS,
+            options=KNOWN,
+            reserved=RESERVED,
+            reference_rank=0,
+            reference_name=f"{self.name} with optimisations off",
+        )
 
     def _settings(self, load: Load, options: OrtOptions, device: str, written: Path | None) -> Any:
         """Return the SessionOptions of a load.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 
-from irbench.onnx.probe_graph import matmul
-from irbench.spec import Load, Precision
-from irbench.spi import Availability, Backend, Refusal
+from irbench.onnx.probe_graph import computed_precision, matmul
+from irbench.spec import Precision
+from irbench.spi import Availability, Backend
 from irbench_ort.devices import DEVICES
 
 __all__ = ["probe"]
@@ -34,14 +33,5 @@ def probe(backend: Backend) -> Availability:
 
 def _computed_in(backend: Backend, device: str, graph: str, asked: Precision) -> str | None:
     """Return the precision in which a tiny graph of precision ``graph`` is computed; ``None`` where it is refused."""
-    load = Load(precision=asked)
     with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
-        artifact = matmul(Path(folder), graph)
-        try:
-            backend.import_runtime(load, device)
-            session = backend.compile(artifact, load, device, lambda _phase: nullcontext())
-        except Refusal:
-            return None
-        computed = str(session.effective["precision"])
-        session.close()
-        return computed
+        return computed_precision(backend, matmul(Path(folder), graph), device, asked)

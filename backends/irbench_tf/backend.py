@@ -36,7 +36,10 @@ class TensorFlowBackend:
             version = metadata.version(_DISTRIBUTION)
         except metadata.PackageNotFoundError:
             version = None
-        return Description(self.name, _DISTRIBUTION, version, _DEVICES, _INSTALL, options=tuple(sorted(KNOWN)))
+        options = tuple(sorted(KNOWN))
+        return Description(
+            self.name, _DISTRIBUTION, version, _DEVICES, _INSTALL, options=options, is_original=not self._jit
+        )
 
     def probe(self) -> Availability:
         """Ask TensorFlow for devices, and its rewriter whether it narrows a product to bf16 on this CPU."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
-from irbench.spi import Array, Exporter, ExportRequest
+from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest
 from irbench_tf import sources
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ __all__ = ["TensorFlowExporter", "exporter"]
 
 _ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
 _TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx", "numpy")
+_DESCRIPTION = ExporterDescription(
+    framework="TensorFlow",
+    distributions=("tensorflow", "keras", "tf2onnx"),
+    environment={"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+)
 _MOST_CHANNELS = 4
 _FITTED_TO = 4
 """Samples that random weights are fitted to; those that the weights are then checked with are more."""
@@ -35,6 +40,10 @@ class TensorFlowExporter:
     """Exports zoo models, ``.keras`` files, SavedModel folders and functions that return Keras models."""
 
     name = "tensorflow"
+
+    def describe(self) -> ExporterDescription:
+        """Say which distributions an export depends on."""
+        return _DESCRIPTION
 
     def accepts(self, source: str) -> bool:
         """Whether ``source`` looks like one of those; imports no TensorFlow."""

@@ -24,6 +24,7 @@ from irbench.measure.lock import Company, measuring
 from irbench.measure.overhead import Overhead
 from irbench.onnx.probe_graph import matmul
 from irbench.runner.plan import plan
+from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.system import host
 from irbench.worker import call_in_worker
@@ -86,7 +87,8 @@ def examine(asked: SelfComparisonRequest | None, form: Literal["table", "json"],
         facts, overhead = _look()
         self_comparison = None
         if asked is not None and request is not None and company is not None:
-            document, stored = measure(request, plan(request, folder), folder, asked.results, company)
+            groups = plan(request, prepare(request, folder))
+            document, stored = measure(request, groups, folder, asked.results, company)
             self_comparison = judge_self_comparison(document, stored, request.timing)
     _write(Report(facts, find(facts), overhead, self_comparison), form, output)
     return int(ExitCode.OK if self_comparison is None else _EXITS[self_comparison.outcome])

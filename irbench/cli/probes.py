@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import platform
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from irbench import __version__
 from irbench.bundles import home
 from irbench.spi import Availability, Description
+from irbench.system.files import write_atomically
 
 __all__ = ["probe", "remembered"]
 
@@ -30,9 +30,7 @@ def probe(description: Description) -> Availability:
     found: Availability = call_in_worker("irbench.registry:probe", description.name, deadline_s=_DEADLINE_S)
     path = _path(description.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps({"made_with": _made_with(description), "found": asdict(found)}))
-    unfinished.replace(path)
+    write_atomically(path, json.dumps({"made_with": _made_with(description), "found": asdict(found)}).encode())
     return found
 
 

@@ -114,10 +114,8 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     try:
         staged: Staged = call_in_worker("irbench.store.arriving:stage", sources, root, scratch, deadline_s=_DEADLINE_S)
     except WorkerDied as death:
-        raise IrbenchError(
-            f"The check of {', '.join(map(str, sources))} failed. {death.message}",
-            hint="It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export.",
-        ) from death
+        remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
+        raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death
     return staged
 
 

@@ -28,6 +28,7 @@ from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
 from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import refuse_unknown_inputs
 from irbench.spec import Precision, Timing
@@ -37,7 +38,7 @@ from irbench.worker.scratch import scratch_folder
 
 __all__ = ["allowed_cpus", "execute", "measure", "total_threads"]
 
-_QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9)
+_QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 _THOROUGH = Timing(
     min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
 )
@@ -88,7 +89,7 @@ def measure(
     native = native_notes(tuple(dict.fromkeys(request.backends)), pinned, _say)
     request = replace(request, notes=(*request.notes, *native))
     with LiveDisplay(err_console()) as display:
-        writer = Store(results or default_root()).begin(host.describe(), request.as_plan())
+        writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
         with _telling_what_is_kept(writer):
             return run(request, groups, scratch, writer, display.show, company.others), writer.folder
 
@@ -100,7 +101,7 @@ def _planned(
     bundles = resolve_bundles(arguments["models"], bool(arguments["everything"]), _say)
     refuse_unknown_inputs(asked.shapes, bundles)
     request = replace(asked, bundles=bundles)
-    groups = plan(request, scratch, _say)
+    groups = plan(request, prepare(request, scratch, _say))
     levels, layouts = tuple(idle_levels(request, groups)), tuple(dict.fromkeys(idle_layouts(groups)))
     for line in (*levels, *(f"warning: {layout}" for layout in layouts)):
         _say(line)

@@ -96,7 +96,7 @@ def _package_file(url: str) -> Path:
 
 
 def _write_light_data(case: Case) -> None:
-    """Write the inputs of a network without weights as ONNX' own runner makes them, beside its expected output."""
+    """Write the inputs of a network without weights as ONNX's own runner makes them, beside its expected output."""
     import onnx
     from onnx import numpy_helper
     from onnx.backend.test.runner import Runner

@@ -17,6 +17,7 @@ from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
 from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, Cell, TensorSpec
@@ -57,7 +58,7 @@ class Trial:
         inputs: Logical inputs.
         expected: In the order of the model's outputs.
         bundle: The model.
-        sizes: Every free dimension bound.
+        sizes: Every dynamic dimension bound.
         cells: One for each backend.
         absent: Why some of them cannot run it, by cell id.
     """
@@ -78,7 +79,7 @@ class Asked:
     Attributes:
         bundle: The model.
         backends: (name, device).
-        shapes: Of inputs with free dimensions, by name.
+        shapes: Of inputs with dynamic dimensions, by name.
         data: A folder of data sets; ``None`` for seeded inputs and the reference that ``irbench run`` compares with.
     """
 
@@ -154,7 +155,8 @@ def _given(asked: Asked, artifact: Artifact, data: DataSet, scratch: Path) -> Tr
 
 def _plan(asked: Asked, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> tuple[PlannedGroup, ...]:
     threads = host.allowance().threads
-    return plan(RunRequest((asked.bundle,), asked.backends, threads=threads, shapes=shapes), scratch)
+    request = RunRequest((asked.bundle,), asked.backends, threads=threads, shapes=shapes)
+    return plan(request, prepare(request, scratch))
 
 
 def _trial(name: str, inputs: tuple[Array, ...], expected: Outputs, groups: Sequence[PlannedGroup]) -> Trial:
@@ -207,7 +209,7 @@ def _row(trial: Trial, cell: Cell, *, named: bool) -> CellResult:
         failure=trial.absent.get(cell.id),
     )
     if row.failure is not None:
-        return row
+        return row if row.failure.stage == "plan" else replace(row, state="failed")
     row = _answered(trial, cell, row)
     if row.failure is None or not named:
         return row

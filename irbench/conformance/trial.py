@@ -7,19 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from irbench import registry
 from irbench.conformance.case import Case, Tried
 from irbench.conformance.data import DataSet, kind_of, read_sets
 from irbench.errors import one_line
-from irbench.measure.phases import PhaseLog
 from irbench.onnx.rewriting.bind import bind
 from irbench.record import OutputError
 from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
-from irbench.spi import Feed, Outputs, Refusal, Session
+from irbench.spi import Feed, Outputs, Refusal
 from irbench.verify import compare
 from irbench.worker.cell import plain_scalar
+from irbench.worker.inference import OpenSession
 
 if TYPE_CHECKING:
     import onnx
@@ -50,22 +48,13 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
         Refusal: The runtime cannot do what was asked; it may raise anything else as well.
     """
     assert cell.artifact is not None
-    session = _session(cell, cell.artifact)
-    try:
-        (slot,) = session.open_slots(1, "copy")
-        outputs: list[Outputs] = []
-        for feed in feeds:
-            slot.stage(feed)
-            slot.run()
-            outputs.append(tuple(output if isinstance(output, list) else np.asarray(output) for output in slot.fetch()))
-        effective = {key: plain_scalar(value) for key, value in session.effective.items()}
-        return Answered(effective, tuple(outputs))
-    finally:
-        session.close()
+    with _session(cell, cell.artifact) as session:
+        outputs = tuple(session.answer(feed) for feed in feeds)
+        return Answered({key: plain_scalar(value) for key, value in session.effective.items()}, outputs)
 
 
 def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
-    """Run one case on one backend and compare what comes out as ONNX' own runner does.
+    """Run one case on one backend and compare what comes out as ONNX's own runner does.
 
     Args:
         case: One that is not to be skipped.
@@ -101,17 +90,12 @@ def specs(graph: onnx.GraphProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorS
     return given, tuple(_spec(tensor) for tensor in graph.output)
 
 
-def _session(cell: Cell, artifact: Artifact) -> Session:
-    try:
-        return _compiled(cell, artifact, cell.load)
-    except Refusal:
-        return _compiled(cell, artifact, replace(cell.load, precision="native"))
-
-
-def _compiled(cell: Cell, artifact: Artifact, load: Load) -> Session:
+def _session(cell: Cell, artifact: Artifact) -> OpenSession:
     backend = registry.backend(cell.backend)
-    backend.import_runtime(load, cell.device)
-    return backend.compile(artifact, load, cell.device, PhaseLog())
+    try:
+        return OpenSession(backend, artifact, cell.load, cell.device)
+    except Refusal:
+        return OpenSession(backend, artifact, replace(cell.load, precision="native"), cell.device)
 
 
 def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
@@ -130,7 +114,7 @@ def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def _fitted(artifact: Artifact, data: DataSet, scratch: Path) -> Artifact:
-    """Return the artifact with its free dimensions bound to the data's, as every backend gets it to be measured.
+    """Return the artifact with its dynamic dimensions bound to the data's, as every backend gets it to be measured.
 
     It stays as it is where the data leaves a dimension empty, or gives one name two sizes.
     """

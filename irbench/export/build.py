@@ -22,7 +22,6 @@ __all__ = ["export", "matching", "validate"]
 
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
-_ENVIRONMENT = {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 Say = Callable[[str], None]
 
@@ -48,9 +47,10 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
     if options.output is not None:
         bundles.require_replaceable(options.output)  # before the first minute of work
     folder = bundles.staging(options.output)
+    worker = _ExportWorker(exporter)
     try:
-        bundle = _make(exporter, source, options, folder, say)
-        error = _accept(bundles.with_absolute_paths(bundle, folder), say)
+        bundle = worker.make(source, options, folder, say)
+        error = worker.accept(bundles.with_absolute_paths(bundle, folder), say)
         say("putting it in place")
         return bundles.install(
             folder, _card(bundle, folder, identity(source, exporter, options), error), options.output
@@ -113,37 +113,44 @@ def _unknown(source: str) -> IrbenchError:
     return IrbenchError(f"There is no model called {source}.", hint=registry.known_names(registry.MODELS, source))
 
 
-def _make(exporter: str, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:
-    request = ExportRequest(source, folder, options.opset, options.batch, options.seed, options.weights, options.layout)
-    made: Bundle = _call(
-        "irbench.export.acceptance:make",
-        exporter,
-        request,
-        deadline_s=_DEADLINE_S,
-        say=say,
-        what=f"The export of {source}",
-    )
-    return made
+class _ExportWorker:
+    """Calls what makes and checks a bundle, in workers with the environment that the exporter wants."""
 
+    def __init__(self, exporter: str) -> None:
+        self._exporter = exporter
+        self._description = registry.exporter(exporter).describe()
 
-def _accept(bundle: Bundle, say: Say) -> OutputError:
-    reference = next(iter(registry.references_in_order()))
-    accepted: OutputError = _call(
-        "irbench.export.acceptance:accept",
-        bundle,
-        reference,
-        deadline_s=_CHECK_DEADLINE_S,
-        say=say,
-        what=f"The verification of {bundle.name}",
-    )
-    return accepted
+    def make(self, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:
+        request = ExportRequest(
+            source, folder, options.opset, options.batch, options.seed, options.weights, options.layout
+        )
+        made: Bundle = self._call(
+            "irbench.export.acceptance:make",
+            self._exporter,
+            request,
+            deadline_s=_DEADLINE_S,
+            say=say,
+            what=f"The export of {source} failed.",
+        )
+        return replace(made, details={**made.details, "framework": self._description.framework})
 
+    def accept(self, bundle: Bundle, say: Say) -> OutputError:
+        accepted: OutputError = self._call(
+            "irbench.export.acceptance:accept",
+            bundle,
+            registry.references_in_order()[0],
+            deadline_s=_CHECK_DEADLINE_S,
+            say=say,
+            what=f"The verification of {bundle.name} failed.",
+        )
+        return accepted
 
-def _call(target: str, *args: Any, deadline_s: float, what: str, say: Say | None = None) -> Any:
-    try:
-        return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=_ENVIRONMENT)
-    except WorkerDied as death:
-        raise IrbenchError(f"{what} failed. {death.message}", hint=death.hint) from death
+    def _call(self, target: str, *args: Any, deadline_s: float, what: str, say: Say) -> Any:
+        environment = self._description.environment
+        try:
+            return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=environment)
+        except WorkerDied as death:
+            raise death.during(what) from death
 
 
 def _card(bundle: Bundle, folder: Path, key: str, error: OutputError) -> bundles.Card:

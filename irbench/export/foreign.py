@@ -54,8 +54,7 @@ def _examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
             "irbench.onnx.reading.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
-        said = f" {death.hint}" if death.hint else ""
-        raise IrbenchError(f"The check of {path} failed. {death.message}{said}", hint=_HARMFUL) from death
+        raise death.during(f"The check of {path} failed.", _HARMFUL) from death
     return answer
 
 
@@ -63,7 +62,7 @@ def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:
     size = path.stat().st_size + outside_bytes
     if size > free_bytes:
         raise IrbenchError(
-            f"{path} has {size / 1e9:.1f} GB with its weights, and {free_bytes / 1e9:.1f} GB of memory are free.",
+            f"{path} has {size / 1e9:.1f} GB with its weights, and {free_bytes / 1e9:.1f} GB of memory are available.",
             hint="Use a machine with more memory.",
         )
 

@@ -19,7 +19,7 @@ __all__ = ["identity"]
 _FORMAT = 1
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
 
-_TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx")
+_TOOLS = ("irbench", "onnx")
 
 
 def identity(source: str, exporter: str, options: ExportOptions) -> str:
@@ -38,7 +38,7 @@ def identity(source: str, exporter: str, options: ExportOptions) -> str:
         "seed": options.seed,
         "layout": options.layout,
         "weights": options.weights if options.weights in (None, "random") else digest(Path(str(options.weights))),
-        "versions": {name: _version(name) for name in _TOOLS},
+        "versions": {name: _version(name) for name in (*_TOOLS, *registry.exporter(exporter).describe().distributions)},
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 

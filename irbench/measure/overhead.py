@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from irbench.measure.clock import now_ns
 from irbench.measure.drive import Driver, make_driver
+from irbench.record import ns_per_completion
 from irbench.spi import Feed, Outputs
 
 __all__ = ["Overhead", "Repeats", "measure_overhead"]
@@ -123,5 +124,4 @@ def _bare_calls(slot: _NullSlot, count: int) -> float:
 
 
 def _driven(driver: Driver, count: int) -> float:
-    window = driver.drive(count)
-    return float(window.completion_ns[-1]) / count
+    return ns_per_completion(driver.drive(count).completion_ns)

@@ -16,6 +16,10 @@ from irbench.spi import Availability, Backend, Description, Feed, Outputs, Phase
 __all__ = ["reference"]
 
 
+_RANK = 50
+"""Slow, but it is always there: before references that do not say how quick they are."""
+
+
 class _EvaluatorBackend:
     """``onnx.reference.ReferenceEvaluator`` behind the seam; one NumPy call per node."""
 
@@ -24,7 +28,7 @@ class _EvaluatorBackend:
 
     def describe(self) -> Description:
         """Say which onnx is installed; irbench depends on it."""
-        return Description(self.name, "onnx", version("onnx"))
+        return Description(self.name, "onnx", version("onnx"), reference_rank=_RANK)
 
     def probe(self) -> Availability:
         """Answer without looking: it needs nothing of the machine."""

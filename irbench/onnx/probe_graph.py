@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
-from irbench.spec import Artifact, TensorSpec
+from irbench.spec import Artifact, Load, Precision, TensorSpec
+from irbench.spi import Backend, Refusal
 
-__all__ = ["matmul"]
+__all__ = ["computed_precision", "matmul"]
 
 _SHAPE = (16, 16)
 _OPSET = 17
@@ -40,3 +42,17 @@ def matmul(folder: Path, precision: str, shape: tuple[int, ...] = _SHAPE) -> Art
     return Artifact(
         "onnx", path, (TensorSpec("x", "float32", shape),), (TensorSpec("y", "float32", shape),), (), "", 17
     )
+
+
+def computed_precision(backend: Backend, artifact: Artifact, device: str, asked: Precision) -> str | None:
+    """Return the precision that a backend computes an artifact in when asked for one; ``None`` where it refuses."""
+    load = Load(precision=asked)
+    try:
+        backend.import_runtime(load, device)
+        session = backend.compile(artifact, load, device, lambda _phase: nullcontext())
+    except Refusal:
+        return None
+    try:
+        return str(session.effective["precision"])
+    finally:
+        session.close()

@@ -8,13 +8,13 @@ from statistics import fmean
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.measure.phases import PhaseLog
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
 from irbench.record import Agreement, OutputError
 from irbench.spec import BATCH, Artifact, Load
 from irbench.spi import Array, Backend
 from irbench.verify import compare, judge
+from irbench.worker.inference import OpenSession
 
 __all__ = ["LEAST_AGREEMENT", "caution", "measure_agreement"]
 
@@ -84,16 +84,9 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
 
 def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator[tuple[Array, ...]]:
     load = Load(batch=samples.sizes[BATCH], threads=None, precision="native")
-    backend.import_runtime(load, "cpu")
-    session = backend.compile(artifact, load, "cpu", PhaseLog())
-    try:
-        (slot,) = session.open_slots(1, "copy")
+    with OpenSession(backend, artifact, load) as session:
         for feed in samples.feeds(artifact):
-            slot.stage(feed)
-            slot.run()
-            yield tuple(array.copy() for array in slot.fetch())
-    finally:
-        session.close()
+            yield session.answer(feed)
 
 
 def _worst(errors: Sequence[OutputError]) -> OutputError:

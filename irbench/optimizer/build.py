@@ -21,6 +21,7 @@ from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.tools import Tools, find_tools, require_operators
 from irbench.record import OptimizerActivity
 from irbench.spec import BATCH, Artifact, Bundle
+from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["Optimized", "optimize"]
@@ -116,7 +117,7 @@ def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
         OSError: It cannot be moved there.
     """
     try:
-        folder.rename(target)
+        move_folder(folder, target)
     except OSError:  # a folder that holds files is not replaced by a rename
         return read_intact(target, lineage.key) or _replace_damaged(folder, target, lineage)
     return lineage
@@ -129,7 +130,7 @@ def _replace_damaged(folder: Path, target: Path, lineage: Lineage) -> Lineage:
         with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
             target.rename(aside)
         found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
-        (folder if found is None else aside).rename(target)
+        move_folder(folder if found is None else aside, target)
     except OSError:
         found = read_intact(target, lineage.key)
         if found is None:
@@ -168,10 +169,7 @@ def _failed(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) ->
     """Return the error that names what ran when the worker died, and how to do without it if it was a pass."""
     others = ",".join(name for name in job.recipe.passes if name != last.name)
     remedy = f"Leave it out: --passes {others}" if last.code == "pass" and others else ""
-    return IrbenchError(
-        f"Optimising {job.bundle.name} failed at {last.name or last.code}. {death.message}",
-        hint=" ".join(filter(None, [death.hint, remedy])),
-    )
+    return death.during(f"Optimising {job.bundle.name} failed at {last.name or last.code}.", remedy)
 
 
 def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:

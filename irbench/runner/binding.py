@@ -1,11 +1,10 @@
-"""Binding shapes apart: rewriting a file reads it, and what a file holds is nobody's to trust."""
+"""Binding shapes in a worker: rewriting a file reads it, and files are not to be trusted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import bind, is_rewritten
 from irbench.spec import Artifact
 from irbench.worker.process import WorkerDied, call_in_worker
@@ -13,10 +12,11 @@ from irbench.worker.process import WorkerDied, call_in_worker
 __all__ = ["bind_apart"]
 
 _DEADLINE_S = 300.0
+_REMEDY = "Leave the file as it is while irbench runs; if it is damaged, export or download it again."
 
 
 def bind_apart(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifact:
-    """Do as :func:`irbench.onnx.rewriting.bind.bind`, in a process of its own where the file must be rewritten.
+    """Do as :func:`irbench.onnx.rewriting.bind.bind`, in a worker where the file must be rewritten.
 
     Raises:
         IrbenchError: As ``bind`` does, or the process died of the file.
@@ -28,9 +28,5 @@ def bind_apart(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> A
             "irbench.onnx.rewriting.bind:bind", artifact, dict(sizes), scratch, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
-        said = f" {death.hint}" if death.hint else ""
-        raise IrbenchError(
-            f"The shapes of {artifact.path} could not be bound. {death.message}{said}",
-            hint="Leave the file as it is while irbench runs; if it is damaged, export or download it again.",
-        ) from death
+        raise death.during(f"The shapes of {artifact.path} could not be bound.", _REMEDY) from death
     return bound

@@ -49,6 +49,10 @@ class GroupContext:
     number: int
 
 
+_FIRST_CLOSING_S = 0.5
+"""What storing a launch and its table is taken to need before that was seen once."""
+
+
 class Comparison:
     """Launches a group until its stopping rule is met, and keeps the store up to date."""
 
@@ -62,6 +66,7 @@ class Comparison:
         self._records: list[LaunchRecord] = []
         self._samples: Mapping[str, int] = {}
         self._launches_s: list[float] = []
+        self._closing_s = _FIRST_CLOSING_S
         self._remarks: tuple[Warn, ...] = ()
         self._verified_against: str | None = None
         self._outlook = ""
@@ -109,12 +114,14 @@ class Comparison:
             record, tempo = launch.measure()
         self._samples = self._samples or tempo.samples
         with signals_deferred():  # a launch is told where and only where it is stored
+            measured_s = watch.elapsed_s
             self._records.append(record)
-            self._launches_s.append(watch.elapsed_s)
             self._context.writer.add_launch(record)
             interim = self._commit("unfinished")
+            self._launches_s.append(watch.elapsed_s)
+            self._closing_s = watch.elapsed_s - measured_s
         self._say("launch finished", interim)
-        pace = Pace(self._watch.elapsed_s, self._launches_s)
+        pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
         return next_launch(self._group, self._records, self._timing, self._admission(), pace)
 
     @property
@@ -131,10 +138,22 @@ class Comparison:
         return Turn(
             number=number,
             cells=tuple(cell for cell in self._healthy() if cell.id in planned.cells),
-            room=Room(self._timing.budget - self._watch.elapsed_s, max(1, self._launches_planned - number)),
+            room=self._room(number),
             samples=self._samples,
             scatters=scatters(self._group, self._records, self._timing, planned.cells),
             peak_bytes=sum(peaks.get(cell, 0) for cell in planned.cells),
+        )
+
+    def _room(self, number: int) -> Room:
+        """Return what is left for a launch, what storing it and its table takes left out."""
+        spent_s = self._watch.elapsed_s + self._closing_s
+        budget_s = self._timing.budget
+        sized_for_s = min(budget_s, self._timing.sized_for or budget_s)
+        return Room(
+            left_s=sized_for_s - spent_s,
+            launches=max(1, self._launches_planned - number),
+            end_s=budget_s - spent_s,
+            needed=max(1, self._timing.min_launches - number),
         )
 
     def _healthy(self) -> tuple[Cell, ...]:

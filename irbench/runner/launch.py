@@ -16,15 +16,18 @@ from irbench.record import BlockEvidence, Failure, LaunchRecord, OutputError, Su
 from irbench.runner.answers import CHANGING, fallback, worst_error
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
+from irbench.runner.forecast import Forecast
 from irbench.runner.turn import LaunchPlan, Tempo, Turn
 from irbench.runner.workers import Workers
-from irbench.spec import Cell
+from irbench.spec import Cell, Timing
 from irbench.spi import Outputs
 from irbench.stats import (
-    LaunchCost,
     block_order,
     clean_blocks,
+    fewest_blocks,
+    fits,
     launch_size,
+    needs_more_blocks,
     processors_in_use,
     samples_per_round,
     settle_calls,
@@ -38,6 +41,8 @@ Say = Callable[[str], None]
 
 _SLOWDOWN = 3.0
 """A request may take so many times as long as the warm-up foretells, and the protocol's deadline on top."""
+_WARM_UP_SHARE = 0.25
+"""Of a launch's time, what the warm-ups of its cells may take together before they make do with fewer calls."""
 _SIDE_BY_SIDE = 0.6
 """What cells that start and compile side by side take, as a share of taking turns: two processors, partly used."""
 
@@ -53,6 +58,7 @@ class Launch:
         self._say = say
         self._random = random.Random(f"{plan.seed}/{plan.number}/{turn.number}")  # noqa: S311 - order, not secrecy
         self._progress = {cell.id: CellProgress() for cell in turn.cells}
+        self._watch = Stopwatch()
         self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
@@ -61,10 +67,9 @@ class Launch:
         Raises:
             GroupTooLarge: Not all of the group's cells fit into memory together.
         """
-        watch = Stopwatch()
         self._say("starting workers")
         self._start_all()
-        tempo = self._tempo(watch.elapsed_s)
+        tempo = self._tempo(self._watch.elapsed_s)
         blocks = self._measure_blocks(tempo)
         if tempo.timing.tail:
             self._take_tails()
@@ -91,17 +96,24 @@ class Launch:
 
     def _tempo(self, start_s: float) -> Tempo:
         """Return how many samples and blocks the speeds seen in the warm-up allow."""
-        timing = self._plan.timing
+        timing, room = self._plan.timing, self._turn.room
         streams = {cell.id: cell.load.streams for cell in self._workers.cells}
         completion_ns = {cell: self._progress[cell].speed.completion_ns for cell in streams}
         samples = self._turn.samples or samples_per_round(completion_ns, streams, timing)
-        block_s = sum(self._round_s(cell, samples[cell]) + timing.settle for cell in streams)
-        tail_s = sum(self._calls_s(cell, timing.tail_calls) for cell in streams) if timing.tail else 0.0
-        # a tail costs each launch the same however many blocks it has, as its start does
-        alone_s = tail_s + len(streams) * timing.sustain
-        later_s = _SIDE_BY_SIDE * start_s if self._number == 0 and self._together() else start_s
-        cost = LaunchCost(start_s + alone_s, block_s, later_s + alone_s)
-        return Tempo(samples, launch_size(timing, cost, self._turn.room, self._turn.scatters))
+        forecast, later_s = self._forecast, self._later_start_s(start_s)
+        cost = forecast.cost(start_s, later_s, samples, self._answers)
+        if not self._turn.samples and not fits(timing, cost, room):
+            samples = samples_per_round(completion_ns, streams, replace(timing, min_calls=1))
+            cost = forecast.cost(start_s, later_s, samples, self._answers)
+        return Tempo(samples, launch_size(timing, cost, room, self._turn.scatters))
+
+    def _later_start_s(self, start_s: float) -> float:
+        """Return what the starts of later launches will take, where cells start side by side that now did not."""
+        return _SIDE_BY_SIDE * start_s if self._number == 0 and self._together() else start_s
+
+    @property
+    def _forecast(self) -> Forecast:
+        return Forecast(self._plan.timing, {cell.id: self._progress[cell.id].speed for cell in self._workers.cells})
 
     def _run_alone(self) -> tuple[Sustained, ...]:
         """Let each healthy cell run alone and uninterrupted, in random order."""
@@ -176,7 +188,12 @@ class Launch:
         progress.output_error = self._error(cell, progress.prepared.outputs)
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
-            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up")
+            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", self._most_warm_up_s())
+
+    def _most_warm_up_s(self) -> float:
+        """Return how long a cell's warm-up may take before it makes do with fewer calls."""
+        room = self._turn.room
+        return max(self._plan.timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / len(self._turn.cells))
 
     def _verify_again(self, cell: Cell) -> None:
         """Have a cell answer once more now that it was measured: some answer rightly only at first."""
@@ -187,6 +204,11 @@ class Launch:
     @property
     def _verifies(self) -> bool:
         return self._number == 0 and self._plan.reference is not None
+
+    @property
+    def _answers(self) -> int:
+        """How often each cell answers once more after the blocks."""
+        return max((cell.load.streams for cell in self._workers.cells), default=0) if self._verifies else 0
 
     def _error(self, cell: Cell, answers: Sequence[Outputs], preface: str = "") -> OutputError | None:
         """Compare every slot's answer with the reference; a cell whose answer cannot be compared leaves."""
@@ -203,7 +225,7 @@ class Launch:
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
         before = snapshot(self._plan.cpus)
-        while len(blocks) < timing.burn_in_blocks + timing.max_blocks and self._workers.cells:
+        while self._workers.cells and self._goes_on(blocks, timing):
             number = len(blocks)
             order = block_order(number, tuple(cell.id for cell in self._workers.cells), order, self._random)
             self._say(f"block {number + 1}, until {timing.blocks} are clean")
@@ -213,12 +235,20 @@ class Launch:
             after = snapshot(self._plan.cpus)
             blocks.append(self._evidence(number, order, before, after))
             before = after
-            if len(self._clean(blocks)) >= timing.blocks:
-                break
         return tuple(blocks)
 
+    def _goes_on(self, blocks: list[BlockEvidence], timing: Timing) -> bool:
+        """Whether another block is wanted, and would end in time where there are as many as a launch must have."""
+        taken = len(blocks) - timing.burn_in_blocks
+        if taken < fewest_blocks(timing):
+            return True
+        longest_s = max(block.wall_ns for block in blocks) / 1e9
+        after_s = self._forecast.after_blocks_s(self._answers)
+        late = self._watch.elapsed_s + longest_s + after_s > self._turn.room.until_s
+        return not late and needs_more_blocks(taken, len(self._clean(blocks)), timing)
+
     def _round(self, cell: str, block: int, samples: int) -> None:
-        patience_s = self._patience_s(self._round_s(cell, samples))
+        patience_s = self._patience_s(self._forecast.round_s(cell, samples))
         round_ = self._workers.ask(
             cell, "measure", "take_round", block, samples, self._settle_calls(cell), deadline_s=patience_s
         )
@@ -227,13 +257,6 @@ class Launch:
 
     def _settle_calls(self, cell: str) -> int:
         return settle_calls(self._progress[cell].speed.completion_ns, self._plan.timing, self._random)
-
-    def _calls_s(self, cell: str, calls: int) -> float:
-        """Return how long so many calls should take, as the warm-up foretells it."""
-        return calls * self._progress[cell].speed.completion_ns / 1e9
-
-    def _round_s(self, cell: str, samples: int) -> float:
-        return self._calls_s(cell, samples * self._progress[cell].speed.calls_per_sample + 1)
 
     def _patience_s(self, expected_s: float) -> float:
         """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""
@@ -266,7 +289,7 @@ class Launch:
         calls = self._plan.timing.tail_calls
         for cell in self._workers.cells:
             self._say(f"{cell.label}: tail")
-            patience_s = self._patience_s(self._calls_s(cell.id, calls))
+            patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
             latencies_ns = self._workers.ask(cell.id, "tail", "tail", calls, settle, deadline_s=patience_s)
             if latencies_ns is not None:

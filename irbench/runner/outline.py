@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import MOST_CELLS, PlannedGroup
 from irbench.spec import Timing
 from irbench.stats import expected_seconds
 
@@ -16,13 +17,14 @@ _GUESSED_START_S = 1.5
 
 
 def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
-    """Return a line for each table: the model, its sizes and its rows; then how long all takes at least.
+    """Return a line for each table (model, sizes, rows), then why tables are split and how long all takes at least.
 
     Args:
         groups: What will be measured.
         timing: The protocol's numbers; its budget is that of one group.
     """
     lines = [_line(group) for group in groups]
+    lines += _splits(groups)
     launches = f"{timing.min_launches} to {timing.max_launches}"
     if timing.min_launches == timing.max_launches:
         launches = str(timing.min_launches)
@@ -33,6 +35,15 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
         f" slow models use the whole budget: {budget}"
     )
     return "\n".join(lines)
+
+
+def _splits(groups: Sequence[PlannedGroup]) -> Iterator[str]:
+    """Yield a line for each model whose rows make several tables."""
+    for _, parts in groupby(groups, key=lambda group: (group.group.bundle.name, tuple(group.group.sizes.items()))):
+        tables = list(parts)
+        if len(tables) > 1:
+            rows = len({cell.id for table in tables for cell in table.measured})
+            yield f"{rows} rows make {len(tables)} tables (at most {MOST_CELLS} rows in each), each with the baseline"
 
 
 def _line(planned: PlannedGroup) -> str:

@@ -1,25 +1,75 @@
-"""From a request to groups of cells: who is compared with whom, and who cannot take part."""
+"""From a request and what was prepared for it to groups of cells: who is compared with whom, and who cannot take part.
+
+Nothing here starts a process or touches a file: :mod:`irbench.runner.prepare` did that before.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.optimizer import UNOPTIMIZED
+from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.record import Failure
-from irbench.runner.artifacts import GroupArtifacts
 from irbench.runner.request import RunRequest
-from irbench.runner.sizes import bind_sizes
-from irbench.spec import AGAIN, Bundle, Cell, Group, Load
+from irbench.spec import AGAIN, Artifact, Bundle, Cell, Group, Load, Precision
+from irbench.spi import Description
 
-__all__ = ["MOST_CELLS", "PlannedGroup", "plan", "split"]
+__all__ = ["MOST_CELLS", "PlannedGroup", "Prepared", "PreparedModel", "Reader", "plan", "split", "variants_of"]
 
 MOST_CELLS = 6
 """Cells that are measured side by side; more take turns too seldom for the machine to stay the same."""
+
+_FRAMEWORK_PRECISION: Precision = "fp32"
+"""What is asked of an artifact that is no ONNX graph."""
+
+_PORTABLE = "Compare it at --optimize basic or extended, which use standard ONNX operators only."
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A backend as planning sees it.
+
+    Attributes:
+        kinds: Artifact kinds it reads, best first.
+        description: What it says of itself.
+    """
+
+    kinds: tuple[str, ...]
+    description: Description
+
+
+@dataclass(frozen=True)
+class PreparedModel:
+    """A model at one size, ready to be compiled.
+
+    Attributes:
+        bundle: The model.
+        sizes: A size for every dynamic dimension, ``batch`` included.
+        precision: What its ONNX graph is run in where no precision was asked for.
+        artifacts: By the exported artifact's label and the level of optimisation: with every shape bound, or why it
+            could not be made.
+    """
+
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    precision: Precision
+    artifacts: Mapping[tuple[str, str], Artifact | Failure]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a run can be planned with.
+
+    Attributes:
+        readers: Its backends, by name.
+        models: Each model at each batch, in the order of their tables.
+    """
+
+    readers: Mapping[str, Reader]
+    models: tuple[PreparedModel, ...]
 
 
 @dataclass(frozen=True)
@@ -45,35 +95,27 @@ class PlannedGroup:
         return bool(self.measured)
 
 
-def _silent(_text: str) -> None: ...
-
-
-def plan(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silent) -> tuple[PlannedGroup, ...]:
+def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
     """Return one group for each model and batch, split where it would hold too many cells.
 
     Args:
         request: The whole run.
-        scratch: Where copies of artifacts with bound shapes are written.
-        say: Hears the progress of optimisations, and why a table is split.
+        prepared: From :func:`irbench.runner.prepare.prepare` for the same request.
 
     Raises:
-        IrbenchError: Shapes contradict each other, no backend can run any model, the baseline is not a row, or what
-            optimising needs is not installed.
+        IrbenchError: No backend can run any model, or the baseline is not a row.
     """
-    groups: list[PlannedGroup] = []
-    for bundle, batch in product(request.bundles, request.batches or (None,)):
-        sizes = bind_sizes(bundle, batch, request.shapes)
-        whole = _group(request, bundle, sizes, GroupArtifacts(bundle, sizes, scratch, say))
-        parts = split(whole, MOST_CELLS)
-        if len(parts) > 1:
-            rows = len(whole.measured)
-            say(f"{rows} rows make {len(parts)} tables ({MOST_CELLS} rows at most in one), each with the baseline")
-        groups += parts
+    groups = [part for model in prepared.models for part in split(_group(request, prepared.readers, model), MOST_CELLS)]
     if not any(group.can_run for group in groups):
         failure = next(iter(groups[0].absent.values()))
         names = " and ".join(bundle.name for bundle in request.bundles)
         raise IrbenchError(f"None of the backends can run {names}: {failure.message}.", hint=failure.hint or "")
     return tuple(groups)
+
+
+def variants_of(exported: Artifact, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the levels of optimisation that an artifact is run at: only ONNX graphs are optimised."""
+    return tuple(asked) if exported.kind == "onnx" else (UNOPTIMIZED,)
 
 
 def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
@@ -92,27 +134,67 @@ def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
     )
 
 
-def _group(request: RunRequest, bundle: Bundle, sizes: Mapping[str, int], artifacts: GroupArtifacts) -> PlannedGroup:
+def _group(request: RunRequest, readers: Mapping[str, Reader], model: PreparedModel) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
     for (name, device), streams in product(request.backends, request.streams):
-        for precision, variant in artifacts.rows(name, request.variants, request.precisions):
+        for precision, level in _rows(request, readers[name], model):
             load = Load(
-                batch=sizes["batch"],
+                batch=model.sizes["batch"],
                 threads=request.threads,
                 streams=streams,
                 precision=precision,
                 cpus=request.cpus,
                 options=request.options.get(name, {}),
             )
-            artifact, refusal = artifacts.of(name, variant)
-            cell = Cell(_new_id(cells, name, device, load, variant), artifact, name, device, load, request.io)
-            if refusal is not None:
-                absent[cell.id] = refusal
+            artifact, failure = _artifact(readers[name], model, level)
+            cell = Cell(_new_id(cells, name, device, load, level), artifact, name, device, load, request.io)
+            if failure is not None:
+                absent[cell.id] = failure
             cells.append(cell)
     able = [cell for cell in cells if cell.id not in absent]
-    baseline = _usual_baseline(able or cells) if request.baseline is None else _baseline(request.baseline, cells)
-    return PlannedGroup(Group(bundle, sizes["batch"], dict(sizes), tuple(cells), baseline), absent)
+    usual = _usual_baseline(able or cells, readers)
+    baseline = usual if request.baseline is None else _baseline(request.baseline, cells)
+    return PlannedGroup(Group(model.bundle, model.sizes["batch"], dict(model.sizes), tuple(cells), baseline), absent)
+
+
+def _rows(request: RunRequest, reader: Reader, model: PreparedModel) -> tuple[tuple[Precision, str], ...]:
+    """Return what a backend runs: each variant in each precision, but one that was converted in its own only."""
+    exported = model.bundle.artifact(reader.kinds)
+    is_onnx = exported is not None and exported.kind == "onnx"
+    levels = variants_of(exported, request.variants) if exported is not None else (UNOPTIMIZED,)
+    precisions = request.precisions or ((model.precision if is_onnx else _FRAMEWORK_PRECISION),)
+    return tuple(
+        dict.fromkeys((_own_precision(level) or precision, level) for precision, level in product(precisions, levels))
+    )
+
+
+def _own_precision(level: str) -> Precision | None:
+    conversion = None if level == UNOPTIMIZED else variant(level).conversion
+    return conversion.precision if conversion is not None else None
+
+
+def _artifact(reader: Reader, model: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:
+    """Return the artifact that a backend reads, if there is one, and why it cannot run it, if it cannot."""
+    exported = model.bundle.artifact(reader.kinds)
+    if exported is None:
+        return None, _not_applicable(reader.kinds, model.bundle)
+    made = model.artifacts[exported.label, level]
+    if isinstance(made, Failure):
+        return (exported if level == UNOPTIMIZED else replace(exported, variant=level)), made
+    foreign = sorted(set(made.domains) - set(reader.description.domains))
+    if foreign:
+        return made, Failure("plan", f"it does not read the operators of {foreign[0]} that {level} writes", _PORTABLE)
+    return made, None
+
+
+def _not_applicable(kinds: tuple[str, ...], bundle: Bundle) -> Failure:
+    held = ", ".join(sorted({artifact.kind for artifact in bundle.artifacts}))
+    return Failure(
+        "plan",
+        f"it reads {' or '.join(kinds)}, the model is {held}",
+        "Export the model from its TensorFlow source to run it there.",
+    )
 
 
 def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: str) -> str:
@@ -123,15 +205,16 @@ def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: 
     return f"{cell_id}{AGAIN}" if any(cell.id == cell_id for cell in cells) else cell_id
 
 
-def _usual_baseline(cells: Sequence[Cell]) -> str:
-    """Return the id of ``tf``, else of the first."""
-    return next((cell for cell in cells if cell.label == "tf"), cells[0]).id
+def _usual_baseline(cells: Sequence[Cell], readers: Mapping[str, Reader]) -> str:
+    """Return the id of a row of the framework that models come from, as it usually runs, else of the first."""
+    plain = (cell for cell in cells if cell.label == cell.backend)
+    return next((cell for cell in plain if readers[cell.backend].description.is_original), cells[0]).id
 
 
 def _baseline(asked: str, cells: Sequence[Cell]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning."""
     name, _, conditions = asked.partition("@")
-    wanted = dict(_condition(part, asked) for part in conditions.split(",") if part)
+    wanted = dict(_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part)
     for cell in cells:
         facts = {"streams": str(cell.load.streams), "precision": cell.load.precision}
         names = {cell.label, cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"}
@@ -139,14 +222,15 @@ def _baseline(asked: str, cells: Sequence[Cell]) -> str:
             return cell.id
     labels = Counter(cell.label for cell in cells)
     rows = dict.fromkeys(cell.label if labels[cell.label] == 1 else _address(cell) for cell in cells)
-    raise IrbenchError(f"--baseline {asked} is none of the rows.", hint=f"The rows are: {', '.join(rows)}")
+    raise IrbenchError(f"--baseline {asked} names none of the rows.", hint=f"The rows are: {', '.join(rows)}")
 
 
-def _condition(text: str, asked: str) -> tuple[str, str]:
+def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if key not in ("streams", "precision") or not equals:
         raise IrbenchError(
-            f"--baseline {asked} is not understood.", hint="Write a backend, or one with a setting: tf@streams=1"
+            f"--baseline {asked} is not a valid row.",
+            hint=f"Write a backend, or one with a setting: {example}@streams=1",
         )
     return key, value
 

@@ -43,12 +43,12 @@ def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) 
     """
     stored = _stored(group, seed)
     if stored is not None:
-        return Expected(stored, "TensorFlow at export")
+        return Expected(stored, f"{group.bundle.details.get('framework') or 'the original model'} at export")
     reasons: list[str] = []
     for name in registry.references_in_order():
         try:
             answer = _computed(name, group, scratch, seed, deadline_s)
-            return Expected(answer, f"{name} with optimisations off" if name == "ort" else f"the reference {name}")
+            return Expected(answer, registry.reference(name).describe().reference_name or f"the reference {name}")
         except IrbenchError as error:
             reasons.append(f"{name}: {error.message}")
     return Expected(

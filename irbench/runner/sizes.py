@@ -1,4 +1,4 @@
-"""Binding free dimensions: from ``--batch``, ``--shape`` and the model's defaults to one size for each name."""
+"""Binding dynamic dimensions: from ``--batch``, ``--shape`` and the model's defaults to one size for each name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DRAWING_BYTES = 16
 
 
 def fixed_batch(bundle: Bundle) -> int | None:
-    """Return the batch that every artifact of the bundle was made for, or ``None`` where it is free.
+    """Return the batch that every artifact of the bundle was made for, or ``None`` where it is dynamic.
 
     The batch need not be the first axis: sequences may come first. A model whose first input has no batch axis at
     all counts as fixed to a batch of 1.
@@ -31,7 +31,7 @@ def fixed_batch(bundle: Bundle) -> int | None:
 
 
 def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """Return a size for every free dimension of the bundle's logical inputs, ``batch`` included.
+    """Return a size for every dynamic dimension of the bundle's logical inputs, ``batch`` included.
 
     Args:
         bundle: The model.
@@ -40,7 +40,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
             graph where they fit only that.
 
     Raises:
-        IrbenchError: A shape contradicts the model, the batch, or another shape; a dimension stays free; or the
+        IrbenchError: A shape contradicts the model, the batch, or another shape; a dimension stays dynamic; or the
             inputs would take more memory than there is.
     """
     fixed = fixed_batch(bundle)
@@ -74,7 +74,7 @@ def refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], bundles: Sequen
     inputs = {spec.tensor.name for bundle in bundles for spec in bundle.inputs}
     for name in shapes:
         if name not in inputs:
-            raise IrbenchError(f"No model has an input {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
+            raise IrbenchError(f"No model has an input called {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
 
 
 def _in_order_of_original(bundle: Bundle, place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -93,7 +93,7 @@ def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
 
 
 def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -> dict[str, int]:
-    """Return what ``shape`` says of the free dimensions of ``spec``."""
+    """Return what ``shape`` says of the dynamic dimensions of ``spec``."""
     wanted = "x".join(str(size) for size in spec.shape)
     given = "x".join(str(size) for size in shape)
     if len(shape) != len(spec.shape):
@@ -127,8 +127,8 @@ def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
                 str(sizes.get(size, 128)) if isinstance(size, str) else str(size) for size in spec.tensor.shape
             )
             raise IrbenchError(
-                f"The size {free[0]!r} of input {spec.tensor.name} of {bundle.name} is free.",
-                hint=f"Bind it: --shape {spec.tensor.name}={example}",
+                f"The dimension {free[0]!r} of input {spec.tensor.name} of {bundle.name} is dynamic.",
+                hint=f"Give it a size: --shape {spec.tensor.name}={example}",
             )
 
 
@@ -140,7 +140,7 @@ def _refuse_too_large(bundle: Bundle, sizes: Mapping[str, int]) -> None:
         if needed_bytes > free_bytes:
             raise IrbenchError(
                 f"Input {spec.tensor.name} of {bundle.name} has {'x'.join(map(str, shape))} values: drawing them takes "
-                f"{needed_bytes / 1e9:.1f} GB, and {free_bytes / 1e9:.1f} GB of memory are free.",
+                f"{needed_bytes / 1e9:.1f} GB, and {free_bytes / 1e9:.1f} GB of memory are available.",
                 hint="Use a smaller --batch or --shape.",
             )
 

@@ -56,10 +56,12 @@ def _baseline_replaced(scene: Scene) -> Iterator[Warn]:
 def _too_few_launches(scene: Scene) -> Iterator[Warn]:
     done, wanted = len(scene.records), scene.timing.min_launches
     if scene.stopped_by == "budget" and 0 < done < wanted:
+        room = f"The budget had room for {done} of at least {plural(wanted, 'launch')}"
+        if done == 1 and scene.seconds > scene.timing.budget:
+            room = f"Even the smallest launch took longer than the budget, and at least {wanted} are needed"
         yield Warn(
             "too-few-launches",
-            f"The budget had room for {done} of at least {plural(wanted, 'launch')};"
-            " ranges over launches are shown as a preview.",
+            f"{room}; ranges over launches are shown as a preview.",
             f"This table alone needs about --budget {math.ceil(scene.seconds / done * wanted * 1.1)}s.",
         )
 

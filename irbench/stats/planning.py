@@ -16,7 +16,10 @@ __all__ = [
     "block_order",
     "calls_per_sample",
     "expected_seconds",
+    "fewest_blocks",
+    "fits",
     "launch_size",
+    "needs_more_blocks",
     "samples_per_round",
     "settle_calls",
 ]
@@ -42,18 +45,33 @@ class LaunchCost:
     block_s: float
     later_start_s: float | None = None
 
+    @property
+    def later_s(self) -> float:
+        """What a later launch costs besides its blocks."""
+        return self.start_s if self.later_start_s is None else self.later_start_s
+
 
 @dataclass(frozen=True)
 class Room:
     """What is left for a launch and those that must follow it.
 
     Attributes:
-        left_s: Of the group's budget, in seconds.
+        left_s: What they are sized for, in seconds.
         launches: How many must fit into it, this one included; one of fewer cells is a part of one.
+        end_s: When this one must have ended, in seconds; ``left_s`` unless given.
+        needed: Without how many launches there is no interval, this one included; blocks that replace disturbed ones
+            leave room for them.
     """
 
     left_s: float
     launches: float
+    end_s: float | None = None
+    needed: int = 1
+
+    @property
+    def until_s(self) -> float:
+        """When this launch must have ended, in seconds from its start."""
+        return self.left_s if self.end_s is None else self.end_s
 
 
 def calls_per_sample(call_ns: float) -> int:
@@ -137,7 +155,8 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
 
     As many as buy the most certainty for their time (:func:`irbench.stats.scatter.blocks_worth_taking`), and as let
     all launches that must fit still fit on a quiet machine. Launches are worth more than blocks, because an interval is
-    taken over launches: blocks go first, down to ``timing.min_blocks``.
+    taken over launches: blocks go first, down to ``timing.min_blocks``. Those that replace disturbed ones are planned
+    as far as this launch ends in time with them, and the launches that an interval needs still fit.
 
     Args:
         timing: The protocol's numbers.
@@ -146,12 +165,48 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
         scatters: Of the pairs that are compared, as far as launches have shown them.
     """
     wanted = blocks_worth_taking(scatters, cost.start_s, cost.block_s, timing)
+    smallest_s = cost.later_s + (fewest_blocks(timing) + timing.burn_in_blocks) * cost.block_s
+    now = _blocks_in(room.until_s - cost.start_s - (room.needed - 1) * smallest_s, cost, timing)
+    blocks = round(max(fewest_blocks(timing), min(wanted, _affordable_blocks(timing, cost, room), now)))
+    with_spare = math.ceil(blocks * timing.max_blocks / timing.blocks)
+    return replace(timing, blocks=blocks, max_blocks=round(max(blocks, min(with_spare, now))))
+
+
+def fits(timing: Timing, cost: LaunchCost, room: Room) -> bool:
+    """Return whether all launches that must fit do with their fewest blocks; see :func:`launch_size`."""
+    return _affordable_blocks(timing, cost, room) >= fewest_blocks(timing)
+
+
+def fewest_blocks(timing: Timing) -> int:
+    """Return how many blocks a launch has at least, its burn-in not counted."""
+    return min(timing.min_blocks, timing.blocks)
+
+
+def needs_more_blocks(taken: int, clean: int, timing: Timing) -> bool:
+    """Return whether a launch takes another block.
+
+    Until as many are clean as are wanted. Beyond ``timing.blocks`` only while those that replace disturbed ones can
+    still make up that number, or the ``timing.min_blocks`` without which a launch counts disturbed ones too.
+
+    Args:
+        taken: Blocks so far, without the burn-in.
+        clean: Those of them that nothing disturbed.
+        timing: The protocol's numbers, with the blocks of this launch.
+    """
+    if clean >= timing.blocks or taken >= timing.max_blocks:
+        return False
+    reachable = clean + timing.max_blocks - taken
+    return taken < timing.blocks or reachable >= timing.blocks or clean < timing.min_blocks <= reachable
+
+
+def _affordable_blocks(timing: Timing, cost: LaunchCost, room: Room) -> float:
     launches = max(1, room.launches)
-    later_start_s = cost.start_s if cost.later_start_s is None else cost.later_start_s
-    per_launch_s = (room.left_s - cost.start_s - (launches - 1) * later_start_s) / launches
-    affordable = math.floor(per_launch_s / cost.block_s) - timing.burn_in_blocks if cost.block_s > 0 else wanted
-    blocks = max(min(timing.min_blocks, timing.blocks), min(wanted, affordable))
-    return replace(timing, blocks=blocks, max_blocks=math.ceil(blocks * timing.max_blocks / timing.blocks))
+    return _blocks_in((room.left_s - cost.start_s - (launches - 1) * cost.later_s) / launches, cost, timing)
+
+
+def _blocks_in(seconds: float, cost: LaunchCost, timing: Timing) -> float:
+    """Return how many blocks besides the burn-in so much time has room for; fewer than none where it is too short."""
+    return math.floor(seconds / cost.block_s) - timing.burn_in_blocks if cost.block_s > 0 else math.inf
 
 
 def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from irbench.stats.summary import summarise
 
 __all__ = ["planned_timing", "rederive"]
 
-_BEFORE_LAUNCHES = ("plan", "optimize")
+_BEFORE_LAUNCHES = ("plan", "bind", "optimize")
 """Stages at which a row fails that no launch holds."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.record import Round
+from irbench.record import Round, ns_per_completion
 
 __all__ = ["call_latency_ns", "round_statistic_ns", "time_per_completion_ns"]
 
@@ -19,12 +19,8 @@ def call_latency_ns(round_: Round, calls_per_sample: int) -> NDArray[np.float64]
 
 
 def time_per_completion_ns(round_: Round) -> float:
-    """Return the wall time of a round's window over what completed in it, in nanoseconds per sample.
-
-    The window opens and closes with a completion, and load is kept up throughout. A request that stalls counts in
-    full, as it does for whoever waits for throughput; the median of the gaps between completions would not see it.
-    """
-    return float(round_.completion_ns[-1]) / round_.completion_ns.size
+    """Return the wall time of a round's window over what completed in it, in nanoseconds per sample."""
+    return ns_per_completion(round_.completion_ns)
 
 
 def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: bool) -> float:

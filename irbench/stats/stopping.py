@@ -13,6 +13,7 @@ from irbench.result import StoppedBy, tell_apart
 from irbench.spec import Group, Timing
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
 from irbench.stats.observed import observe
+from irbench.stats.planning import fewest_blocks
 from irbench.stats.race import aim_of, contenders
 from irbench.stats.scatter import Scatter, scatter_of
 from irbench.stats.standing import Admission, stand
@@ -40,10 +41,12 @@ class Pace:
     Attributes:
         elapsed_s: Since the group began.
         launches_s: Wall time of each launch so far.
+        closing_s: What the end of a run takes after its last launch.
     """
 
     elapsed_s: float
     launches_s: Sequence[float]
+    closing_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def next_launch(
 
     The group ends at ``target`` when no cell is left to launch again (:func:`irbench.stats.race.contenders`); at
     ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches``; at ``budget``
-    when the next launch would end after ``timing.budget``.
+    when even the smallest launch would end after ``timing.budget``.
 
     Args:
         group: What is compared.
@@ -84,8 +87,8 @@ def next_launch(
         return Next(stopped_by="target")
     if len(records) >= timing.max_launches:
         return Next(stopped_by="launches")
-    over = pace.elapsed_s + forecast_s(records, pace.launches_s, cells) > timing.budget
-    return Next(stopped_by="budget") if over else Next(cells)
+    ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
+    return Next(stopped_by="budget") if ended_s > timing.budget else Next(cells)
 
 
 def scatters(
@@ -97,20 +100,30 @@ def scatters(
     return tuple(item for item in found if item is not None)
 
 
-def forecast_s(records: Sequence[LaunchRecord], launches_s: Sequence[float], cells: Sequence[str]) -> float:
-    """Return how long a launch of these cells should take, in seconds.
+def forecast_s(
+    records: Sequence[LaunchRecord], launches_s: Sequence[float], cells: Sequence[str], timing: Timing
+) -> float:
+    """Return how long a launch of these cells should take with the fewest blocks that it may have, in seconds.
 
-    As long as the longer of the last two launches, less the share of the work that their other cells were. The first
-    launch verifies, and starts and compiles one cell after the other, so it counts only while it is the only one.
+    As long as the longer of the last two launches, less the blocks that they could have done without, and the share of
+    the work that their other cells were. The first launch verifies, and starts and compiles one cell after the other,
+    so it counts only while it is the only one.
 
     Args:
         records: The launches so far.
         launches_s: Wall time of each.
         cells: Ids of those to launch.
+        timing: The protocol's numbers.
     """
     timed = list(zip(records, launches_s, strict=True))
     usual = timed[1:][-2:] or timed[:1]
-    return max((_share(record, cells) * seconds for record, seconds in usual), default=0.0)
+    return max((_share(record, cells) * (seconds - _spare_s(record, timing)) for record, seconds in usual), default=0.0)
+
+
+def _spare_s(record: LaunchRecord, timing: Timing) -> float:
+    """Return how long the blocks of a launch took beyond the fewest that it may have."""
+    spare = len(record.blocks) - timing.burn_in_blocks - fewest_blocks(timing)
+    return sum(block.wall_ns for block in record.blocks[-spare:]) / 1e9 if spare > 0 else 0.0
 
 
 def _share(record: LaunchRecord, cells: Sequence[str]) -> float:

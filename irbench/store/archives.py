@@ -28,7 +28,7 @@ from irbench.store.document import decode_document
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, place_of
 from irbench.store.reading import read_launch
-from irbench.system.files import sync_folder
+from irbench.system.files import replacing
 
 __all__ = ["pack", "unpack"]
 
@@ -65,22 +65,13 @@ def pack(folders: Sequence[Path], archive: Path) -> None:
     """
     with explained(archive, _ELSEWHERE):
         _require_archive(archive)
-    beside = archive.with_name(f".{archive.name}-{os.urandom(4).hex()}.new")
-    try:
-        with explained(archive, _ELSEWHERE):
-            with beside.open("wb") as file:
-                # launches are compressed already
-                with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
-                    for folder in folders:
-                        _pack(folder, tar)
-                    files = len(tar.getmembers())
-                file.flush()
-                os.fsync(file.fileno())
-            _require_unpackable(files, tar.offset, beside)
-            beside.replace(archive)
-            sync_folder(archive.parent)
-    finally:
-        beside.unlink(missing_ok=True)
+    with explained(archive, _ELSEWHERE), replacing(archive) as file:
+        # launches are compressed already
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
+            for folder in folders:
+                _pack(folder, tar)
+            files = len(tar.getmembers())
+        _require_unpackable(files, tar.offset, file.tell())
 
 
 def unpack(archive: Path, target: Path) -> None:
@@ -137,8 +128,8 @@ def _require_archive(path: Path) -> None:
             raise IrbenchError(f"{path} is no archive and is not replaced.", hint="Name another file with -o.")
 
 
-def _require_unpackable(files: int, size_bytes: int, packed: Path) -> None:
-    if too_much := excess(files, size_bytes, packed.stat().st_size):
+def _require_unpackable(files: int, size_bytes: int, packed_bytes: int) -> None:
+    if too_much := excess(files, size_bytes, packed_bytes):
         raise IrbenchError(f"No irbench would import this archive: it {too_much}.", hint="Export fewer runs at a time.")
 
 

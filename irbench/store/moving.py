@@ -11,7 +11,7 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.store.arriving import Staged
 from irbench.store.files import explained
-from irbench.system.files import sync_folder
+from irbench.system.files import move_folder
 from irbench.system.locks import hold, temporary_folder
 
 __all__ = ["Arrivals", "import_runs", "remove_runs"]
@@ -78,9 +78,8 @@ def _publish(copies: Mapping[Path, Path]) -> None:
         for place, copy in copies.items():
             with explained(place):
                 place.parent.mkdir(parents=True, exist_ok=True)
-                copy.rename(place)
+                move_folder(copy, place)
                 done.append(place)
-                sync_folder(place.parent)
     except BaseException:  # an interrupt as well
         for place in done:
             place.rename(copies[place])

@@ -7,9 +7,11 @@ import ctypes
 import errno
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["replace_folder", "sync_folder", "write_atomically", "write_synced"]
+__all__ = ["move_folder", "replace_folder", "replacing", "sync_folder", "write_atomically", "write_synced"]
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
@@ -38,9 +40,27 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         OSError: As :func:`write_synced`; the old content is then still there.
     """
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a new file that takes the place of ``path`` in one step when the block ends, and is gone where it fails.
+
+    Raises:
+        OSError: The disk is full, or the folder may not be written; the old content is then still there.
+    """
     beside = path.with_name(f".{path.name}-{os.urandom(4).hex()}.new")  # two processes may write at once
-    write_synced(beside, data)
-    beside.replace(path)
+    try:
+        with beside.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:  # an interrupt as well
+        beside.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
 
 
@@ -57,6 +77,17 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def move_folder(folder: Path, place: Path) -> None:
+    """Move a folder to a place on its file system that holds no file, in one step that the disk knows of.
+
+    Raises:
+        OSError: It cannot be moved, or a folder with files is there.
+    """
+    folder.rename(place)
+    with contextlib.suppress(OSError):  # some file systems sync no folders, and the move is done
+        sync_folder(place.parent)
+
+
 def replace_folder(new: Path, place: Path) -> None:
     """Move a folder to a place on its file system and remove the one that is there.
 
@@ -67,15 +98,15 @@ def replace_folder(new: Path, place: Path) -> None:
         OSError: It cannot be moved; the old folder is still there.
     """
     try:
-        new.rename(place)  # over nothing, or an empty folder
+        move_folder(new, place)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         if not _exchange(new, place):
             _swap(new, place)
         shutil.rmtree(new, ignore_errors=True)
-    with contextlib.suppress(OSError):  # some file systems sync no folders, and the move is done
-        sync_folder(place.parent)
+        with contextlib.suppress(OSError):
+            sync_folder(place.parent)
 
 
 def _exchange(path: Path, other: Path) -> bool:

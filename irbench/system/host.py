@@ -33,7 +33,6 @@ __all__ = [
 
 _CGROUP = Path("/sys/fs/cgroup")
 _OWN_CGROUP = Path("/proc/self/cgroup")
-_DISTRIBUTIONS = ("tensorflow", "keras", "tf2onnx", "onnx", "onnxruntime", "onnxruntime-gpu", "openvino", "numpy")
 
 
 @dataclass(frozen=True)
@@ -142,8 +141,12 @@ def read_text(path: Path) -> str:
         return ""
 
 
-def describe() -> Mapping[str, Any]:
-    """Return what a reader of the results must know of this machine and its software. Nothing identifies a person."""
+def describe(distributions: Iterable[str] = ()) -> Mapping[str, Any]:
+    """Return what a reader of the results must know of this machine and its software. Nothing identifies a person.
+
+    Args:
+        distributions: Those whose versions are told, where they are installed.
+    """
     allowed = allowance()
     return {
         "cpu": _lscpu(),
@@ -155,7 +158,7 @@ def describe() -> Mapping[str, Any]:
         "system": platform.system(),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "distributions": _versions(),
+        "distributions": _versions(distributions),
     }
 
 
@@ -187,9 +190,9 @@ def _speed_flags(flags: str) -> list[str]:
     return sorted(flag for flag in flags.split() if re.match(r"avx|amx|fma|vnni|bf16|f16c|sse4|asimd|sve", flag))
 
 
-def _versions() -> Mapping[str, str]:
+def _versions(distributions: Iterable[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
-    for name in _DISTRIBUTIONS:
+    for name in distributions:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -21,6 +21,7 @@ from irbench.record import Round, Sustained
 from irbench.spec import Bundle, Cell, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
+from irbench.worker.inference import infer
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
@@ -101,16 +102,23 @@ class CellHost:
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
-            first = _answer(self._slots[0], self._feeds[0])
+            first = infer(self._slots[0], self._feeds[0])
         answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
         self._driver = make_driver(self._slots, self._feeds, cell.io)
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         return Prepared(effective, answers)
 
-    def warm_up(self) -> Warmed:
-        """Call for the protocol's time, and choose the length of a sample."""
+    def warm_up(self, most_s: float = math.inf) -> Warmed:
+        """Call for the protocol's time, and choose the length of a sample.
+
+        Args:
+            most_s: Where the fewest calls that a warm-up has would take longer, judged by the first one, each slot
+                is called once.
+        """
+        first_s = self._phases.durations_ns["first_inference"] / 1e9
+        calls = self._fewest if self._fewest * first_s <= most_s * len(self._slots) else len(self._slots)
         with self._phases("warm_up"):
-            window = self._call_for(self._task.timing.warm_up)
+            window = self._call_for(self._task.timing.warm_up, calls)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
         if len(self._slots) == 1:
             self._calls_per_sample = calls_per_sample(call_ns)
@@ -176,26 +184,20 @@ class CellHost:
     def _backend(self) -> Backend:
         return registry.backend(self._task.cell.backend)
 
-    def _call_for(self, seconds: float) -> Window:
-        """Call for about so long, as often as :attr:`_fewest` at least, and return the last calls."""
+    def _call_for(self, seconds: float, fewest: int) -> Window:
+        """Call for about so long, as often as ``fewest`` at least, and return the last calls."""
         assert self._driver is not None
         watch = Stopwatch()
-        window = self._driver.drive(self._fewest)
+        window = self._driver.drive(fewest)
         left_s = seconds - watch.elapsed_s
         if left_s <= 0:
             return window
         samples = math.ceil(left_s * 1e9 / median_completion_ns(window, len(self._slots)))
-        return self._driver.drive(max(self._fewest, samples))
-
-
-def _answer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
-    slot.stage(feed)
-    slot.run()
-    return tuple(np.asarray(output) for output in slot.fetch())
+        return self._driver.drive(max(fewest, samples))
 
 
 def _answer_all(slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:
-    return (_answer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
+    return (infer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
 
 
 def plain_scalar(value: Any) -> Scalar:

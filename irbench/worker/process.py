@@ -41,6 +41,15 @@ class WorkerDied(IrbenchError):
         super().__init__(message, hint=hint, exit_code=ExitCode.FAILED_CELL)
         self.log_tail = log_tail
 
+    def during(self, what: str, remedy: str = "") -> IrbenchError:
+        """Return the error that a user sees whose call ends here.
+
+        Args:
+            what: The work that failed, as a sentence: ``The export of resnet50 failed.``
+            remedy: What else may help, as a sentence.
+        """
+        return IrbenchError(f"{what} {self.message}", hint=" ".join(filter(None, [self.hint, remedy])))
+
 
 class WorkerTimedOut(WorkerDied):
     """It was ended at its deadline."""

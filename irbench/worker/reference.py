@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from irbench import registry
 from irbench.feeds import generate, lay_out
-from irbench.measure.phases import PhaseLog
 from irbench.spec import Artifact, Bundle, Load
 from irbench.spi import Array
+from irbench.worker.inference import OpenSession
 
 __all__ = ["answer"]
 
@@ -18,12 +18,5 @@ def answer(name: str, artifact: Artifact, bundle: Bundle, sizes: Mapping[str, in
     backend = registry.reference(name)
     load = Load(batch=sizes["batch"], threads=None, precision="native")
     feed = lay_out(generate(bundle.inputs, sizes, seed), artifact)
-    backend.import_runtime(load, "cpu")
-    session = backend.compile(artifact, load, "cpu", PhaseLog())
-    try:
-        (slot,) = session.open_slots(1, "copy")
-        slot.stage(feed)
-        slot.run()
-        return tuple(slot.fetch())
-    finally:
-        session.close()
+    with OpenSession(backend, artifact, load) as session:
+        return session.answer(feed)

@@ -136,7 +136,7 @@ class Problem:
 
     Attributes:
         message: What is wrong, for the user.
-        hint: How to mend it; may be empty.
+        hint: How to fix it; may be empty.
         exit_code: Of an :class:`irbench.errors.IrbenchError`; ``None`` for any other exception.
     """
 

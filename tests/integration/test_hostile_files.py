@@ -28,7 +28,11 @@ REFUSED = {
     "an impossible length": (hostile.raw(b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "is not an ONNX model", _AGAIN),
     "nested beyond any depth": (hostile.deep, "is not an ONNX model", _AGAIN),
     "text": (hostile.raw(b"hello, world\n"), "is a text file", ".onnx"),
-    "a name that is not printable": (hostile.raw(b"\x08", os.fsdecode(b"m\xff.onnx")), "that are not printable", "Rename"),
+    "a name that is not printable": (
+        hostile.raw(b"\x08", os.fsdecode(b"m\xff.onnx")),
+        "that are not printable",
+        "Rename",
+    ),
     "a page": (hostile.raw(b"<!DOCTYPE html><html>Log in"), "is an HTML page", "Download it again"),
     "a Git LFS pointer": (
         hostile.raw(b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 9\n"),
@@ -50,7 +54,7 @@ REFUSED = {
     "a negative opset": (hostile.changed(hostile.of_opset(-4)), "is not an ONNX model", _AGAIN),
     "an impossible size": (hostile.changed(hostile.of_sizes(1, 3, 8, 2**40)), "impossible size", _AGAIN),
     "more values than memory": (
-        hostile.changed(hostile.of_sizes(2**20, 3, 2**20, 2**20)), "of memory are free", "--shape"
+        hostile.changed(hostile.of_sizes(2**20, 3, 2**20, 2**20)), "of memory are available", "--shape"
     ),
     "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "lacks the tensor 'a", "again"),
     "no inputs": (hostile.constant, "has no inputs: its outputs are always the same", "an input of the graph"),
@@ -83,7 +87,7 @@ REFUSED = {
     ),
     "a dimension of zero": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", [2, 0])], [hostile.value("y", [2, 0])]),
-        "is free",
+        "is dynamic",
         "--shape x=2x128",
     ),
     "weights at an absolute path": (hostile.with_external(location="/etc/passwd"), _OUTSIDE, "relative location"),

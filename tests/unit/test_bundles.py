@@ -144,9 +144,9 @@ def test_a_file_and_a_link_to_nowhere_are_not_replaced_by_a_bundle(tmp_path):
     (tmp_path / "mine").write_text("years of work")
     (tmp_path / "link").symlink_to(tmp_path / "link")
     for name in ("mine", "link"):
-        with pytest.raises(IrbenchError, match="is no folder"):
+        with pytest.raises(IrbenchError, match="is not a folder"):
             bundles.require_replaceable(tmp_path / name)
-    with pytest.raises(IrbenchError, match="is no folder"):
+    with pytest.raises(IrbenchError, match="is not a folder"):
         put(target=tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "years of work"
 
@@ -283,7 +283,7 @@ def test_a_file_that_the_card_has_no_checksum_of_is_not_run():
 
 def test_the_last_export_is_missed_where_it_was_deleted():
     shutil.rmtree(put().parent)
-    with pytest.raises(IrbenchError, match=r"The last export, net/.* is not there any more") as caught:
+    with pytest.raises(IrbenchError, match=r"The last export, net/.* does not exist any more") as caught:
         bundles.latest()
     assert "irbench run MODEL" in caught.value.hint
 
@@ -294,7 +294,7 @@ def test_a_pointer_to_nowhere_leads_nowhere(pointer):
     (place.parent / ".current").write_bytes(pointer)
     (place.parent.parent / ".latest").write_bytes(pointer)
     assert bundles.find("net") is None
-    with pytest.raises(IrbenchError, match="is not there any more"):
+    with pytest.raises(IrbenchError, match="does not exist any more"):
         bundles.latest()
 
 

@@ -151,14 +151,25 @@ def test_a_runtime_that_is_missing_is_told_with_the_command_that_installs_it(pla
 
 
 def test_references_that_are_installed_come_quickest_first(monkeypatch: pytest.MonkeyPatch):
-    versions = {"abacus": "1", "onnx": "1.19", "absent": None, "ort": "1.22"}
-    found = {
-        name: SimpleNamespace(describe=lambda v=version: Description("", "", v)) for name, version in versions.items()
+    described = {
+        "abacus": Description("", "", "1"),
+        "absent": Description("", "", None, reference_rank=0),
+        "sluggish": Description("", "", "1.19", reference_rank=50),
+        "swift": Description("", "", "1.22", reference_rank=1),
     }
+    found = {name: SimpleNamespace(describe=lambda it=it: it) for name, it in described.items()}
     monkeypatch.setattr(registry, "load_all", lambda group: found if group == registry.REFERENCES else {})
-    assert registry.references_in_order() == ("ort", "onnx", "abacus")
-    found["ort"] = SimpleNamespace(describe=lambda: Description("", "", None))
-    assert registry.references_in_order() == ("onnx", "abacus")
+    assert registry.references_in_order() == ("swift", "sluggish", "abacus")
+
+
+def test_the_distributions_of_a_plugin_are_among_those_that_results_name(plant: Plant):
+    plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
+    assert set(registry.distributions()) >= {"abacus-runtime", "numpy", "onnx", "tensorflow", "tf2onnx", "openvino"}
+
+
+def test_a_broken_plugin_has_no_distributions(plant: Plant):
+    plant("irbench-shaky", "shaky = planted_shaky:backend", "raise RuntimeError('no libquux')")
+    assert "numpy" in registry.distributions()
 
 
 def test_listing_names_loads_nothing():

@@ -14,8 +14,9 @@ from irbench.cli.ineffective_options import UNTURNED, idle_layouts, idle_levels,
 from irbench.errors import IrbenchError
 from irbench.optimizer import Recipe
 from irbench.optimizer.nchw_signature import as_nchw
-from irbench.runner import artifacts
+from irbench.runner import prepare as preparing
 from irbench.runner.plan import plan
+from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, InputSpec
 
@@ -29,7 +30,7 @@ def unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
         inputs = tuple(spec.bind(sizes) for spec in given.inputs)
         return SimpleNamespace(artifact=replace(given, inputs=inputs, variant=asked.name))
 
-    monkeypatch.setattr(artifacts, "optimize", optimized)
+    monkeypatch.setattr(preparing, "optimize", optimized)
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def told(request: RunRequest, scratch: Path) -> list[str]:
-    return list(idle_levels(request, plan(request, scratch)))
+    return list(idle_levels(request, plan(request, prepare(request, scratch))))
 
 
 def test_a_backend_that_runs_no_onnx_is_named_once_where_graphs_are_optimised(bundle: Bundle, tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
 
 def test_a_layout_that_changed_nothing_is_told_of_the_graphs_that_kept_theirs(bundle: Bundle, tmp_path: Path) -> None:
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic", "basic-nchw"))
-    groups = plan(request, tmp_path)
+    groups = plan(request, prepare(request, tmp_path))
     assert list(idle_layouts(groups)) == [f"mlp+basic-nchw: {UNTURNED}"]
     (group,) = groups
     cells = tuple(

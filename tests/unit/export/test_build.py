@@ -17,6 +17,6 @@ def test_a_foreign_file_larger_than_what_the_cgroup_leaves_is_refused(
 ) -> None:
     path = models.mlp(tmp_path).path
     monkeypatch.setattr(host, "available_memory_bytes", lambda: path.stat().st_size - 1)
-    with pytest.raises(IrbenchError, match="of memory are free") as caught:
+    with pytest.raises(IrbenchError, match="of memory are available") as caught:
         from_onnx_file(path)
     assert caught.value.hint

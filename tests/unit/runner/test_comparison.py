@@ -16,6 +16,7 @@ from irbench.result import RunDocument
 from irbench.runner import comparison
 from irbench.runner.comparison import Comparison, GroupContext
 from irbench.runner.plan import plan
+from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, InputSpec
 from irbench.store import RunWriter, Store
@@ -31,7 +32,7 @@ def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[str, .
     artifact = models.mlp(tmp_path)
     bundle = Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
     request = RunRequest((bundle,), (("fake-a", "cpu"),))
-    (planned,) = plan(request, tmp_path / "scratch")
+    (planned,) = plan(request, prepare(request, tmp_path / "scratch"))
 
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt

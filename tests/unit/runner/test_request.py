@@ -9,6 +9,7 @@ import pytest
 
 from irbench.runner.outline import outline
 from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, InputSpec, Timing
 
@@ -20,7 +21,14 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def groups(bundle: Bundle, scratch: Path, batches: tuple[int, ...]) -> tuple[PlannedGroup, ...]:
-    return plan(RunRequest((bundle,), (("fake-a", "cpu"), ("tf", "cpu")), batches, (1, 2)), scratch)
+    request = RunRequest((bundle,), (("fake-a", "cpu"), ("tf", "cpu")), batches, (1, 2))
+    return plan(request, prepare(request, scratch))
+
+
+def test_a_split_is_explained_by_the_rows_that_one_table_can_hold(bundle: Bundle, tmp_path: Path) -> None:
+    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), streams=(1, 2, 3, 4))
+    said = outline(plan(request, prepare(request, tmp_path)), Timing()).splitlines()
+    assert "8 rows make 2 tables (at most 6 rows in each), each with the baseline" in said
 
 
 def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle, tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from irbench.stats import (
     block_order,
     calls_per_sample,
     expected_seconds,
+    fits,
     launch_size,
+    needs_more_blocks,
     samples_per_round,
     settle_calls,
 )
@@ -129,7 +131,40 @@ def test_launches_that_start_sooner_than_the_first_leave_more_time_to_blocks():
 
 
 def test_no_launch_has_fewer_than_four_blocks_whatever_it_costs():
-    assert sized(100, 30) == (4, 6)
+    assert sized(100, 30) == (4, 4)
+
+
+def test_blocks_that_replace_disturbed_ones_are_planned_as_far_as_the_launch_ends_in_time():
+    assert sized(10, 1.0, Room(left_s=60.0, launches=2)) == (8, 12)
+    assert sized(10, 1.0, Room(left_s=60.0, launches=2, end_s=20.5)) == (8, 9)
+
+
+def test_blocks_that_replace_disturbed_ones_leave_room_for_the_launches_that_an_interval_needs():
+    assert sized(10, 1.0, Room(left_s=90.0, launches=4, needed=4)) == (8, 12)
+    assert sized(10, 1.0, Room(left_s=90.0, launches=4, end_s=66.0, needed=4)) == (8, 10)
+
+
+def test_launches_fit_where_each_has_its_fewest_blocks():
+    assert fits(TIMING, LaunchCost(10, 1.0), Room(left_s=4 * (10 + 5), launches=4))
+    assert not fits(TIMING, LaunchCost(10, 1.0), Room(left_s=4 * (10 + 5) - 0.1, launches=4))
+
+
+@pytest.mark.parametrize(
+    ("taken", "clean", "goes_on"),
+    [
+        (0, 0, True),
+        (7, 0, True),  # fewer than were planned
+        (8, 8, False),  # as many clean ones as are wanted
+        (8, 4, True),  # the four that may follow can make up the eight
+        (9, 4, False),  # three more cannot, and four are enough to count
+        (9, 3, True),  # a fourth is needed, lest disturbed ones count
+        (8, 0, True),
+        (9, 0, False),  # not even four can be reached
+        (12, 7, False),
+    ],
+)
+def test_a_launch_goes_on_while_more_blocks_can_help(taken, clean, goes_on):
+    assert needs_more_blocks(taken, clean, TIMING) is goes_on
 
 
 def test_a_plan_of_two_blocks_is_not_given_more_for_want_of_time():

@@ -59,8 +59,15 @@ def test_a_cell_that_is_not_compared_keeps_nobody_waiting():
 
 
 def test_it_stops_before_a_launch_that_the_budget_cannot_pay():
-    assert after(STEADY, WILD, 4, elapsed_s=TIMING.budget - 5.0) == BOTH
-    assert after(STEADY, WILD, 4, elapsed_s=TIMING.budget - 4.9).stopped_by == "budget"
+    smallest_s = 4.9  # 5 s, less the fifth of its blocks
+    assert after(STEADY, WILD, 4, elapsed_s=TIMING.budget - smallest_s) == BOTH
+    assert after(STEADY, WILD, 4, elapsed_s=TIMING.budget - smallest_s + 0.01).stopped_by == "budget"
+
+
+def test_what_follows_the_last_launch_is_inside_the_budget_too():
+    records = even({"base": STEADY[:4], "cell": WILD[:4]})
+    pace = Pace(TIMING.budget - 5.0, [5.0] * 4, closing_s=1.0)
+    assert next_launch(group("base", "cell"), records, TIMING, EVERYONE, pace).stopped_by == "budget"
 
 
 def test_the_target_is_named_even_where_the_budget_would_have_ended_it_too():
@@ -69,15 +76,21 @@ def test_the_target_is_named_even_where_the_budget_would_have_ended_it_too():
 
 def test_a_launch_of_fewer_cells_is_expected_to_take_their_share_of_the_work():
     records = even({"heavy": [30.0, 30.0], "light": [10.0, 10.0]})
-    whole = forecast_s(records, [20.0, 8.0], ["heavy", "light"])
-    assert whole == pytest.approx(8.0)
-    assert 0 < forecast_s(records, [20.0, 8.0], ["light"]) < whole
+    whole = forecast_s(records, [20.0, 8.0], ["heavy", "light"], TIMING)
+    assert whole == pytest.approx(7.9)
+    assert 0 < forecast_s(records, [20.0, 8.0], ["light"], TIMING) < whole
+
+
+def test_a_launch_is_expected_to_do_without_the_blocks_that_it_need_not_have():
+    many, few = even({"a": [10.0] * 2}, blocks=12), even({"a": [10.0] * 2}, blocks=4)
+    assert forecast_s(many, [9.0, 9.0], ["a"], TIMING) == pytest.approx(9.0 - 8 * 0.1)
+    assert forecast_s(few, [9.0, 9.0], ["a"], TIMING) == 9.0
 
 
 def test_the_first_launch_foretells_only_the_second():
     three = even({"a": [10.0] * 3})
-    assert forecast_s(three[:1], [20.0], ["a"]) == 20.0
-    assert forecast_s(three, [20.0, 7.0, 8.0], ["a"]) == 8.0
+    assert forecast_s(three[:1], [20.0], ["a"], TIMING) == pytest.approx(19.9)
+    assert forecast_s(three, [20.0, 7.0, 8.0], ["a"], TIMING) == pytest.approx(7.9)
 
 
 def test_a_group_without_a_measured_cell_ends():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from irbench.system import files
-from irbench.system.files import replace_folder, write_atomically
+from irbench.system.files import move_folder, replace_folder, replacing, write_atomically
 
 
 def test_the_folder_is_on_the_disk_before_a_write_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -36,6 +37,25 @@ def test_a_full_disk_keeps_the_old_content_and_leaves_nothing_behind(tmp_path: P
     with pytest.raises(OSError, match="No space"):
         write_atomically(tmp_path / "card.json", b"new")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("card.json", b"old")]
+
+
+def test_a_file_that_is_given_up_leaves_the_old_content_and_nothing_else(tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with contextlib.suppress(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_not_moved_over_one_that_holds_files(tmp_path: Path):
+    for name in ("new", "old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "name").write_text(name)
+    with pytest.raises(OSError, match="not empty"):
+        move_folder(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old" / "name").read_text() == "old"
 
 
 @pytest.fixture(params=["in one step", "in two steps"])

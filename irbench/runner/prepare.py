@@ -1,0 +1,110 @@
+"""Everything that planning needs and that takes work: shapes bound, graphs optimised, precisions read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import cast, get_args
+
+from irbench import registry
+from irbench.errors import ExitCode, IrbenchError
+from irbench.onnx.reading.precision import read_precision
+from irbench.optimizer import UNOPTIMIZED, optimize, variant
+from irbench.record import Failure
+from irbench.render.optimize import in_words
+from irbench.runner.binding import bind_apart
+from irbench.runner.plan import Prepared, PreparedModel, Reader, variants_of
+from irbench.runner.request import RunRequest
+from irbench.runner.sizes import bind_sizes
+from irbench.spec import Artifact, Bundle, Precision
+
+__all__ = ["prepare"]
+
+_USUAL: Precision = "fp32"
+"""What is asked of a graph that holds no other precision."""
+
+
+def _silent(_text: str) -> None: ...
+
+
+def prepare(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silent) -> Prepared:
+    """Make every artifact that a run needs, each once, however many rows run it.
+
+    An artifact that cannot be made is a failure of its rows, and a value here.
+
+    Args:
+        request: The whole run.
+        scratch: Where copies of artifacts with bound shapes are written.
+        say: Hears the progress of optimisations.
+
+    Raises:
+        IrbenchError: Shapes contradict each other, a precision cannot be read, or what optimising needs is not
+            installed.
+    """
+    readers = {name: _reader(name) for name, _ in request.backends}
+    models: list[PreparedModel] = []
+    for bundle, batch in product(request.bundles, request.batches or (None,)):
+        sizes = bind_sizes(bundle, batch, request.shapes)
+        workshop = _Workshop(bundle, sizes, scratch, say)
+        wanted = dict.fromkeys(_wanted(request, bundle, readers))
+        artifacts = {(exported.label, name): workshop.make(exported, name) for exported, name in wanted}
+        models.append(PreparedModel(bundle, sizes, _precision(request, bundle), artifacts))
+    return Prepared(readers, tuple(models))
+
+
+def _reader(name: str) -> Reader:
+    backend = registry.backend(name)
+    return Reader(backend.consumes, backend.describe())
+
+
+def _wanted(request: RunRequest, bundle: Bundle, readers: Mapping[str, Reader]) -> Iterator[tuple[Artifact, str]]:
+    """Yield each form of the model that a backend reads, with each level of optimisation that it is run at."""
+    for name, _ in request.backends:
+        exported = bundle.artifact(readers[name].kinds)
+        if exported is not None:
+            yield from ((exported, level) for level in variants_of(exported, request.variants))
+
+
+def _precision(request: RunRequest, bundle: Bundle) -> Precision:
+    """Return the precision of the ONNX graph where it is one that can be asked for and none is; else fp32."""
+    artifact = bundle.artifact(("onnx",))
+    if request.precisions is not None or artifact is None:
+        return _USUAL
+    held = read_precision(artifact.path).narrowest
+    return cast("Precision", held) if held in get_args(Precision) else _USUAL
+
+
+@dataclass(frozen=True)
+class _Workshop:
+    """Makes the artifacts of one model at one size."""
+
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    scratch: Path
+    say: Callable[[str], None]
+
+    def make(self, exported: Artifact, level: str) -> Artifact | Failure:
+        """Return an artifact with its shapes bound, or why it cannot be made.
+
+        Raises:
+            IrbenchError: What optimising needs is not installed: no model can be optimised then.
+        """
+        return self._bound(exported) if level == UNOPTIMIZED else self._optimized(level)
+
+    def _bound(self, exported: Artifact) -> Artifact | Failure:
+        try:
+            return bind_apart(exported, self.sizes, self.scratch)
+        except IrbenchError as error:
+            return Failure("bind", error.message.rstrip("."), error.hint or None)
+
+    def _optimized(self, level: str) -> Artifact | Failure:
+        try:
+            return optimize(self.bundle, self.sizes, variant(level), in_words(self.say)).artifact
+        except IrbenchError as error:
+            if error.exit_code == ExitCode.NOT_INSTALLED:
+                raise
+            # what the error advises is for `irbench optimize`, whose options a run does not take
+            remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
+            return Failure("optimize", error.message.rstrip("."), remedy)

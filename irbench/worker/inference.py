@@ -1,0 +1,59 @@
+"""One backend answering outside any measurement: import, compile, open one slot, then stage, run and fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+
+from irbench.measure.phases import PhaseLog
+from irbench.spec import Artifact, Load, Scalar
+from irbench.spi import Array, Backend, Feed, Slot
+
+__all__ = ["OpenSession", "infer"]
+
+
+def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
+    """Run a slot once and return its outputs; what is no tensor but a sequence of them stays a list."""
+    slot.stage(feed)
+    slot.run()
+    return tuple(output if isinstance(output, list) else np.asarray(output) for output in slot.fetch())
+
+
+class OpenSession:
+    """A compiled artifact with one slot. Use it as a context manager: it closes the session.
+
+    Args:
+        backend: Whose runtime is imported here.
+        artifact: What is compiled; every dynamic dimension is bound.
+        load: How it is asked to compute.
+        device: Where.
+
+    Raises:
+        Refusal: The runtime cannot do what was asked; it may raise anything else as well.
+    """
+
+    def __init__(self, backend: Backend, artifact: Artifact, load: Load, device: str = "cpu") -> None:
+        backend.import_runtime(load, device)
+        self._session = backend.compile(artifact, load, device, PhaseLog())
+        try:
+            (self._slot,) = self._session.open_slots(1, "copy")
+        except BaseException:
+            self._session.close()
+            raise
+
+    @property
+    def effective(self) -> Mapping[str, Scalar]:
+        """What the runtime read back."""
+        return self._session.effective
+
+    def answer(self, feed: Feed) -> tuple[Array, ...]:
+        """Return the outputs in the order of the artifact's; see :func:`infer`."""
+        return infer(self._slot, feed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()

@@ -1,0 +1,198 @@
+"""Whole groups on a scripted machine with virtual time: runs end within their budgets unless one launch is longer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import launches
+import pytest
+
+from irbench.measure import clock
+from irbench.measure.corelink import CoreLink
+from irbench.measure.machine import MachineSnapshot
+from irbench.record import Failure, LaunchRecord
+from irbench.result import GroupResult
+from irbench.runner import comparison, launch
+from irbench.runner.comparison import Comparison, GroupContext
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.reference import Expected
+from irbench.runner.request import RunRequest
+from irbench.spec import Cell, Timing
+from irbench.stats import Room
+from irbench.store import RunWriter, Store
+from irbench.worker.cell import CellTask, Prepared, Warmed
+
+QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
+STORING_S = 0.4
+SIDE_BY_SIDE = 0.6
+
+
+@dataclass
+class Machine:
+    """A machine on which everything takes a time that the test gives.
+
+    Attributes:
+        start_s: Of each cell, until it has answered once.
+        call_s: Of each cell.
+        reference_s: What the expected outputs take.
+        disturbed: Share of blocks that other programs disturb.
+        now_s: The time.
+    """
+
+    start_s: dict[str, float]
+    call_s: dict[str, float]
+    reference_s: float = 1.0
+    disturbed: float = 0.0
+    now_s: float = 1000.0
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(1)
+        self._foreign_ns = 0
+
+    def read_ns(self) -> int:
+        return round(self.now_s * 1e9)
+
+    def call(self, cell: str, count: int) -> list[float]:
+        """Let so many calls pass, and return the latency of each in nanoseconds."""
+        latencies_s = [self.call_s[cell] * self._random.uniform(0.97, 1.03) for _ in range(count)]
+        self.now_s += sum(latencies_s)
+        return [latency_s * 1e9 for latency_s in latencies_s]
+
+    def snapshot(self, _cpus: object) -> MachineSnapshot:
+        if self._random.random() < self.disturbed:
+            self._foreign_ns += 10**12
+        return MachineSnapshot(self.read_ns(), {1: self._foreign_ns}, 0, 0)
+
+
+class Crew:
+    """Answers as the workers of a launch would on that machine."""
+
+    def __init__(self, machine: Machine, tasks: Iterable[CellTask]) -> None:
+        self._machine = machine
+        self.tasks = {task.cell.id: task for task in tasks}
+        self.cells: tuple[Cell, ...] = tuple(task.cell for task in self.tasks.values())
+        self.failures: dict[str, Failure] = {}
+        self.started_ns = {cell.id: 1 for cell in self.cells}
+
+    def start(self) -> None: ...
+
+    def start_and_prepare(self, together: Collection[str]) -> dict[str, Prepared]:
+        self._machine.now_s += SIDE_BY_SIDE * sum(self._machine.start_s[cell] for cell in together)
+        return dict.fromkeys(together, Prepared({"precision": "fp32"}, ()))
+
+    def close(self) -> None:
+        self._machine.now_s += 0.1
+
+    def ask(self, cell: str, _stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
+        machine, call_s = self._machine, self._machine.call_s[cell]
+        if method == "prepare":
+            machine.now_s += machine.start_s[cell]
+            return Prepared({"precision": "fp32"}, ())
+        if method == "warm_up":
+            calls = max(3 if 3 * call_s <= args[0] else 1, round(0.3 / call_s))
+            machine.call(cell, calls)
+            return Warmed(call_s * 1e9, call_s * 1e9, 1, {}, {})
+        if method == "take_round":
+            machine.call(cell, args[2])
+            return launches.synchronous(args[0], machine.call(cell, args[1]))
+        return None
+
+
+def result_of(
+    machine: Machine, timing: Timing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[GroupResult, float, list[LaunchRecord]]:
+    """Return the table of a group, how long it took in seconds, and its launches."""
+    began_s = machine.now_s
+    records: list[LaunchRecord] = []
+    store = RunWriter.add_launch
+
+    def add_launch(self: RunWriter, record: LaunchRecord) -> None:
+        machine.now_s += STORING_S
+        records.append(record)
+        store(self, record)
+
+    def expect(*_: object) -> Expected:
+        machine.now_s += machine.reference_s
+        return Expected(None, None)
+
+    monkeypatch.setattr(clock, "now_ns", machine.read_ns)
+    monkeypatch.setattr(launch, "snapshot", machine.snapshot)
+    monkeypatch.setattr(launch, "Workers", lambda tasks, _logs, _deadline_s: Crew(machine, tasks))
+    monkeypatch.setattr(comparison, "expected_outputs", expect)
+    monkeypatch.setattr(RunWriter, "add_launch", add_launch)
+    request = RunRequest((), (), timing=timing)
+    writer = Store(tmp_path / "results").begin({}, {})
+    context = GroupContext(request, writer, lambda _: None, lambda: (), CoreLink((0,)), tmp_path, 0)
+    planned = PlannedGroup(launches.group(*machine.call_s))
+    return Comparison(planned, context).run(), machine.now_s - began_s, records
+
+
+def resnet50(disturbed: float = 0.0) -> Machine:
+    """Return a slow machine with two processors, as it runs ResNet-50."""
+    return Machine({"tf": 5.0, "ort": 1.5}, {"tf": 0.15, "ort": 0.1}, disturbed=disturbed)
+
+
+@pytest.mark.parametrize("disturbed", [0.0, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("budget_s", [20.0, 30.0, 45.0, 60.0, 90.0])
+@pytest.mark.parametrize("factor", [0.05, 0.5, 1.0, 2.0, 4.0])
+def test_a_run_ends_within_its_budget_unless_one_launch_alone_is_longer(
+    factor: float, budget_s: float, disturbed: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = resnet50(disturbed)
+    machine.call_s = {cell: factor * call_s for cell, call_s in machine.call_s.items()}
+    result, took_s, records = result_of(machine, Timing(budget=budget_s), tmp_path, monkeypatch)
+    if took_s > budget_s:
+        assert len(records) == 1
+        assert len(records[0].blocks) == 5
+        assert all(len(round_.completion_ns) == 1 for cell in records[0].cells for round_ in cell.rounds)
+        assert any("longer than the budget" in warning.message for warning in result.warnings)
+
+
+def test_a_run_whose_launches_know_nothing_of_the_budget_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Comparison, "_room", lambda *_: Room(left_s=1e9, launches=1))
+    machine = resnet50()
+    machine.call_s = {"tf": 0.6, "ort": 0.4}
+    _, took_s, records = result_of(machine, Timing(budget=30.0), tmp_path, monkeypatch)
+    assert took_s > 30.0
+    assert len(records[0].blocks) > 5
+
+
+@pytest.mark.parametrize("disturbed", [0.0, 0.5, 1.0])
+def test_a_quick_look_at_two_cells_of_resnet50_takes_less_than_half_a_minute_on_a_slow_machine(
+    disturbed: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, took_s, records = result_of(resnet50(disturbed), QUICK, tmp_path, monkeypatch)
+    assert result.stopped_by == "launches"
+    assert len(records) == 3
+    assert took_s < 30
+
+
+def test_a_quick_look_at_more_has_all_its_launches_however_long_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"cell{number}" for number in range(6)]
+    machine = Machine(dict.fromkeys(names, 2.0), {name: 0.1 + 0.01 * place for place, name in enumerate(names)})
+    result, took_s, _ = result_of(machine, QUICK, tmp_path, monkeypatch)
+    assert result.stopped_by == "launches"
+    assert 30 < took_s < QUICK.budget
+
+
+def test_a_model_that_is_quick_gives_up_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine({"tf": 1.0, "ort": 0.5}, {"tf": 0.003, "ort": 0.002})
+    _, _, records = result_of(machine, QUICK, tmp_path, monkeypatch)
+    assert all(len(record.blocks) == QUICK.blocks + QUICK.burn_in_blocks for record in records[:2])
+
+
+def test_a_launch_that_is_disturbed_all_the_time_takes_no_blocks_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine({"tf": 1.0, "ort": 0.5}, {"tf": 0.003, "ort": 0.002}, disturbed=1.0)
+    timing = replace(QUICK, blocks=8, max_blocks=12)
+    _, _, records = result_of(machine, timing, tmp_path, monkeypatch)
+    assert max(len(record.blocks) for record in records[:2]) < timing.max_blocks + timing.burn_in_blocks

@@ -1,0 +1,104 @@
+"""What a run is planned with: shapes bound, graphs optimised once, and failures as values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import models
+import pytest
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench.optimizer import LEVELS, Recipe
+from irbench.record import Failure
+from irbench.runner import prepare as preparing
+from irbench.runner.plan import PreparedModel
+from irbench.runner.prepare import prepare
+from irbench.runner.request import RunRequest
+from irbench.spec import Artifact, Bundle, InputSpec
+
+FAKES = (("fake-a", "cpu"), ("fake-b", "cpu"))
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    artifact = models.mlp(tmp_path)
+    return Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
+
+
+def made(bundle: Bundle, scratch: Path, **changes: Any) -> tuple[PreparedModel, ...]:
+    return prepare(replace(RunRequest((bundle,), FAKES), **changes), scratch).models
+
+
+def test_every_batch_has_its_shapes_bound(bundle: Bundle, tmp_path: Path) -> None:
+    for model, batch in zip(made(bundle, tmp_path, batches=(1, 4)), (1, 4), strict=True):
+        artifact = model.artifacts["onnx", "none"]
+        assert isinstance(artifact, Artifact)
+        assert artifact.inputs[0].shape[0] == batch
+        assert not artifact.inputs[0].dynamic_dimensions
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [("float16", "fp16"), ("float32", "fp32"), ("float64", "fp32")])
+def test_a_graph_is_run_in_its_own_precision_where_that_can_be_asked_for(
+    bundle: Bundle, tmp_path: Path, dtype: str, precision: str
+) -> None:
+    held = replace(bundle, artifacts=(models.mlp(tmp_path, dtype, "held"),))
+    (model,) = made(held, tmp_path, precisions=None)
+    assert model.precision == precision
+
+
+def test_a_level_is_made_once_however_many_backends_run_it(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, dict[str, int]]] = []
+
+    def optimized(_bundle: Bundle, sizes: dict[str, int], recipe: Recipe, _say: object) -> SimpleNamespace:
+        asked.append((recipe.name, dict(sizes)))
+        return SimpleNamespace(artifact=replace(bundle.artifacts[0], variant=recipe.name))
+
+    monkeypatch.setattr(preparing, "optimize", optimized)
+    (model,) = made(bundle, tmp_path, variants=("none", "all"))
+    assert set(model.artifacts) == {("onnx", "none"), ("onnx", "all")}
+    assert asked == [("all", {"batch": 1})]
+
+
+def test_nothing_is_made_of_what_no_backend_reads(bundle: Bundle, tmp_path: Path) -> None:
+    (model,) = made(replace(bundle, artifacts=(replace(bundle.artifacts[0], kind="pickle"),)), tmp_path)
+    assert not model.artifacts
+
+
+def test_shapes_that_cannot_be_bound_are_a_failure_of_that_model_alone(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Artifact:
+        raise IrbenchError("The shapes of mlp.onnx could not be bound.", hint="Export it again.")
+
+    monkeypatch.setattr(preparing, "bind_apart", refuse)
+    (model,) = made(bundle, tmp_path)
+    assert model.artifacts["onnx", "none"] == Failure(
+        "bind", "The shapes of mlp.onnx could not be bound", "Export it again."
+    )
+
+
+def test_an_optimisation_that_fails_is_a_value(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LEVELS, "basic", ("fake-harmless", "fake-failing"))
+    (model,) = made(bundle, tmp_path, variants=("none", "basic"))
+    assert isinstance(model.artifacts["onnx", "none"], Artifact)
+    failure = model.artifacts["onnx", "basic"]
+    assert isinstance(failure, Failure)
+    assert failure.stage == "optimize"
+    assert failure.message.startswith("The pass fake-failing breaks mlp: KeyError")
+    assert "--passes" not in (failure.hint or "")
+
+
+def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_measured(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise IrbenchError("Optimising needs onnx-ir.", exit_code=ExitCode.NOT_INSTALLED)
+
+    monkeypatch.setattr(preparing, "optimize", missing)
+    with pytest.raises(IrbenchError, match="needs onnx-ir"):
+        made(bundle, tmp_path, variants=("none", "basic"))
