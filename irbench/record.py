@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,27 @@ __all__ = [
     "LaunchRecord",
     "OutputError",
     "Round",
+    "Stage",
     "Sustained",
 ]
+
+Stage: TypeAlias = Literal[
+    "plan",
+    "optimize",
+    "start",
+    "import",
+    "compile",
+    "device",
+    "verify",
+    "warm-up",
+    "measure",
+    "second answer",
+    "tail",
+    "run",
+    "sustained run",
+    "precision",
+]
+"""What was going on when a row failed."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +98,7 @@ class Round:
 class Failure:
     """Why a cell has no number."""
 
-    stage: str
+    stage: Stage
     message: str
     hint: str | None = None
 
