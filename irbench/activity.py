@@ -1,11 +1,11 @@
-"""What goes on while a group is measured, as values; ``irbench.render.progress`` turns them into words."""
+"""What goes on while something takes long, as values; ``irbench.render.progress`` turns them into words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Activity", "ActivityCode", "Outlook"]
+__all__ = ["Activity", "ActivityCode", "OptimizerStep", "Outlook"]
 
 ActivityCode = Literal[
     "expected-outputs", "starting", "compile-and-warm-up", "warm-up", "block", "alone", "tail", "launch-finished"
@@ -27,6 +27,19 @@ class Activity:
     row: str | None = None
     block: int | None = None
     clean_blocks: int | None = None
+
+
+@dataclass(frozen=True)
+class OptimizerStep:
+    """What the optimiser does now.
+
+    Attributes:
+        code: ``reference`` computes what the graph answers.
+        name: The pass, the operator set, or the precision; empty for the reference.
+    """
+
+    code: Literal["reference", "raise-opset", "pass", "convert"]
+    name: str = ""
 
 
 @dataclass(frozen=True)

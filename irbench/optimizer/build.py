@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irbench import bundles, registry
+from irbench.activity import OptimizerStep
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.onnx import signature
@@ -18,6 +19,7 @@ from irbench.optimizer.layout import as_nchw
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.task import RESULT, OptimizerAnswer, Task
+from irbench.render.progress import optimizer_step_text
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.worker import WorkerDied, call_in_worker
 
@@ -146,22 +148,25 @@ def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:
 
 
 def _call(task: Task, say: Say) -> OptimizerAnswer:
-    name, last = task.bundle.name, "starting"
+    name = task.bundle.name
+    last: OptimizerStep | None = None
 
-    def hear(text: str) -> None:
+    def hear(step: OptimizerStep) -> None:
         nonlocal last
-        last = text
-        say(f"{name}: {text}")
+        last = step
+        say(f"{name}: {optimizer_step_text(step)}")
 
     try:
         done: OptimizerAnswer = call_in_worker(
             "irbench.optimizer.work:work_in_bounds", task, deadline_s=_DEADLINE_S, say=hear
         )
     except WorkerDied as death:
-        others = ",".join(graph_pass for graph_pass in task.recipe.passes if graph_pass != last)
-        remedy = f" Leave it out: --passes {others}" if others and last in task.recipe.passes else ""
+        failed = last.name if last is not None and last.code == "pass" else None
+        others = ",".join(graph_pass for graph_pass in task.recipe.passes if graph_pass != failed)
+        remedy = f" Leave it out: --passes {others}" if others and failed in task.recipe.passes else ""
         raise IrbenchError(
-            f"Optimising {name} failed at {last}. {death.message}", hint=f"{death.hint}{remedy}".strip()
+            f"Optimising {name} failed at {optimizer_step_text(last)}. {death.message}",
+            hint=f"{death.hint}{remedy}".strip(),
         ) from death
     return done
 

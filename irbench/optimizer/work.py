@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
+from irbench.activity import OptimizerStep
 from irbench.errors import IrbenchError
 from irbench.onnx import detached_weights, external
 from irbench.onnx.check import check_file
@@ -37,17 +38,19 @@ __all__ = ["work", "work_in_bounds"]
 
 _Changed = TypeVar("_Changed")
 
+Say = Callable[[OptimizerStep], None]
+
 _JUDGED_SAMPLES = 64
 _MOST_MEMORY = 0.9
 
 
-def work_in_bounds(task: Task, say: Callable[[str], None]) -> OptimizerAnswer:
+def work_in_bounds(task: Task, say: Say) -> OptimizerAnswer:
     """Do the same as :func:`work` in most of the memory that is left: a whole process is given to it."""
     limit_memory(int(_MOST_MEMORY * available_memory_bytes()))
     return work(task, say)
 
 
-def work(task: Task, say: Callable[[str], None]) -> OptimizerAnswer:
+def work(task: Task, say: Say) -> OptimizerAnswer:
     """Apply the passes and the conversion, and write the graph into the task's folder.
 
     After each pass that changed something the graph is written, checked (with every shape inferred, where all
@@ -62,7 +65,7 @@ def work(task: Task, say: Callable[[str], None]) -> OptimizerAnswer:
     if conversion is not None:
         require_fp32(task.artifact.path, task.bundle.name, conversion.precision)
     with scratch_folder() as scratch:
-        say("computing what the graph answers")
+        say(OptimizerStep("reference"))
         line = _Line(task, scratch)
         line.raise_opset(
             [graph_pass.opset for graph_pass in passes] + ([least_opset(conversion)] if conversion else []), say
@@ -76,7 +79,7 @@ def work(task: Task, say: Callable[[str], None]) -> OptimizerAnswer:
                 write(line.model, task.folder / RESULT)
             return OptimizerAnswer(tuple(line.steps), line.turned)
         require_opset(line.opset, conversion, task.bundle.name)
-        say(f"converting to {conversion.precision}")
+        say(OptimizerStep("convert", conversion.precision))
         last, agreement = _convert(line.model, line.artifact, task, conversion, scratch)
         return OptimizerAnswer((*line.steps, last), line.turned, agreement)
 
@@ -106,11 +109,11 @@ class _Line:
         """The version of ONNX' own operator set."""
         return self.model.graph.opset_imports.get("", 0)
 
-    def raise_opset(self, wanted: list[int], say: Callable[[str], None]) -> None:
+    def raise_opset(self, wanted: list[int], say: Say) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
         reasons: list[str] = []
         for opset in sorted({item for item in wanted if item > self.opset}, reverse=True):
-            say(f"raising to opset {opset}")
+            say(OptimizerStep("raise-opset", str(opset)))
             try:
                 raised = _raised(self._task.artifact.path, opset, self._scratch)
                 step = self._proof.of(raised, _step("raise_opset", raised, modified=True), self.artifact)
@@ -124,13 +127,13 @@ class _Line:
             remark = f"opset {self.opset} cannot be raised: {reasons[-1].partition(': ')[2].rstrip('.!')}"
             self.steps.append(replace(_step("raise_opset", self.model), remark=remark))
 
-    def turn_inputs(self, say: Callable[[str], None]) -> None:
+    def turn_inputs(self, say: Say) -> None:
         """Take images as NCHW where the graph turns them into that itself; raises as :meth:`apply` does."""
         self.turned = self._change(TURN_INPUTS, inputs_to_nchw, say)
         self.artifact = as_nchw(self.artifact, self.turned)
         self._add(TURN_INPUTS, modified=bool(self.turned))
 
-    def apply(self, pass_: Pass, say: Callable[[str], None]) -> None:
+    def apply(self, pass_: Pass, say: Say) -> None:
         """Apply a pass.
 
         Raises:
@@ -143,8 +146,8 @@ class _Line:
         said_too_little = _step(pass_.name, self.model).operators != self.steps[-1].operators
         self._add(pass_.name, modified=modified or said_too_little)
 
-    def _change(self, name: str, change: Callable[[onnx_ir.Model], _Changed], say: Callable[[str], None]) -> _Changed:
-        say(name)
+    def _change(self, name: str, change: Callable[[onnx_ir.Model], _Changed], say: Say) -> _Changed:
+        say(OptimizerStep("pass", name))
         try:
             return change(self.model)
         except Exception as error:

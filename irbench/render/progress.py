@@ -1,13 +1,13 @@
-"""What goes on while a group is measured, in words."""
+"""What goes on while something takes long, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irbench.activity import Activity, ActivityCode, Outlook
+from irbench.activity import Activity, ActivityCode, OptimizerStep, Outlook
 from irbench.render.quantities import percent, plural
 
-__all__ = ["activity_text", "outlook_text"]
+__all__ = ["activity_text", "optimizer_step_text", "outlook_text"]
 
 _ACTIVITIES: Mapping[ActivityCode, str] = {
     "expected-outputs": "expected outputs",
@@ -19,11 +19,22 @@ _ACTIVITIES: Mapping[ActivityCode, str] = {
     "tail": "{row}: tail",
     "launch-finished": "launch finished",
 }
+_OPTIMIZER_STEPS = {
+    "reference": "computing what the graph answers",
+    "raise-opset": "raising to opset {name}",
+    "pass": "{name}",
+    "convert": "converting to {name}",
+}
 
 
 def activity_text(activity: Activity) -> str:
     """Return what runs now, in a few words."""
     return _ACTIVITIES[activity.code].format(row=activity.row, block=activity.block, clean_blocks=activity.clean_blocks)
+
+
+def optimizer_step_text(step: OptimizerStep | None) -> str:
+    """Return what the optimiser does now, in a few words; ``None`` is before its first step."""
+    return "starting" if step is None else _OPTIMIZER_STEPS[step.code].format(name=step.name)
 
 
 def outlook_text(outlook: Outlook | None) -> str:

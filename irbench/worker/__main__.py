@@ -69,7 +69,7 @@ def _call(request: Request, held: Any, channel: Channel) -> Any:
         function = getattr(held, request.target)
     if not request.talks:
         return function(*request.args)
-    return function(*request.args, lambda text: channel.send(Say(str(text))))
+    return function(*request.args, lambda progress: channel.send(Say(progress)))
 
 
 def _problem(error: BaseException) -> Problem:

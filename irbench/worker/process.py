@@ -90,7 +90,7 @@ class Worker:
         *args: Any,
         deadline_s: float,
         hold: bool = False,
-        say: Callable[[str], None] | None = None,
+        say: Callable[[Any], None] | None = None,
     ) -> Any:
         """Call ``target`` in the worker and return what it returned.
 
@@ -99,7 +99,7 @@ class Worker:
             args: Pickled to the worker.
             deadline_s: The worker is killed when it has not taken the request by then, or not answered that long after.
             hold: Keep the result there; later calls by method name belong to it.
-            say: Hears the lines of progress; the callee then gets a function to speak with as its last argument.
+            say: Hears progress; the callee then gets a function to speak with as its last argument.
 
         Raises:
             CallFailed: The call raised.
@@ -123,7 +123,7 @@ class Worker:
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
 
-    def receive(self, *, deadline_s: float, say: Callable[[str], None] | None = None) -> Any:
+    def receive(self, *, deadline_s: float, say: Callable[[Any], None] | None = None) -> Any:
         """Wait for the answer to :meth:`send`; raises as :meth:`ask` does."""
         watch = Stopwatch()
         while True:
@@ -137,7 +137,7 @@ class Worker:
                 ) from error
             if isinstance(message, Say):
                 if say is not None:
-                    say(message.text)
+                    say(message.progress)
             elif isinstance(message, Problem):
                 raise CallFailed(
                     message.message, hint=message.hint, exit_code=ExitCode(message.exit_code or ExitCode.FAILED_CELL)
@@ -225,7 +225,7 @@ def call_in_worker(
     target: str,
     *args: Any,
     deadline_s: float,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[Any], None] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Any:
     """Run one function in a fresh process and return its result.

@@ -118,9 +118,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Say:
-    """A line of progress."""
+    """Progress: a line of text, or a value that the caller knows."""
 
-    text: str
+    progress: Any
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from irbench import bundles
+from irbench.activity import OptimizerStep
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, build, optimize
 from irbench.record import Agreement, OutputError
@@ -184,13 +185,24 @@ def test_other_weights_in_a_file_beside_the_graph_are_another_source(bundle, cal
 
 def test_the_step_in_which_the_worker_died_is_named(bundle, monkeypatch):
     def die(target, task, *, say, deadline_s):
-        say("fake-harmless")
+        say(OptimizerStep("pass", "fake-harmless"))
         raise WorkerDied("It crashed with SIGSEGV.")
 
     monkeypatch.setattr(build, "call_in_worker", die)
     with pytest.raises(IrbenchError, match=r"Optimising mlp failed at fake-harmless\. It crashed") as caught:
         optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
     assert caught.value.hint == "Leave it out: --passes fake-idle"
+
+
+def test_a_step_that_is_no_pass_is_not_advised_to_be_left_out(bundle, monkeypatch):
+    def die(target, task, *, say, deadline_s):
+        say(OptimizerStep("convert", "fake-harmless"))
+        raise WorkerDied("It crashed with SIGSEGV.")
+
+    monkeypatch.setattr(build, "call_in_worker", die)
+    with pytest.raises(IrbenchError, match="failed at converting to fake-harmless") as caught:
+        optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
+    assert "--passes" not in caught.value.hint
 
 
 def test_nothing_is_kept_of_a_pass_that_breaks_the_model(bundle, calls):

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from irbench.activity import Activity, ActivityCode, Outlook
-from irbench.render.progress import activity_text, outlook_text
+from irbench.activity import Activity, ActivityCode, OptimizerStep, Outlook
+from irbench.render.progress import activity_text, optimizer_step_text, outlook_text
 
 
 @pytest.mark.parametrize("code", get_args(ActivityCode))
@@ -15,6 +15,20 @@ def test_every_activity_has_its_words(code: ActivityCode):
     said = activity_text(Activity(code, row="ort", block=3, clean_blocks=8))
     assert said
     assert "{" not in said
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (None, "starting"),
+        (OptimizerStep("reference"), "computing what the graph answers"),
+        (OptimizerStep("pass", "fuse_gelu"), "fuse_gelu"),
+        (OptimizerStep("raise-opset", "17"), "raising to opset 17"),
+        (OptimizerStep("convert", "int8"), "converting to int8"),
+    ],
+)
+def test_a_step_of_the_optimiser_is_said_in_a_few_words(step: OptimizerStep | None, said: str):
+    assert optimizer_step_text(step) == said
 
 
 def test_a_row_is_named_where_it_is_its_turn():
