@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import error_size, significant
+from irbench.render.note_texts import mark_text
 from irbench.result import CellResult, GroupResult
 from irbench.spi import ModelSource
 
@@ -87,4 +88,4 @@ def _latency(cell: CellResult | None) -> str:
 
 def _marks(cell: CellResult) -> list[str]:
     failed = [f"{cell.label}: {cell.failure.stage}: {cell.failure.message}"] if cell.failure else []
-    return [*failed, *(f"{cell.label}: {mark}" for mark in cell.marks)]
+    return [*failed, *(f"{cell.label}: {mark_text(mark)}" for mark in cell.marks)]

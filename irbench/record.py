@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,29 @@ __all__ = [
     "OptimizerActivity",
     "OutputError",
     "Round",
+    "Stage",
     "Sustained",
     "ns_per_completion",
 ]
+
+Stage: TypeAlias = Literal[
+    "plan",
+    "bind",
+    "optimize",
+    "start",
+    "import",
+    "compile",
+    "device",
+    "verify",
+    "warm-up",
+    "measure",
+    "second answer",
+    "tail",
+    "run",
+    "sustained run",
+    "precision",
+]
+"""What was going on when a row failed."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +113,7 @@ class Round:
 class Failure:
     """Why a cell has no number."""
 
-    stage: str
+    stage: Stage
     message: str
     hint: str | None = None
 

@@ -2,7 +2,10 @@
 
 The document's classes are its format: ``irbench.store`` reads and writes them as JSON and
 the shipped JSON Schema is generated from them. Every number is a JSON number, and ``null``
-is what was not measured. Format history: 1 is the first.
+is what was not measured. Format history:
+
+1. The first. Warnings, notes and marks were sentences; :mod:`irbench.store.format_1` reads it.
+2. Warnings, notes, marks and the reference are codes with facts.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from irbench.notices import Note, Reference, Warn
 from irbench.row import (
     CellResult,
     LatencyMs,
@@ -32,7 +36,9 @@ __all__ = [
     "LatencyMs",
     "Lead",
     "NoWinner",
+    "Note",
     "PhasesMs",
+    "Reference",
     "Requested",
     "RunDocument",
     "Spans",
@@ -46,7 +52,7 @@ __all__ = [
     "tell_apart",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 NoWinner = Literal[
     "preview", "same", "undecided", "busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees"
@@ -55,15 +61,6 @@ NoWinner = Literal[
 disturbed; the rival is faster over all blocks, in throughput, or where each runs alone."""
 StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished"]
 """``failures``: no healthy cell was left; ``unfinished``: the group was still being measured when this was written."""
-
-
-@dataclass(frozen=True)
-class Warn:
-    """Something a reader must know, with what to do about it."""
-
-    code: str
-    message: str
-    remedy: str
 
 
 @dataclass(frozen=True)
@@ -136,7 +133,7 @@ class GroupResult:
     baseline: str | None
     launches: int
     blocks_per_launch: int
-    blocks_set_aside: int
+    blocks_excluded: int
     blocks_measured: int
     stopped_by: StoppedBy
     preview: bool
@@ -144,8 +141,8 @@ class GroupResult:
     winner: Winner | None
     cells: tuple[CellResult, ...]
     warnings: tuple[Warn, ...] = ()
-    notes: tuple[str, ...] = ()
-    verified_against: str | None = None
+    notes: tuple[Note, ...] = ()
+    verified_against: Reference | None = None
     basis: Basis | None = None
     lead: Lead | None = None
     blocks_disturbed: int | None = None

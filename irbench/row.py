@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from irbench.notices import Mark
 from irbench.record import Failure, OutputError
 from irbench.spec import Io, Scalar
 
@@ -101,7 +102,7 @@ class Speedup:
     verdict: Verdict
     excludes_one: bool
     all_blocks_value: float
-    reason: str | None = None
+    reason: Mark | None = None
     all_blocks_verdict: Verdict | None = None
     verified: bool | None = None
     launches: int | None = None
@@ -113,15 +114,15 @@ class Speedup:
 class PhasesMs(msgspec.Struct, frozen=True, kw_only=True):
     """How long the first launch's phases took, in milliseconds: later ones may start from what it left in caches.
 
-    A struct, because ``import`` is a Python keyword and must be renamed.
+    ``None`` is a phase that was not timed. A struct, because ``import`` is a Python keyword and must be renamed.
     """
 
-    import_: float = msgspec.field(name="import")
-    load: float
-    compile: float
-    first_inference: float
-    warm_up: float
-    ready: float
+    import_: float | None = msgspec.field(name="import")
+    load: float | None
+    compile: float | None
+    first_inference: float | None
+    warm_up: float | None
+    ready: float | None
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class CellResult:
     output_error: OutputError | None = None
     phases_ms: PhasesMs | None = None
     peak_memory_bytes: Mapping[str, int] | None = None
-    marks: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
     caution: str | None = None
     """In what the conversion that made its graph failed, the agreement with fp32 for example."""
     vendors: tuple[str, ...] = ()

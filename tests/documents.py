@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irbench.notices import Note, Warn
 from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.result import (
     SCHEMA_VERSION,
@@ -19,7 +20,6 @@ from irbench.result import (
     RunDocument,
     Speedup,
     Verdict,
-    Warn,
     Winner,
 )
 
@@ -81,7 +81,7 @@ def group(*cells: CellResult, **changes: Any) -> GroupResult:
         baseline=cells[-1].id if cells else None,
         launches=6,
         blocks_per_launch=8,
-        blocks_set_aside=3,
+        blocks_excluded=3,
         blocks_measured=48,
         stopped_by="target",
         preview=False,
@@ -110,7 +110,7 @@ def example() -> GroupResult:
         winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
         lead=Lead(openvino.id, ort.id, 1.14, 1.12, 1.16, 6),
         blocks_disturbed=3,
-        notes=("not measured: openvino's own default here, bf16 (--precision native)",),
+        notes=(Note("native-precision", {"backend": "openvino", "precision": "bf16"}),),
     )
 
 
@@ -140,14 +140,19 @@ def document(*groups: GroupResult, **changes: Any) -> RunDocument:
         created="2025-11-21T02:29:01+00:00",
         irbench_version="0.1.0",
         environment=ENVIRONMENT,
-        plan={"models": ["resnet50"], "cpus": None, "timing": {"confidence": 0.95}},
+        plan={
+            "models": ["resnet50"],
+            "cpus": None,
+            "timing": {"confidence": 0.95},
+            "command": ["irbench", "run", "resnet50"],
+        },
         groups=groups or (example(),),
         complete=True,
     )
     return replace(whole, **changes)
 
 
-BUSY = Warn("busy-machine", "Other programs used 30 % of a processor.", "Close them, or give us our own with --cpus.")
+BUSY = Warn("busy-machine", {"foreign_share": 0.3, "processors": 2})
 
 
 def launch(

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.cli.ineffective_options import UNTURNED
 from irbench.errors import IrbenchError
+from irbench.notices import Note
+from irbench.render.context import Context
+from irbench.render.note_texts import note_text
 from irbench.spec import BATCH
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
     lineage = made.lineage
     name, asked = bundle.name, lineage.recipe
     if asked.layout == "nchw" and not lineage.nchw_inputs:
-        yield f"warning: {name}+{asked.name}: {UNTURNED}"
+        layout = Note("layout-unchanged", {"model": name, "variant": asked.name})
+        yield f"warning: {note_text(layout, Context())}"
     for step in lineage.steps:
         if step.name == "raise_opset" and step.remark:
             yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"

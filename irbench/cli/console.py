@@ -15,11 +15,16 @@ from irbench.errors import IrbenchError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["check_writable", "data_file", "err_console", "print_data", "to_text"]
+__all__ = ["check_writable", "command_line", "data_file", "err_console", "print_data", "to_text"]
 
 _NO_BLANKS = re.compile(r" +$", re.MULTILINE)
 _WIDEST = 1000
 """More than any table needs; a pipe sets no limit of its own."""
+
+
+def command_line() -> tuple[str, ...]:
+    """Return the words of this call, for whoever wants to repeat it."""
+    return ("irbench", *sys.argv[1:])
 
 
 def err_console() -> Console:

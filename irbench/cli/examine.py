@@ -22,7 +22,10 @@ from irbench.errors import ExitCode
 from irbench.measure.clock import reading_ns
 from irbench.measure.lock import Company, measuring
 from irbench.measure.overhead import Overhead
+from irbench.notices import Note
 from irbench.onnx.probe_graph import matmul
+from irbench.render.context import Context
+from irbench.render.note_texts import note_text
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -117,9 +120,9 @@ def _request(asked: SelfComparisonRequest, scratch: Path) -> RunRequest:
     """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
     backend, why_backend = _backend(asked.backend)
     model, why_model = _model(asked.model, scratch)
-    notes = tuple(filter(None, (why_backend, why_model)))
+    notes = tuple(note for note in (why_backend, why_model) if note is not None)
     for note in notes:
-        _say(note)
+        _say(note_text(note, Context()))
     cpus = allowed_cpus(asked.cpus)
     return RunRequest(
         bundles=resolve_bundles([model], everything=False, say=_say),
@@ -138,28 +141,27 @@ def _place(asked: SelfComparisonRequest | None) -> AbstractContextManager[Compan
     return measuring(asked.model or "a backend against itself", insist=not asked.lock)
 
 
-def _backend(asked: str | None) -> tuple[tuple[str, str], str]:
+def _backend(asked: str | None) -> tuple[tuple[str, str], Note | None]:
     """Return the name and device of the backend, and why it was chosen where none was named.
 
     A runtime that others are held against is the one whose steadiness says most of the machine.
     """
     if asked is not None:
-        return resolve_backends([asked])[0], ""
+        return resolve_backends([asked])[0], None
     installed = resolve_backends(())
     trusted = [(name, "cpu") for name in registry.references_in_order() if (name, "cpu") in installed]
     chosen = (trusted or installed)[0]
-    why = "a runtime that other answers are held against" if trusted else "the first that is installed"
-    return chosen, f"measured against itself: {chosen[0]}, {why} (--backend names another)"
+    return chosen, Note("chosen-backend", {"backend": chosen[0], "is_reference": bool(trusted)})
 
 
-def _model(asked: str, scratch: Path) -> tuple[str, str]:
+def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
     """Return the model's name, folder or file, and why it was chosen where none was named."""
     if asked:
-        return asked, ""
+        return asked, None
     latest = bundles.latest()
     if latest is None:
-        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), "on a product of matrices: no model was exported yet"
-    return str(latest), f"on {latest.parent.name}, the model exported last (--aa MODEL names another)"
+        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), Note("chosen-model", {"model": None})
+    return str(latest), Note("chosen-model", {"model": latest.parent.name})
 
 
 def _say(text: str) -> None:

@@ -46,21 +46,19 @@ RESULTS = click.option(
 )
 
 
-def write_document(document: RunDocument, form: str, output: Path | None, *, intervals: bool = False) -> None:
-    """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals of its figures.
+def write_document(
+    document: RunDocument, form: str, output: Path | None, *, intervals: bool = False, warnings: bool = False
+) -> None:
+    """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
 
     Raises:
         IrbenchError: The file cannot be written.
     """
     from irbench.cli.console import print_data, to_text
-    from irbench.render import GroupView, incomplete, render_document
+    from irbench.render import DocumentView, render_document
 
     if form == "table":
-        views = (
-            GroupView(group, document.environment, document.plan, intervals=intervals) for group in document.groups
-        )
-        tables = "\n".join(to_text(view, to_file=output is not None) for view in views) or "The run holds no table.\n"
-        text = f"{tables}\n{incomplete(document)}\n" if incomplete(document) else tables
+        view = DocumentView(document, intervals=intervals, warnings=warnings)
+        print_data(to_text(view, to_file=output is not None), output)
     else:
-        text = render_document(document, form)
-    print_data(text, output)
+        print_data(render_document(document, form), output)

@@ -6,17 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from irbench import registry
 from irbench.errors import IrbenchError
+from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 
-__all__ = ["UNTURNED", "idle_layouts", "idle_levels", "refuse_idle_levels"]
-
-UNTURNED = "no input leads into a Transpose to NCHW, so the layout stays as it is"
-"""Why a graph takes its images as it did."""
-
-_FORMS = {"tf-graph": "the TensorFlow graph"}
-"""What readers call a kind of artifact."""
+__all__ = ["idle_layouts", "idle_levels", "refuse_idle_levels"]
 
 
 def refuse_idle_levels(backends: Sequence[tuple[str, str]], variants: Sequence[str]) -> None:
@@ -33,17 +28,18 @@ def refuse_idle_levels(backends: Sequence[tuple[str, str]], variants: Sequence[s
         )
 
 
-def idle_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[str]:
-    """Yield a line for each backend that measures a graph which ``--optimize`` does not change."""
+def idle_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[Note]:
+    """Yield a note for each backend that measures a graph which ``--optimize`` does not change."""
     cells = [cell for group in groups for cell in group.measured]
     kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
     for name, kind in kinds.items():
         if _optimizes(request.variants) and not _reads_onnx(name):
-            yield f"{name} runs {_FORMS.get(kind, kind)}: --optimize does not apply to it"
+            yield Note("optimize-not-applied", {"backend": name, "artifact": kind})
 
 
-def idle_layouts(groups: Sequence[PlannedGroup]) -> Iterator[str]:
-    """Yield a line for each graph that was to take its images as NCHW and takes them as it did."""
+def idle_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
+    """Yield a note for each graph that was to take its images as NCHW and takes them as it did."""
+    found: dict[tuple[str, str], None] = {}
     for group in groups:
         exported = group.group.bundle.artifact(("onnx",))
         before = tuple(spec.bind(group.group.sizes) for spec in exported.inputs) if exported is not None else ()
@@ -51,7 +47,8 @@ def idle_layouts(groups: Sequence[PlannedGroup]) -> Iterator[str]:
         names = dict.fromkeys(graph.variant for graph in made if graph.variant and graph.inputs == before)
         for name in names:
             if variant(name).layout == "nchw":
-                yield f"{group.group.bundle.name}+{name}: {UNTURNED}"
+                found[group.group.bundle.name, name] = None
+    yield from (Note("layout-unchanged", {"model": model, "variant": name}) for model, name in found)
 
 
 def _optimizes(variants: Sequence[str]) -> bool:

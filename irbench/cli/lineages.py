@@ -9,9 +9,9 @@ from rich.text import Text
 
 from irbench.optimizer import Lineage
 from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.render.line_wrapping import plain
 from irbench.render.optimize import agreement_line
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.wording import plain
 
 __all__ = ["kept_view", "lineage_lines", "settings_text", "sizes_text"]
 

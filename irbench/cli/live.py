@@ -10,6 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from irbench.render.progress import activity_text, outlook_text
 from irbench.runner.progress import Progress
 
 __all__ = ["LiveDisplay"]
@@ -61,16 +62,18 @@ def _picture(progress: Progress) -> Group:
     share = min(1.0, progress.elapsed_s / progress.budget_s) if progress.budget_s else 0.0
     filled = round(share * _BAR_WIDTH)
     bar = Text("━" * filled, style="green") + Text("━" * (_BAR_WIDTH - filled), style="dim")
+    texts = (activity_text(progress.activity), outlook_text(progress.outlook))
     head = Text.assemble(
         (progress.model, "bold"),
         f"  launch {progress.launch} of at most {progress.most_launches}  ",
         bar,
         f"  {progress.elapsed_s:.0f} of at most {progress.budget_s:.0f} s",
     )
-    return Group(head, Text(f"  {progress.activity}", style="dim"), Text(f"  {progress.outlook}", style="dim"))
+    return Group(head, *(Text(f"  {text}", style="dim") for text in texts))
 
 
 def _line(progress: Progress) -> Text:
-    doing = "done" if progress.interim is not None else f"of at most {progress.most_launches} · {progress.activity} ·"
+    activity, outlook = activity_text(progress.activity), outlook_text(progress.outlook)
+    doing = "done" if progress.interim is not None else f"of at most {progress.most_launches} · {activity} ·"
     said = f"{progress.model}: launch {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
-    return Text(f"{said} · {progress.outlook}" if progress.outlook else said)
+    return Text(f"{said} · {outlook}" if outlook else said)

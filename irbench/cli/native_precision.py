@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from irbench import registry
 from irbench.cli import probes
 from irbench.errors import IrbenchError
+from irbench.notices import Note
 from irbench.spi import Availability
 
 __all__ = ["native_notes"]
@@ -14,8 +15,8 @@ __all__ = ["native_notes"]
 
 def native_notes(
     backends: Sequence[tuple[str, str]], precisions: Sequence[str], say: Callable[[str], None]
-) -> tuple[str, ...]:
-    """Return a line for each backend whose default precision here is none of those that are measured.
+) -> tuple[Note, ...]:
+    """Return a note for each backend whose default precision here is none of those that are measured.
 
     Backends that never looked at this machine are asked to, once for each version.
 
@@ -26,11 +27,11 @@ def native_notes(
     """
     if "native" in precisions:
         return ()
-    notes: list[str] = []
+    notes: list[Note] = []
     for name, device in backends:
         native = _native(name, device, say)
         if native is not None and native not in precisions:
-            notes.append(f"not measured: {name}'s own default here, {native} (--precision native)")
+            notes.append(Note("native-precision", {"backend": name, "precision": native}))
     return tuple(notes)
 
 

@@ -18,7 +18,7 @@ from irbench.cli.groups import SuggestingGroup
 from irbench.cli.options import COUNT, DURATION
 from irbench.cli.run_files import export, import_, remove
 from irbench.errors import IrbenchError
-from irbench.phrases import plural
+from irbench.render.quantities import plural
 
 if TYPE_CHECKING:
     from irbench.render import TextTable
@@ -147,20 +147,21 @@ def _fits(entry: RunEntry, model: str | None, backend: str | None, oldest: datet
 
 
 def _as_text(found: list[RunEntry], form: str, *, to_file: bool) -> str:
-    from msgspec.structs import asdict
+    from msgspec import to_builtins
 
     if form == "json":
-        return json.dumps({"runs": [asdict(entry) for entry in found]}, indent=2)
+        return json.dumps({"runs": to_builtins(found)}, indent=2)
     if form == "jsonl":
-        return "".join(json.dumps(asdict(entry)) + "\n" for entry in found)
+        return "".join(json.dumps(to_builtins(entry)) + "\n" for entry in found)
     table = _table(found)
     if form == "csv":
         return table.as_csv()
     if form == "md":
         return table.as_markdown()
     from irbench.cli.console import to_text
+    from irbench.render.table import ListingTable
 
-    return to_text(table, to_file=to_file)
+    return to_text(ListingTable(table), to_file=to_file)
 
 
 def _table(found: list[RunEntry]) -> TextTable:
@@ -168,17 +169,18 @@ def _table(found: list[RunEntry]) -> TextTable:
 
     columns = (
         Column("run", words=True),
-        Column("when (UTC)", words=True),
+        Column("when (UTC)", words=True, drops=1),
         Column("models", words=True, folds=True),
-        Column("launches", drops=1),
-        Column("rows", words=True, folds=True),
+        Column("launches", drops=3),
+        Column("rows", words=True, folds=True, drops=2),
         Column("outcome", words=True, folds=True),
     )
     return TextTable(columns, tuple(Row(_cells(entry)) for entry in found))
 
 
 def _cells(entry: RunEntry) -> tuple[str, ...]:
+    from irbench.render.outcomes import outcomes_text
+
     when = entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " ")
-    ended = "" if entry.complete else " (not complete)"
-    outcome = "; ".join(entry.outcomes) + ended
-    return (entry.run_id, when, ", ".join(entry.models), str(entry.launches), ", ".join(entry.rows), outcome)
+    rows = ", ".join(entry.rows)
+    return (entry.run_id, when, ", ".join(entry.models), str(entry.launches), rows, outcomes_text(entry))

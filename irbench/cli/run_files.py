@@ -143,12 +143,13 @@ def _refuse_doubtful_latest(root: Path, names: Sequence[str]) -> None:
 def _confirmed(root: Path, folders: Sequence[Path]) -> bool:
     if not sys.stdin.isatty():
         raise IrbenchError("What is removed is gone, and there is no terminal to ask on.", hint="Add --yes to do it.")
+    from irbench.render.outcomes import outcomes_text
     from irbench.store.listing import list_runs
 
     known = {Path(entry.folder).resolve(): entry for entry in list_runs(root).entries}
     for folder in folders:
         entry = known.get(folder.resolve())
-        said = f"{', '.join(entry.models)}  {'; '.join(entry.outcomes)}" if entry else "no table can be read"
+        said = f"{', '.join(entry.models)}  {outcomes_text(entry)}" if entry else "no table can be read"
         click.echo(f"{folder.name}  {said}", err=True)
     which = "this run" if len(folders) == 1 else f"these {len(folders)} runs"
     return click.confirm(f"Remove {which} for good?", err=True)

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import click
 
 from irbench import registry
-from irbench.cli.console import err_console
+from irbench.cli.console import command_line, err_console
 from irbench.cli.contradictions import refuse_contradictions
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
@@ -24,6 +24,8 @@ from irbench.cli.settings import settings, too_many_threads
 from irbench.errors import IrbenchError
 from irbench.measure.lock import Company, measuring
 from irbench.optimizer import variant
+from irbench.render.context import Context
+from irbench.render.note_texts import note_text
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
 from irbench.runner.outline import outline
@@ -102,9 +104,11 @@ def _planned(
     refuse_unknown_inputs(asked.shapes, bundles)
     request = replace(asked, bundles=bundles)
     groups = plan(request, prepare(request, scratch, _say))
-    levels, layouts = tuple(idle_levels(request, groups)), tuple(dict.fromkeys(idle_layouts(groups)))
-    for line in (*levels, *(f"warning: {layout}" for layout in layouts)):
-        _say(line)
+    levels, layouts = tuple(idle_levels(request, groups)), tuple(idle_layouts(groups))
+    for text in (note_text(note, Context()) for note in levels):
+        _say(text)
+    for text in (note_text(note, Context()) for note in layouts):
+        _say(f"warning: {text}")
     return replace(request, notes=(*levels, *layouts)).with_budget_for(len(groups)), groups
 
 
@@ -152,6 +156,8 @@ def _request(arguments: Mapping[str, Any]) -> RunRequest:
         seed=arguments["seed"],
         timing=timing,
         budget_s=arguments["budget"],
+        preset="quick" if arguments["quick"] else "thorough" if arguments["thorough"] else "default",
+        command=command_line(),
     )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irbench.phrases import plural
+from irbench.render.quantities import plural
+from irbench.render.table_title import IO_TEXTS
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.system import host
 
 __all__ = ["settings", "too_many_threads"]
-
-_IO = {"copy": "copies included", "bound": "copies left out"}
 
 
 def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
@@ -22,7 +21,7 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")
     listing = ",".join(str(cpu) for cpu in processors)
     where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
-    return f"{threads} on {where} · {', '.join(precisions)} · {_IO[request.io]} · seed {request.seed}"
+    return f"{threads} on {where} · {', '.join(precisions)} · {IO_TEXTS[request.io]} · seed {request.seed}"
 
 
 def too_many_threads(request: RunRequest) -> Iterator[str]:

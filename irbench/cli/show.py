@@ -31,6 +31,7 @@ Examples:
 @click.option(
     "--intervals", is_flag=True, help="Medians over launches, with intervals, in place of figures of all calls."
 )
+@click.option("--warnings", is_flag=True, help="Warnings whole, each with its remedy, in place of a line for each.")
 @FORMAT
 @OUTPUT
 @RESULTS
@@ -41,6 +42,7 @@ def command(
     run: str | None,
     samples: bool,
     intervals: bool,
+    warnings: bool,
     form: str,
     output: Path | None,
     results: Path | None,
@@ -59,11 +61,12 @@ def command(
     from irbench.cli.formats import write_document
     from irbench.store import Store, default_root
 
-    if intervals and (samples or form != "table"):
-        raise IrbenchError(
-            "--intervals is for the table that people read.",
-            hint="JSON, JSON lines and CSV hold them anyway (p50_over_launches, ...): leave --intervals out.",
-        )
+    for option, field in (("intervals", "p50_over_launches, ..."), ("warnings", "groups[].warnings in JSON")):
+        if context.params[option] and (samples or form != "table"):
+            raise IrbenchError(
+                f"--{option} is for the table that people read.",
+                hint=f"Other formats hold them anyway ({field}): leave --{option} out.",
+            )
     wanted = _sample_format(context, form) if samples else form
     store = Store(results or default_root())
     folder = _find(store.root, run)
@@ -72,7 +75,7 @@ def command(
     if samples:
         _write_samples(folder, document, wanted, output)
     else:
-        write_document(document, wanted, output, intervals=intervals)
+        write_document(document, wanted, output, intervals=intervals, warnings=warnings)
 
 
 def _find(root: Path, name: str | None) -> Path:

@@ -12,8 +12,11 @@ from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import generate, lay_out
-from irbench.phrases import plural
 from irbench.record import Failure
+from irbench.render.context import Context
+from irbench.render.note_texts import reference_text
+from irbench.render.quantities import plural
+from irbench.render.texts import warning_words
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
 from irbench.runner.plan import PlannedGroup, plan
@@ -139,9 +142,10 @@ def _seeded(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
     expected = expected_outputs(group, scratch, bundle.seed, _DEADLINE_S)
     if expected.outputs is None:
         (warning,) = expected.warnings
-        raise IrbenchError(warning.message, hint=warning.remedy, exit_code=ExitCode.FAILED_CELL)
+        words = warning_words(warning, Context())
+        raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL)
     inputs = generate(bundle.inputs, group.sizes, bundle.seed)
-    return (_trial("", inputs, expected.outputs, groups),), str(expected.source)
+    return (_trial("", inputs, expected.outputs, groups),), reference_text(expected.source) if expected.source else ""
 
 
 def _given(asked: Asked, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:

@@ -12,8 +12,8 @@ from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.model import ModelReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.wording import plain
 from irbench.result import CellResult
 
 __all__ = ["Document", "model_view", "suite_view"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irbench.doctor.facts import Activity, Facts, Machine
 from irbench.doctor.finding import Finding
 from irbench.doctor.grants import grant_time, where
-from irbench.phrases import listing, percent, plural
+from irbench.render.quantities import listing, percent, plural
 from irbench.spec import Timing
 
 __all__ = ["core_to_core", "crowded", "quota", "stolen"]

@@ -8,8 +8,8 @@ from irbench.doctor.facts import Facts
 from irbench.doctor.finding import Finding
 from irbench.doctor.grants import grant_cpus, where
 from irbench.doctor.quantities import cpu_list
-from irbench.phrases import listing, plural
 from irbench.render.figures import gigabytes
+from irbench.render.quantities import listing, plural
 
 __all__ = [
     "affinity",

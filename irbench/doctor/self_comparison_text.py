@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from irbench.doctor.resolution import FOUND
 from irbench.doctor.self_comparison import SelfComparison
-from irbench.phrases import percent, plural
 from irbench.render.figures import ratio
+from irbench.render.quantities import percent, plural
 from irbench.result import Speedup
 
 __all__ = ["self_comparison_message"]

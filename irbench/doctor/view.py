@@ -15,10 +15,10 @@ from irbench.doctor.quantities import binary_size, cpu_list
 from irbench.doctor.report import GOAL_NS, Report, quartiles_ns
 from irbench.doctor.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead
-from irbench.phrases import listing, percent, plural
 from irbench.render import GroupView
 from irbench.render.figures import gigabytes
-from irbench.render.wording import plain, wrap
+from irbench.render.line_wrapping import plain, wrap
+from irbench.render.quantities import listing, percent, plural
 
 __all__ = ["ReportView"]
 

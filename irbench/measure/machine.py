@@ -87,7 +87,9 @@ def foreign_cpu_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
     our own tree accounts for, whichever is more. The first is exact and blind to what begins and ends in between, the
     second sees all but counts in ticks.
     """
-    return max(_visible_ns(before, after), _unaccounted_ns(before, after))
+    unaccounted_ns = _unaccounted_ns(before, after)
+    visible_ns = _visible_ns(before, after)
+    return visible_ns if unaccounted_ns is None else max(visible_ns, unaccounted_ns)
 
 
 def cpu_pressure() -> float | None:
@@ -116,15 +118,17 @@ def _visible_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
     )
 
 
-def _unaccounted_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
+def _unaccounted_ns(before: MachineSnapshot, after: MachineSnapshot) -> int | None:
     """Return how much busier the processors were than our own tree made them, less what may be rounding.
+
+    ``None`` where the kernel does not tell how busy they were.
 
     Time that is not idle is exact where time that is busy is sampled. A tick for each processor is left out: totals
     are cut off to whole ticks, and waking up an idle processor takes it time that no process is charged with.
     """
     first, last = before.idleness, after.idleness
     if first is None or last is None or first.processors != last.processors:
-        return 0
+        return None
     busy_ns = last.processors * (after.at_ns - before.at_ns) - (last.idle_ns - first.idle_ns)
     return busy_ns - max(0, after.own_ns - before.own_ns) - last.processors * TICK_NS
 

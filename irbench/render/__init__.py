@@ -9,20 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irbench.render.document import DocumentView
     from irbench.render.export import FORMATS, render_document
     from irbench.render.group import GroupView
-    from irbench.render.sentences import incomplete
     from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["FORMATS", "Column", "GroupView", "Row", "TextTable", "incomplete", "render_document"]
+__all__ = ["FORMATS", "Column", "DocumentView", "GroupView", "Row", "TextTable", "render_document"]
 
 _MODULES = {
     "FORMATS": "export",
     "Column": "table",
+    "DocumentView": "document",
     "GroupView": "group",
     "Row": "table",
     "TextTable": "table",
-    "incomplete": "sentences",
     "render_document": "export",
 }
 

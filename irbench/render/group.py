@@ -9,15 +9,22 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
+from irbench.notices import Warn
+from irbench.render.context import context_of
+from irbench.render.footer import footer, mismatches
+from irbench.render.headline import headline
+from irbench.render.line_wrapping import wrap
 from irbench.render.rows import group_table
-from irbench.render.sentences import footer, headline, remarks, title
-from irbench.render.wording import wrap
+from irbench.render.table_title import title
+from irbench.render.warnings import is_shortened, short_warnings, whole_warnings
 from irbench.result import GroupResult
 
 __all__ = ["GroupView"]
 
 _NARROWEST = 100
 _INDENT = " "
+_SAID_BY_BUSY = ("few-clean-blocks", "many-dirty-blocks", "busy-machine")
+"""What a headline of a machine that was too busy says already."""
 
 
 class GroupView:
@@ -28,6 +35,7 @@ class GroupView:
         environment: The machine, from the run's document; says how many cores there were.
         plan: What was asked for, from the run's document; says which processors were named and the confidence.
         intervals: Whether latencies and FPS are shown with their intervals over launches.
+        warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
     """
 
     def __init__(
@@ -37,10 +45,13 @@ class GroupView:
         plan: Mapping[str, Any] | None = None,
         *,
         intervals: bool = False,
+        warnings: bool = False,
     ) -> None:
         self._result = result
         self._environment = environment or {}
         self._plan = plan or {}
+        self._context = context_of(result, self._environment, self._plan)
+        self._whole_warnings = warnings
         self._table = group_table(result, self._confidence, intervals=intervals)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -56,17 +67,40 @@ class GroupView:
     def as_lines(self, width: int) -> Iterator[Text]:
         """Yield the view as lines of at most ``width`` cells, as far as the table's columns allow."""
         yield from _paragraph(title(self._result, self._environment, self._plan), width, "bold")
-        yield from _paragraph(headline(self._result), width, "")
+        yield from _paragraph(headline(self._result, self._context), width, "")
         for line in self._table.as_lines(width - len(_INDENT)):
             line.pad_left(len(_INDENT))
             yield line
         left_out = self._table.left_out(width - len(_INDENT))
         if left_out:
             yield from _paragraph(f"left out for want of width: {', '.join(left_out)}", width, "dim")
-        for note in footer(self._result):
+        for note in footer(self._result, self._context):
             yield from _paragraph(note, width, "dim")
-        for remark in remarks(self._result):
-            yield from _paragraph(remark, width, "yellow", hanging="  ")
+        for mismatch in mismatches(self._result, self._context):
+            yield from _paragraph(mismatch, width, "yellow", hanging="  ")
+        yield from self._warnings(width)
+
+    def shortens(self, width: int) -> bool:
+        """Whether some warning has more to say than its line shows at this width."""
+        if self._whole_warnings:
+            return False
+        shown = self._shown_warnings
+        return len(shown) < len(self._result.warnings) or is_shortened(shown, self._context, width)
+
+    def _warnings(self, width: int) -> Iterator[Text]:
+        if self._whole_warnings:
+            for warning in whole_warnings(self._result.warnings, self._context):
+                yield from _paragraph(warning, width, "yellow", hanging="  ")
+            return
+        for line in short_warnings(self._shown_warnings, self._context, width):
+            yield Text(line, style="yellow", no_wrap=True)
+
+    @property
+    def _shown_warnings(self) -> tuple[Warn, ...]:
+        """The warnings that say more than the line above the table."""
+        lead = self._result.lead
+        said = _SAID_BY_BUSY if lead is not None and lead.reason == "busy" else ()
+        return tuple(warning for warning in self._result.warnings if warning.code not in said)
 
     @property
     def _confidence(self) -> float:

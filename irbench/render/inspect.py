@@ -14,8 +14,8 @@ from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.macs import MacCount
 from irbench.onnx.reading.signature import Signature
 from irbench.render.figures import significant
+from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.wording import plain
 from irbench.spec import Bundle, TensorSpec
 
 __all__ = ["CountedMacs", "difference_view", "graph_view", "size_text"]

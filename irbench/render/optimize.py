@@ -11,8 +11,8 @@ from rich.text import Text
 
 from irbench.record import Agreement, GraphStep, OptimizerActivity
 from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.wording import plain
 
 __all__ = ["agreement_line", "in_words", "sizes_line", "steps_view"]
 

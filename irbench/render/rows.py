@@ -14,7 +14,7 @@ from irbench.render.figures import (
     significant,
     speedup_cell,
 )
-from irbench.render.sentences import reason, row_marks
+from irbench.render.footer import reason
 from irbench.render.table import Column, Row, TextTable
 from irbench.result import CellResult, GroupResult, Spans, row_names
 
@@ -26,12 +26,12 @@ _SUSTAINED_MATTERS = 0.03
 """From this share on, the sustained FPS are shown beside those of the interleaved rounds."""
 
 _BACKEND, _PRECISION = Column("backend", words=True), Column("prec", words=True)
-_P50, _SPREAD, _P90 = Column("p50 ms"), Column("spread", drops=1), Column("p90 ms", drops=2)
-_P99, _P99_9 = Column("p99 ms"), Column("p99.9 ms", drops=3)
-_FPS, _SUSTAINED = Column("FPS"), Column("sustained", drops=4)
+_P50, _SPREAD, _P90 = Column("p50 ms"), Column("spread", drops=2), Column("p90 ms", drops=3)
+_P99, _P99_9 = Column("p99 ms"), Column("p99.9 ms", drops=4)
+_FPS, _SUSTAINED = Column("FPS", drops=1), Column("sustained", drops=5)
 _VERDICT = Column("verdict", words=True)
-_LAUNCHES = Column("launches")
-_MAX_ERROR, _READY, _MEMORY = Column("max err", drops=5), Column("ready s", drops=6), Column("GB", drops=7)
+_LAUNCHES = Column("launches", drops=2)
+_MAX_ERROR, _READY, _MEMORY = Column("max err", drops=6), Column("ready s", drops=7), Column("GB", drops=8)
 
 
 def group_table(result: GroupResult, confidence: float = 0.95, *, intervals: bool = False) -> TextTable:
@@ -87,7 +87,7 @@ def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:
 
 
 def _row(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> Row:
-    marker = " *" if row_marks(cell) else ""
+    marker = " *" if cell.marks else ""
     cells = (
         _name(cell, result) + marker,
         str(cell.effective.get("precision") or NOT_MEASURED),

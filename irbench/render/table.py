@@ -14,13 +14,15 @@ from rich.measure import Measurement
 from rich.segment import Segment
 from rich.text import Text
 
-from irbench.render.wording import cell_count, plain, wrap
+from irbench.render.line_wrapping import cell_count, plain, wrap
 
 __all__ = ["Column", "ListingTable", "Row", "TextTable"]
 
 _GAP = "  "
 _NARROWEST_SENTENCE = 30
 _NARROWEST_COLUMN = 10
+_LONGEST_WORD = 30
+"""Longer ones are names of files or what others wrote, and may be cut."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +131,29 @@ class TextTable:
         return sum(widths[index] for index in shown) + len(_GAP) * (len(shown) - 1)
 
     def _fit(self, width: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the columns that are shown and every column's width: first columns are dropped, then folded."""
+        """Return the columns that are shown and every column's width: columns go where folding does not suffice."""
         shown, widths = list(range(len(self.columns))), list(self._natural)
         for index in sorted(shown, key=lambda index: -self.columns[index].drops):
-            if self.columns[index].drops and self._width(shown, widths) > width:
+            if self.columns[index].drops and self._width(shown, self._folded) > width:
                 shown.remove(index)
         for index in sorted(shown, key=lambda index: -widths[index]):
             excess = self._width(shown, widths) - width
-            if self.columns[index].folds and excess > 0:
-                widths[index] = max(min(widths[index], _NARROWEST_COLUMN), widths[index] - excess)
+            if excess > 0:
+                widths[index] = max(self._folded[index], widths[index] - excess)
         return tuple(shown), tuple(widths)
+
+    @cached_property
+    def _folded(self) -> tuple[int, ...]:
+        """The least width of each column: one that folds keeps its words whole, as far as they have a usual length."""
+        return tuple(
+            min(natural, max(_NARROWEST_COLUMN, self._longest_word(index))) if column.folds else natural
+            for index, (column, natural) in enumerate(zip(self.columns, self._natural, strict=True))
+        )
+
+    def _longest_word(self, index: int) -> int:
+        cells = (row.cells[index] for row in self.rows if index < len(row.cells))
+        words = (word for cell in (self.columns[index].heading, *cells) for word in plain(cell).split())
+        return min(_LONGEST_WORD, max(map(cell_count, words), default=0))
 
     def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
         if all(natural <= width for natural, width in zip(self._natural, widths, strict=True)):

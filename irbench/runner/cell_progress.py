@@ -46,13 +46,15 @@ class CellProgress:
         peaks = dict(self.speed.peak_memory_bytes)
         if self.run_peak_bytes is not None:
             peaks["run"] = self.run_peak_bytes
+        if peaks:
+            peaks["process"] = max(peaks.values())
         return CellLaunch(
             cell=cell.id,
             streams=cell.load.streams,
             calls_per_sample=self.speed.calls_per_sample,
             rounds=tuple(self.rounds),
             phases_ns={**phases, "ready": sum(phases.get(name, 0) for name in _READY)},
-            peak_memory_bytes={**peaks, "process": max(peaks.values(), default=0)},
+            peak_memory_bytes=peaks,
             effective=self.prepared.effective,
             output_error=self.output_error,
             tail_ns=self.tail_ns,

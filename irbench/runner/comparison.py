@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from irbench.activity import Activity, Outlook
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
+from irbench.notices import Note, Reference, Warn
 from irbench.record import LaunchRecord
-from irbench.result import GroupResult, StoppedBy, Warn
+from irbench.result import GroupResult, StoppedBy
 from irbench.runner.answers import mismatch
 from irbench.runner.launch import Launch
 from irbench.runner.plan import PlannedGroup
@@ -68,8 +70,8 @@ class Comparison:
         self._launches_s: list[float] = []
         self._closing_s = _FIRST_CLOSING_S
         self._remarks: tuple[Warn, ...] = ()
-        self._verified_against: str | None = None
-        self._outlook = ""
+        self._verified_against: Reference | None = None
+        self._outlook: Outlook | None = None
         self._others = dict.fromkeys(context.others())
 
     def run(self) -> GroupResult:
@@ -93,7 +95,7 @@ class Comparison:
 
     def _launch_plan(self) -> LaunchPlan:
         context = self._context
-        self._say("expected outputs")
+        self._say(Activity("expected-outputs"))
         context.scratch.mkdir(parents=True, exist_ok=True)
         expected = expected_outputs(self._group, context.scratch, context.request.seed, self._timing.deadline)
         self._remarks, self._verified_against = expected.warnings, expected.source
@@ -120,7 +122,7 @@ class Comparison:
             interim = self._commit("unfinished")
             self._launches_s.append(watch.elapsed_s)
             self._closing_s = watch.elapsed_s - measured_s
-        self._say("launch finished", interim)
+        self._say(Activity("launch-finished"), interim)
         pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
         return next_launch(self._group, self._records, self._timing, self._admission(), pace)
 
@@ -132,16 +134,16 @@ class Comparison:
 
     def _turn(self, planned: Next) -> Turn:
         number = len(self._records)
-        peaks = {
-            cell.cell: cell.peak_memory_bytes.get("process", 0) for record in self._records[:1] for cell in record.cells
-        }
+        first = {cell.cell: cell.peak_memory_bytes for record in self._records[:1] for cell in record.cells}
+        peaks = [first.get(cell, {}).get("process") for cell in planned.cells]
+        known = [peak for peak in peaks if peak is not None]
         return Turn(
             number=number,
             cells=tuple(cell for cell in self._healthy() if cell.id in planned.cells),
             room=self._room(number),
             samples=self._samples,
             scatters=scatters(self._group, self._records, self._timing, planned.cells),
-            peak_bytes=sum(peaks.get(cell, 0) for cell in planned.cells),
+            peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
         )
 
     def _room(self, number: int) -> Room:
@@ -185,12 +187,12 @@ class Comparison:
             verified_against=self._verified_against,
         )
         self._others.update(dict.fromkeys(self._context.others()))
-        disturbed = (f"{other} was measuring at the same time, as --no-lock allows." for other in self._others)
+        disturbed = (Note("another-irbench", {"who": other}) for other in self._others)
         result = replace(result, notes=(*result.notes, *self._context.request.notes, *disturbed))
         self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
         return result
 
-    def _say(self, activity: str, interim: GroupResult | None = None) -> None:
+    def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         self._context.listen(
             Progress(
                 model=self._group.bundle.name,

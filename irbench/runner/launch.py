@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
 
+from irbench.activity import Activity
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
@@ -37,7 +38,7 @@ from irbench.worker.cell import CellTask
 
 __all__ = ["Launch"]
 
-Say = Callable[[str], None]
+Say = Callable[[Activity], None]
 
 _SLOWDOWN = 3.0
 """A request may take so many times as long as the warm-up foretells, and the protocol's deadline on top."""
@@ -67,7 +68,7 @@ class Launch:
         Raises:
             GroupTooLarge: Not all of the group's cells fit into memory together.
         """
-        self._say("starting workers")
+        self._say(Activity("starting"))
         self._start_all()
         tempo = self._tempo(self._watch.elapsed_s)
         blocks = self._measure_blocks(tempo)
@@ -122,7 +123,7 @@ class Launch:
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         for cell in cells:
-            self._say(f"{cell.label} alone")
+            self._say(Activity("alone", cell.label))
             sustained = self._workers.ask(
                 cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds)
             )
@@ -157,7 +158,7 @@ class Launch:
 
         Those on the CPU, where all fit into memory at once: on other devices runtimes choose kernels by timing them.
         """
-        if self._turn.peak_bytes > host.available_memory_bytes():
+        if self._turn.peak_bytes is not None and self._turn.peak_bytes > host.available_memory_bytes():
             return frozenset()
         return frozenset(cell.id for cell in self._turn.cells if cell.device == "cpu")
 
@@ -176,7 +177,7 @@ class Launch:
     def _warm_up(self, cell: Cell) -> None:
         """Load and compile, unless that was done side by side with others; check where it runs, and warm up alone."""
         progress = self._progress[cell.id]
-        self._say(f"{cell.label}: {'compile and ' if progress.prepared is None else ''}warm up")
+        self._say(Activity("compile-and-warm-up" if progress.prepared is None else "warm-up", cell.label))
         if progress.prepared is None:
             progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._verifies)
         if progress.prepared is None:
@@ -228,7 +229,7 @@ class Launch:
         while self._workers.cells and self._goes_on(blocks, timing):
             number = len(blocks)
             order = block_order(number, tuple(cell.id for cell in self._workers.cells), order, self._random)
-            self._say(f"block {number + 1}, until {timing.blocks} are clean")
+            self._say(Activity("block", block=number + 1, clean_blocks=timing.blocks))
             for cell in order:
                 if cell not in self._workers.failures:
                     self._round(cell, number, tempo.samples[cell])
@@ -288,7 +289,7 @@ class Launch:
     def _take_tails(self) -> None:
         calls = self._plan.timing.tail_calls
         for cell in self._workers.cells:
-            self._say(f"{cell.label}: tail")
+            self._say(Activity("tail", cell.label))
             patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
             latencies_ns = self._workers.ask(cell.id, "tail", "tail", calls, settle, deadline_s=patience_s)

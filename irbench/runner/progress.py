@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from irbench.activity import Activity, Outlook
 from irbench.result import GroupResult
 
 __all__ = ["Listener", "Progress"]
@@ -17,22 +18,22 @@ class Progress:
 
     Attributes:
         model: The group's model.
-        activity: What runs now, in a few words.
+        activity: What runs now.
         launch: The launch under way, counted from 1; 0 before the first.
         most_launches: After how many the group ends at the latest.
         elapsed_s: Since the group began.
         budget_s: What the group may take.
-        outlook: How narrow the intervals are, and what would reach the target; may be empty.
+        outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
     """
 
     model: str
-    activity: str
+    activity: Activity
     launch: int
     most_launches: int
     elapsed_s: float
     budget_s: float
-    outlook: str = ""
+    outlook: Outlook | None = None
     interim: GroupResult | None = None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL, repeat_pool
-from irbench.result import Warn
+from irbench.notices import Reference, Warn
 from irbench.runner.binding import bind_apart
 from irbench.spec import BATCH, Group
 from irbench.spi import Outputs
@@ -23,12 +23,12 @@ class Expected:
 
     Attributes:
         outputs: In the order of the model's outputs; ``None`` where no reference could answer.
-        source: Where they come from, for the table's footer; ``None`` without outputs.
+        source: Where they come from; ``None`` without outputs.
         warnings: What a reader must know about them.
     """
 
     outputs: Outputs | None
-    source: str | None
+    source: Reference | None
     warnings: tuple[Warn, ...] = ()
 
 
@@ -43,25 +43,16 @@ def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) 
     """
     stored = _stored(group, seed)
     if stored is not None:
-        return Expected(stored, f"{group.bundle.details.get('framework') or 'the original model'} at export")
-    reasons: list[str] = []
+        return Expected(stored, Reference("export", str(group.bundle.details.get("framework") or "the original model")))
+    refusals: list[dict[str, str]] = []
     for name in registry.references_in_order():
         try:
             answer = _computed(name, group, scratch, seed, deadline_s)
-            return Expected(answer, registry.reference(name).describe().reference_name or f"the reference {name}")
+            label = registry.reference(name).describe().reference_name
+            return Expected(answer, Reference("backend", name, label))
         except IrbenchError as error:
-            reasons.append(f"{name}: {error.message}")
-    return Expected(
-        None,
-        None,
-        (
-            Warn(
-                "unverified",
-                f"Outputs of {group.bundle.name} were not verified: no reference could answer ({'; '.join(reasons)}).",
-                "Export the model from its TensorFlow source, which brings a reference, or install onnxruntime.",
-            ),
-        ),
-    )
+            refusals.append({"reference": name, "message": error.message})
+    return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
 
 
 def _stored(group: Group, seed: int) -> Outputs | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.spec import Bundle, Io, Precision, Timing
 
-__all__ = ["RunRequest"]
+__all__ = ["Preset", "RunRequest"]
+
+Preset: TypeAlias = Literal["default", "quick", "thorough"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,9 @@ class RunRequest:
         seed: Of inputs and random orders.
         timing: The protocol's numbers.
         budget_s: For the whole run; ``None`` gives each group ``timing.budget``.
-        notes: Lines that belong below every table.
+        notes: What belongs below every table.
+        preset: Which of the presets ``timing`` began with.
+        command: The command line, in words; empty where there was none.
     """
 
     bundles: tuple[Bundle, ...]
@@ -52,7 +57,9 @@ class RunRequest:
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
     budget_s: float | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    preset: Preset = "default"
+    command: tuple[str, ...] = ()
 
     def with_budget_for(self, groups: int, elapsed_s: float = 0.0) -> RunRequest:
         """Return the request with what is left of the whole run's budget, if it has one, shared among its groups.
@@ -86,4 +93,6 @@ class RunRequest:
             "seed": self.seed,
             "timing": asdict(self.timing),
             "budget_s": self.budget_s,
+            "preset": self.preset,
+            "command": list(self.command),
         }

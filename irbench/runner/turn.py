@@ -46,7 +46,8 @@ class Turn:
         room: The time that is left for it.
         samples: Samples per round, by cell id, as the first launch decided; empty in the first.
         scatters: Of the pairs that are compared, as far as launches have shown them.
-        peak_bytes: What the cells together may need in memory while they compile; 0 in the first launch.
+        peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
+            before the first launch.
     """
 
     number: int
@@ -54,7 +55,7 @@ class Turn:
     room: Room
     samples: Mapping[str, int] = field(default_factory=dict[str, int])
     scatters: Sequence[Scatter] = ()
-    peak_bytes: int = 0
+    peak_bytes: int | None = None
 
 
 @dataclass(frozen=True)

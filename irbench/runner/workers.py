@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.measure.clock import now_ns
-from irbench.record import Failure
+from irbench.record import Failure, Stage
 from irbench.spec import Cell
 from irbench.worker.cell import CellTask
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
@@ -66,7 +66,7 @@ class Workers:
                 prepared[cell] = self._finish(cell, "compile", shared_s)
         return {cell: answer for cell, answer in prepared.items() if cell in self._workers}
 
-    def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
+    def ask(self, cell: str, stage: Stage, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         """Wake one worker, ask it, and freeze it again.
 
         Args:
@@ -115,13 +115,13 @@ class Workers:
     def _send(self, cell: str, method: str, *args: Any) -> None:
         self._workers[cell].send(method, *args, deadline_s=self._deadline_s)
 
-    def _receive(self, cell: str, stage: str, deadline_s: float) -> bool:
+    def _receive(self, cell: str, stage: Stage, deadline_s: float) -> bool:
         """Take one answer, whatever it is; whether the cell is still healthy."""
         if cell in self._workers:
             self._try(cell, stage, lambda: self._workers[cell].receive(deadline_s=deadline_s))
         return cell in self._workers
 
-    def _finish(self, cell: str, stage: str, deadline_s: float) -> Any:
+    def _finish(self, cell: str, stage: Stage, deadline_s: float) -> Any:
         """Return the answer to what was sent to a worker, and freeze it; ``None`` where it failed."""
         if cell not in self._workers:
             return None
@@ -131,7 +131,7 @@ class Workers:
             self._try(cell, stage, worker.freeze)
         return answer
 
-    def _try(self, cell: str, stage: str, action: Callable[[], Any]) -> Any:
+    def _try(self, cell: str, stage: Stage, action: Callable[[], Any]) -> Any:
         try:
             return action()
         except (CallFailed, WorkerDied) as error:

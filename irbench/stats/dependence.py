@@ -9,9 +9,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
-from irbench.phrases import listing, percent
-from irbench.result import Warn
+from irbench.notices import Warn
 from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import launch_levels
 from irbench.stats.observed import Observed
@@ -80,26 +80,16 @@ def _neighbours(scene: Scene) -> Iterator[Warn]:
         series = {leader: launch_levels(scene.launches, leader)}
     alike = [cell for cell, values in series.items() if resembles_neighbours(values, _SELDOM / len(series))]
     if alike:
-        yield Warn(
-            "launches-depend",
-            f"Launches of {listing(map(scene.label, alike))} resemble those just before them: something changed slowly"
-            " while this was measured. The interval is about that time, and may miss the ratio of another hour.",
-            "Repeat the run at another time, and look for what changes: clock speed, temperature, neighbours.",
-        )
+        yield Warn("launches-depend", {"cells": alike})
 
 
 def _trends(scene: Scene) -> Iterator[Warn]:
-    moved: list[str] = []
+    rows: list[dict[str, Any]] = []
     for cell in scene.standing.healthy:
         trends = [item for item in (trend_of_launch(launch, cell) for launch in scene.launches) if item is not None]
         one_way = all(trend > 0 for trend in trends) or all(trend < 0 for trend in trends)
         middle = statistics.median(trends) if trends else 0.0
         if len(trends) >= _FEWEST_TRENDS and one_way and abs(middle) > _TREND:
-            way = "slower" if middle > 0 else "faster"
-            moved.append(f"{scene.label(cell)} by {percent(abs(math.expm1(middle)))} {way}")
-    if moved:
-        yield Warn(
-            "not-steady",
-            f"Within each launch, later blocks differ from earlier ones: {listing(moved)}.",
-            "The figures hold part of a warm-up, or of clocks that change: a longer run would tell another speed.",
-        )
+            rows.append({"cell": cell, "slower": math.expm1(middle)})
+    if rows:
+        yield Warn("not-steady", {"rows": rows})

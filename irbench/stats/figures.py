@@ -191,15 +191,15 @@ def launch_spread(levels: Sequence[float]) -> float | None:
 
 
 def phases_ms(launch: CellLaunch) -> PhasesMs:
-    """Return how long a launch's phases took, in milliseconds; 0 for a phase that the backend does not have."""
+    """Return how long a launch's phases took, in milliseconds; ``None`` for a phase that was not timed."""
     ms = {name: duration_ns / 1e6 for name, duration_ns in launch.phases_ns.items()}
     return PhasesMs(
-        import_=ms.get("import", 0.0),
-        load=ms.get("load", 0.0),
-        compile=ms.get("compile", 0.0),
-        first_inference=ms.get("first_inference", 0.0),
-        warm_up=ms.get("warm_up", 0.0),
-        ready=ms.get("ready", 0.0),
+        import_=ms.get("import"),
+        load=ms.get("load"),
+        compile=ms.get("compile"),
+        first_inference=ms.get("first_inference"),
+        warm_up=ms.get("warm_up"),
+        ready=ms.get("ready"),
     )
 
 

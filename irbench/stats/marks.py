@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irbench.notices import Mark
 from irbench.record import LaunchRecord
 from irbench.spec import Cell
 from irbench.stats.effective import changing
@@ -12,7 +13,7 @@ from irbench.stats.standing import Standing, first_launch
 __all__ = ["marks_of"]
 
 
-def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> tuple[str, ...]:
+def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> tuple[Mark, ...]:
     """Return a row's marks.
 
     Args:
@@ -29,7 +30,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
     )
 
 
-def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str]:
+def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
     first = first_launch(records, cell.id)
     effective = first.effective.get("threads") if first is not None else None
     # a runtime whose callers compute too makes threads of its streams, which are more than were asked for all the same
@@ -37,28 +38,28 @@ def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str
         (thread for thread in (effective, cell.load.threads) if isinstance(thread, int)), default=cell.load.streams
     )
     if cell.load.streams > threads:
-        yield f"oversubscribed: {cell.load.streams} streams on {threads} threads"
+        yield Mark("oversubscribed", {"streams": cell.load.streams, "threads": threads})
 
 
-def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[str]:
+def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
     for name, values in changing(records, cell.id).items():
-        yield f"{name} {', '.join(str(value) for value in values)} over launches"
+        yield Mark("changes-over-launches", {"property": name, "values": list(values)})
 
 
-def _unlike(cell: Cell, standing: Standing) -> Iterator[str]:
+def _unlike(cell: Cell, standing: Standing) -> Iterator[Mark]:
     """Say what keeps a converted graph from being a stand-in for the model."""
     caution = standing.cautions.get(cell.id)
     if caution is not None and standing.states[cell.id] == "ok":
-        yield caution
+        yield Mark("answers-differ", {"caution": caution, "is_candidate": cell.id in standing.candidates})
 
 
-def _bound_to_vendors(cell: Cell, standing: Standing) -> Iterator[str]:
+def _bound_to_vendors(cell: Cell, standing: Standing) -> Iterator[Mark]:
     """Say that not every runtime could read the graph."""
     if cell.artifact is not None and cell.artifact.domains and standing.states[cell.id] == "ok":
-        yield f"operators of {', '.join(cell.artifact.domains)}"
+        yield Mark("vendor-operators", {"domains": list(cell.artifact.domains)})
 
 
-def _mixed(cell: Cell, standing: Standing) -> Iterator[str]:
+def _mixed(cell: Cell, standing: Standing) -> Iterator[Mark]:
     mixed = standing.mixed(cell.id)
     if mixed is not None and standing.states[cell.id] == "ok":
-        yield mixed if cell.id in standing.compared else f"not ranked: {mixed}"
+        yield mixed if cell.id in standing.compared else Mark("not-ranked", mixed.facts)

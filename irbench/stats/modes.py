@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
-from irbench.phrases import listing, percent, plural, times
-from irbench.result import Warn
+from irbench.notices import Warn, WarningCode
 from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.figures import launch_levels
 from irbench.stats.scene import Scene
@@ -22,11 +22,6 @@ _CLEARLY = 2.0
 """How many times wider than either cluster a gap must be."""
 _FEWEST_FAR_BLOCKS = 3
 _TWO_MODES = 1 / 3
-_SLOW_REMEDIES = {
-    "two-modes": "Speed is decided when a program starts: a deployment draws one of the two. More launches (--thorough)"
-    " tell their shares.",
-    "slow-launches": "The median sets them aside; --thorough tells how often they come.",
-}
 
 
 @dataclass(frozen=True)
@@ -67,21 +62,18 @@ def mode_warnings(scene: Scene) -> Iterator[Warn]:
 
 
 def _slow_launches(scene: Scene) -> Iterator[Warn]:
-    found: dict[str, list[str]] = {}
+    found: dict[WarningCode, list[dict[str, Any]]] = {}
     for cell in scene.standing.healthy:
         levels = launch_levels(scene.launches, cell)
         split = split_in_two(levels, _SLOW_GAP) if len(levels) > 3 else None
         if split is None or len(split.lower) < 2:
             continue
-        slower = _middle(levels, split.upper) - _middle(levels, split.lower)
+        slower = math.expm1(_middle(levels, split.upper) - _middle(levels, split.lower))
         share = len(split.upper) / len(levels)
-        code = "two-modes" if min(share, 1 - share) >= _TWO_MODES else "slow-launches"
-        found.setdefault(code, []).append(
-            f"{len(split.upper)} of {plural(len(levels), 'launch')} of {scene.label(cell)}"
-            f" were {percent(math.expm1(slower))} slower"
-        )
-    for code, sentences in found.items():
-        yield Warn(code, f"{listing(sentences)} than the others.", _SLOW_REMEDIES[code])
+        code: WarningCode = "two-modes" if min(share, 1 - share) >= _TWO_MODES else "slow-launches"
+        row = {"cell": cell, "slow_launches": len(split.upper), "launches": len(levels), "slower": slower}
+        found.setdefault(code, []).append(row)
+    yield from (Warn(code, {"rows": rows}) for code, rows in found.items())
 
 
 def _regimes(scene: Scene) -> Iterator[Warn]:
@@ -96,25 +88,23 @@ def _regimes(scene: Scene) -> Iterator[Warn]:
     if split is None:
         return
     sides = {"near": [keys[item] for item in split.lower], "far": [keys[item] for item in split.upper]}
-    found = "; ".join(
-        f"{name} ({math.exp(statistics.median(probes[key] for key in blocks)):.0f} ns, {plural(len(blocks), 'block')})"
-        f"{_ratios(scene, blocks)}"
+    facts = {
+        name: {
+            "core_to_core_ns": math.exp(statistics.median(probes[key] for key in blocks)),
+            "blocks": len(blocks),
+            "rows": _ratios(scene, blocks),
+        }
         for name, blocks in sides.items()
-    )
-    yield Warn(
-        "regime-change",
-        f"The processors moved between near and far while this was measured, so its interval is about the mix it met;"
-        f" while they shared a cache (near) and while they did not (far): {found}.",
-        "Quote the figures of the regime that you deploy in, or use one thread; another run may meet one regime only.",
-    )
+    }
+    yield Warn("regime-change", facts)
 
 
-def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> str:
+def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
     """Return each cell's speedup over the blocks of one regime, as a descriptive figure."""
     baseline = scene.standing.baseline
     if baseline is None:
-        return ""
-    parts: list[str] = []
+        return []
+    rows: list[dict[str, Any]] = []
     for cell in scene.rivals:
         logs: list[float] = []
         for launch, block in blocks:
@@ -123,8 +113,8 @@ def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> str:
             if block in own and block in other:
                 logs.append(other[block] - own[block])
         if logs:
-            parts.append(f"{scene.label(cell)} {times(hodges_lehmann(logs))}")
-    return f" {listing(parts)}" if parts else ""
+            rows.append({"cell": cell, "speedup": math.exp(hodges_lehmann(logs))})
+    return rows
 
 
 def _middle(values: Sequence[float], positions: Sequence[int]) -> float:

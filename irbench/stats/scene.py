@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irbench.record import BlockEvidence, CellLaunch, LaunchRecord
-from irbench.result import CellResult, StoppedBy, row_names
+from irbench.result import CellResult, StoppedBy
 from irbench.spec import Group, Timing
 from irbench.stats.observed import Observed
 from irbench.stats.standing import Standing
@@ -37,10 +37,6 @@ class Scene:
     timing: Timing
     stopped_by: StoppedBy
     seconds: float
-
-    def label(self, cell: str) -> str:
-        """What sentences call a cell."""
-        return row_names(self.rows.values())[cell]
 
     @property
     def blocks(self) -> tuple[BlockEvidence, ...]:

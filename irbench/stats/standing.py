@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from irbench.notices import Mark
 from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.result import State
 from irbench.spec import Cell, Group, Scalar
@@ -62,12 +63,12 @@ class Standing:
         """
         return tuple(item for item in self.compared if item not in self.cautions or self.baseline in self.cautions)
 
-    def mixed(self, cell: str) -> str | None:
-        """Return why a comparison with the baseline needs a mark, or ``None`` where precisions agree."""
+    def mixed(self, cell: str) -> Mark | None:
+        """Return the mark of a comparison with the baseline, or ``None`` where precisions agree."""
         if self.baseline is None or cell not in self.precisions:
             return None
         own, other = self.precisions[cell], self.precisions[self.baseline]
-        return None if own == other else f"{own} against {other}"
+        return None if own == other else Mark("other-precision", {"precision": own, "baseline_precision": other})
 
 
 def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> Standing:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from irbench.phrases import percent, plural
+from irbench.activity import Outlook
 from irbench.record import LaunchRecord
 from irbench.result import StoppedBy, tell_apart
 from irbench.spec import Group, Timing
@@ -189,20 +189,17 @@ def unit_half_width(count: int, timing: Timing, confidence: float | None) -> flo
     return -NormalDist().inv_cdf((bound.rank - 0.375) / (count + 0.25)) * (1 + 2 * bound.stretch)
 
 
-def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> str:
-    """Return one line on how the interval that decides narrows, or an empty one where nothing can be said."""
+def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> Outlook | None:
+    """Return how the interval that decides narrows; ``None`` where nothing can be said."""
     standing = stand(group, records, admission)
     launches = observe(group, records, timing)
     aim = aim_of(launches, standing, timing)
     if aim is None or aim.interval.count < 2:
-        return ""
+        return None
     labels = tell_apart({cell.id: (cell.label, cell.load.precision) for cell in group.cells})
-    leads = f" leads by {percent(math.expm1(aim.interval.value))}" if aim.is_lead else ""
-    state = f"{labels[aim.cell]}{leads} ±{percent(aim.interval.half_width)}"
+    lead = math.expm1(aim.interval.value) if aim.is_lead else None
+    known = Outlook(labels[aim.cell], lead, aim.interval.half_width)
     if aim.interval.confidence is None:
-        return f"{state}, intervals from launch {timing.min_launches} on"
-    left = contenders(launches, standing, timing)
-    if not left:
-        return f"{state}: decided"
-    running = "" if len(left) == len(standing.healthy) else f", {plural(len(left), 'row')} left"
-    return f"{state}, target ±{percent(aim.half_width)}{running}"
+        return replace(known, intervals_from=timing.min_launches)
+    left = len(contenders(launches, standing, timing))
+    return replace(known, target=aim.half_width, rows_left=None if left == len(standing.healthy) else left)

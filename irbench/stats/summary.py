@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.notices import Reference, Warn
 from irbench.record import LaunchRecord
-from irbench.result import Basis, CellResult, GroupResult, Lead, Requested, Spans, Speedup, StoppedBy, Warn, Winner
+from irbench.result import Basis, CellResult, GroupResult, Lead, Requested, Spans, Speedup, StoppedBy, Winner
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
@@ -52,7 +53,7 @@ def summarise(
     stopped_by: StoppedBy,
     seconds: float,
     remarks: Sequence[Warn] = (),
-    verified_against: str | None = None,
+    verified_against: Reference | None = None,
 ) -> GroupResult:
     """Return a group's table: every figure derived anew from the raw records.
 
@@ -91,7 +92,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
         baseline=scene.standing.baseline,
         launches=count,
         blocks_per_launch=statistics.median_low([len(launch.counted) for launch in launches]) if launches else 0,
-        blocks_set_aside=sum(len(launch.blocks - launch.counted) for launch in launches),
+        blocks_excluded=sum(len(launch.blocks - launch.counted) for launch in launches),
         blocks_measured=sum(len(launch.blocks) for launch in launches),
         blocks_disturbed=sum(len(launch.dirty) for launch in launches),
         stopped_by=scene.stopped_by,

@@ -12,6 +12,7 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.result import SCHEMA_VERSION, RunDocument
+from irbench.store.format_1 import upgrade
 from irbench.store.ulid import is_ulid, seconds_of
 
 __all__ = ["decode_document", "encode_document", "json_schema"]
@@ -45,7 +46,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
                 hint="Update irbench: pip install --upgrade irbench",
             )
-        document = msgspec.json.decode(data, type=RunDocument)
+        document = _decoded(data, version)
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError) as error:
         raise IrbenchError(
@@ -53,6 +54,12 @@ def decode_document(data: bytes, name: str) -> RunDocument:
             hint="Restore it from a copy, or remove the run's folder; no other run is affected.",
         ) from error
     return document
+
+
+def _decoded(data: bytes, version: int) -> RunDocument:
+    if version < SCHEMA_VERSION:
+        return msgspec.convert(upgrade(msgspec.json.decode(data)), RunDocument)
+    return msgspec.json.decode(data, type=RunDocument)
 
 
 def json_schema() -> bytes:

@@ -2,9 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
-__all__ = ["RunEntry"]
+__all__ = ["Outcome", "OutcomeKind", "RunEntry"]
+
+OutcomeKind: TypeAlias = Literal[
+    "winner",
+    "preview",
+    "same",
+    "undecided",
+    "busy",
+    "all-blocks-disagree",
+    "throughput-disagrees",
+    "sustained-disagrees",
+    "only",
+    "mismatch",
+    "failed",
+    "interrupted",
+    "not-measured",
+]
+"""Somebody won, or why nobody did, as in :data:`irbench.result.NoWinner`; ``only`` is a single row with figures."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a table.
+
+    Attributes:
+        kind: What it is.
+        leader: The row that is, or looks, fastest, by its name; the row with figures where there is only one.
+        rival: The row that comes next.
+        ratio: How many times as fast as its rival the leader is.
+        p50_ms: Of the only row with figures.
+        unverified: Whether some speedup is of answers that nothing was compared with.
+    """
+
+    kind: OutcomeKind
+    leader: str | None = None
+    rival: str | None = None
+    ratio: float | None = None
+    p50_ms: float | None = None
+    unverified: bool = False
 
 
 class RunEntry(msgspec.Struct, frozen=True):
@@ -17,8 +56,7 @@ class RunEntry(msgspec.Struct, frozen=True):
         models: Names of the models.
         rows: Names of the rows, such as ``ort x4``, or ``ort fp32`` where one ran in several precisions.
         backends: Names of the backends, without device or streams.
-        winners: Who won by how much, one sentence for each table that has a winner.
-        outcomes: What came of each table: its winner, or what can be said instead; never empty.
+        outcomes: What came of each table; never empty.
         measured: Whether at least one cell has figures.
         launches: How many launches are stored.
         complete: Whether it ended by itself.
@@ -30,8 +68,7 @@ class RunEntry(msgspec.Struct, frozen=True):
     models: tuple[str, ...]
     rows: tuple[str, ...]
     backends: tuple[str, ...]
-    winners: tuple[str, ...]
-    outcomes: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
     measured: bool
     launches: int
     complete: bool

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from irbench.result import GroupResult, NoWinner, RunDocument, State, row_names
-from irbench.store.entries import RunEntry
+from irbench.result import GroupResult, RunDocument, row_names
+from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 __all__ = ["entry_of"]
 
-_GRAVEST: tuple[State, ...] = ("mismatch", "failed", "interrupted")
-_NOT_MEASURED = "not measured"
-_WHY_NOT: Mapping[NoWinner, str] = {
-    "preview": "preview: {leader} {ratio:.2f}x {rival}",
-    "same": "{leader} and {rival} the same",
-    "undecided": "{leader} and {rival} undecided",
-    "busy": "machine too busy",
-    "all-blocks-disagree": "{leader} and {rival} contradictory",
-    "throughput-disagrees": "{leader} and {rival} contradictory",
-    "sustained-disagrees": "{leader} and {rival} contradictory",
-}
-"""What a listing says of a table without a winner."""
+_GRAVEST: tuple[OutcomeKind, ...] = ("mismatch", "failed", "interrupted")
 
 
 def entry_of(document: RunDocument, folder: str) -> RunEntry:
@@ -34,25 +21,26 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         models=tuple(dict.fromkeys(group.model for group in document.groups)),
         rows=tuple(dict.fromkeys(rows)),
         backends=tuple(dict.fromkeys(cell.backend for cell in cells)),
-        winners=tuple(_outcome(group) for group in document.groups if group.winner is not None),
-        outcomes=tuple(dict.fromkeys(map(_outcome, document.groups))) or (_NOT_MEASURED,),
+        outcomes=tuple(dict.fromkeys(map(_outcome, document.groups))) or (Outcome("not-measured"),),
         measured=any(cell.latency_ms is not None for cell in cells),
         launches=len(document.launches),
         complete=document.complete,
     )
 
 
-def _outcome(group: GroupResult) -> str:
-    """Return who won by how much, or what stands above the table for want of a winner, or why there is nobody."""
+def _outcome(group: GroupResult) -> Outcome:
+    """Return who won by how much, or who leads and why it is no winner, or why there is nobody."""
     names = row_names(group.cells)
-    doubt = ", unverified" if group.unverified else ""
-    if group.winner is not None:
-        return f"{names[group.winner.cell]} {group.winner.value:.2f}x {names[group.winner.rival]}{doubt}"
-    if group.lead is not None and group.lead.reason is not None:
-        leader, rival = names[group.lead.cell], names[group.lead.rival]
-        return f"{_WHY_NOT[group.lead.reason].format(leader=leader, rival=rival, ratio=group.lead.value)}{doubt}"
+    lead = group.lead or group.winner  # a document from before leads were stored has winners alone
+    if lead is not None:
+        kind: OutcomeKind = "winner" if group.winner is not None else _why_not(group)
+        return Outcome(kind, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None:
-            return f"only {names[cell.id]}: {cell.latency_ms.p50:.3g} ms"
+            return Outcome("only", names[cell.id], p50_ms=cell.latency_ms.p50)
     states = {cell.state for cell in group.cells}
-    return next((state for state in _GRAVEST if state in states), _NOT_MEASURED)
+    return Outcome(next((state for state in _GRAVEST if state in states), "not-measured"))
+
+
+def _why_not(group: GroupResult) -> OutcomeKind:
+    return "undecided" if group.lead is None or group.lead.reason is None else group.lead.reason

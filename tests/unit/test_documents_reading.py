@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+from documents import cell, failed, group, speedup
 
 from irbench.errors import ExitCode
-from irbench.render import rows, sentences
+from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.record import Stage
+from irbench.render import rows as row_columns
+from irbench.render.context import Context
+from irbench.render.footer import STOPPED_TEXTS, footer
+from irbench.render.headline import headline
+from irbench.render.note_texts import MARKS, NOTES, mark_text, note_text
 from irbench.render.table import Column
-from irbench.result import CellResult, GroupResult, RunDocument, State, StoppedBy, Verdict
+from irbench.render.table_title import title
+from irbench.render.texts import WARNINGS, warning_words
+from irbench.result import CellResult, GroupResult, Lead, NoWinner, RunDocument, State, StoppedBy, Verdict
 
 ROOT = Path(__file__).parents[2]
-HARNESS = ROOT / "irbench"
 TEXT = (ROOT / "docs" / "reading-results.md").read_text()
 FLAT = " ".join(TEXT.split())
-KEBAB = re.compile(r"[a-z]+(-[a-z]+)+")
-STAGE_ARGUMENTS = {"ask": 1, "_try": 1, "Failure": 0}
-"""Where a stage stands among the arguments of what tells a failure."""
 
 
 def section(heading: str) -> str:
@@ -43,67 +46,46 @@ def first_cells(table: list[list[str]]) -> list[str]:
     return [row[0].strip("`") for row in table]
 
 
-@cache
-def functions() -> tuple[ast.FunctionDef, ...]:
-    """Return every function of the harness."""
-    trees = (ast.parse(path.read_text()) for path in HARNESS.rglob("*.py"))
-    return tuple(node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-
-
-def functions_that_call(name: str) -> Iterator[tuple[ast.FunctionDef, list[ast.Call]]]:
-    for function in functions():
-        calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and called(node) == name]
-        if calls:
-            yield function, calls
-
-
-def called(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-def strings(node: ast.AST) -> set[str]:
-    return {item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)}
-
-
-def docstrings(tree: ast.Module) -> set[str]:
-    holders = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)]
-    return {text for holder in holders if (text := ast.get_docstring(holder, clean=False)) is not None}
-
-
-def emitted() -> dict[str, ast.FunctionDef]:
-    """Return every code of a warning with the function that emits it.
-
-    A code that is not written in the call itself is one of the hyphenated words of the function that chooses it.
-    """
-    found: dict[str, ast.FunctionDef] = {}
-    for function, calls in functions_that_call("Warn"):
-        for call in calls:
-            code = call.args[0]
-            codes = strings(code) or {string for string in strings(function) if KEBAB.fullmatch(string)}
-            assert codes, f"no code is found in {function.name}"
-            found |= dict.fromkeys(codes, function)
-    return found
-
-
-EMITTED = emitted()
 DOCUMENTED = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", section("Warnings"), re.MULTILINE | re.DOTALL))
+CODES = sorted(set(WARNINGS) - {"stored-words"})
+LEADS = [
+    Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6),
+    Lead("A/fp32", "B/fp32", 1.01, 1.0, 1.01, 6, "same"),
+    Lead("A/fp32", "B/fp32", 1.02, 0.99, 1.05, 6, "undecided"),
+    Lead("A/fp32", "B/fp32", 1.14, 1.09, 1.21, 3, "preview"),
+    Lead("A/fp32", "B/fp32", 1.02, 0.95, 1.10, 3, "preview"),
+    Lead("A/fp32", "B/fp32", 1.14, 1.14, 1.14, 1, "preview"),
+    *(
+        Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6, reason)
+        for reason in get_args(NoWinner)
+        if reason not in ("same", "undecided", "preview")
+    ),
+]
+"""One for each sentence above a table."""
 
 
 def test_every_warning_has_its_heading_and_no_heading_is_stale():
-    assert list(DOCUMENTED) == sorted(EMITTED)
+    assert list(DOCUMENTED) == CODES
 
 
-@pytest.mark.parametrize("code", sorted(EMITTED))
-def test_a_warning_is_quoted_in_the_words_that_are_printed_and_has_a_remedy(code: str):
-    quoted = " ".join(re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE))
-    printed = [string.strip(" ,.;:") for string in strings(EMITTED[code]) if len(string.split()) > 1]
-    assert any(item in quoted for item in printed), (quoted, printed)
-    assert "*Remedy:*" in DOCUMENTED[code]
+@pytest.mark.parametrize("code", CODES)
+def test_a_warning_is_quoted_in_the_words_that_are_printed(code: WarningCode):
+    (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE)
+    assert quoted == warning_words(Warn(code, WARNINGS[code].example), Context()).whole
+
+
+@pytest.mark.parametrize("code", sorted(set(NOTES) - {"stored-words"}))
+def test_a_note_is_explained_in_the_words_that_are_printed(code: NoteCode):
+    assert f"| `{note_text(Note(code, NOTES[code].example), Context())}` | {NOTES[code].says} |" in TEXT
+
+
+@pytest.mark.parametrize("code", sorted(set(MARKS) - {"stored-words"}))
+def test_a_mark_is_explained_in_the_words_that_are_printed(code: MarkCode):
+    assert f"| `{mark_text(Mark(code, MARKS[code].example))}` | {MARKS[code].says}" in TEXT
 
 
 def test_every_column_is_explained_in_the_order_of_the_table():
-    headings = [var.heading for var in vars(rows).values() if isinstance(var, Column)]
+    headings = [var.heading for var in vars(row_columns).values() if isinstance(var, Column)]
     (columns,) = tables(section("Columns"))
     documented = [first_cell.removesuffix(" [95 %]") for first_cell in first_cells(columns)]
     assert sorted(documented) == sorted([*headings, "speedup"])
@@ -122,32 +104,69 @@ def test_every_verdict_and_every_state_is_explained():
 
 
 def test_every_stage_at_which_a_row_can_fail_is_explained():
-    stages: set[str] = set()
-    for name, position in STAGE_ARGUMENTS.items():
-        for _, calls in functions_that_call(name):
-            found = [call.args[position] for call in calls if len(call.args) > position]
-            stages |= {string for stage in found if isinstance(stage, ast.Constant) for string in strings(stage)}
     _, documented = tables(section("Rows without figures"))
-    assert sorted(first_cells(documented)) == sorted(stages)
+    assert sorted(first_cells(documented)) == sorted(get_args(Stage))
 
 
 def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
     _, stopped, _ = tables(section("Below the table"))
-    assert {row[1].strip("`"): row[0].strip("`") for row in stopped} == sentences._STOPPED
+    assert {row[1].strip("`"): row[0].strip("`") for row in stopped} == STOPPED_TEXTS
     assert {row[1].strip("`") for row in stopped} == set(get_args(StoppedBy))
 
 
+@pytest.mark.parametrize("lead", LEADS, ids=lambda lead: str(lead.reason))
+def test_every_headline_is_explained_in_the_words_that_are_printed(lead: Lead):
+    rows = [cell("A", speedup=speedup(1.2, 1.1, 1.3)), cell("B", speedup=speedup(1.1, 1.05, 1.2)), cell("C")]
+    table = group(*(rows[:1] + rows[2:] if lead.reason == "same" else rows), lead=lead, blocks_disturbed=31)
+    table = replace(table, cells=(*table.cells, cell("B"))) if lead.reason == "same" else table
+    assert f"| `{headline(table, Context())}` |" in TEXT
+
+
+def test_a_headline_with_streams_and_other_threads_is_explained():
+    rows = (cell("A", threads=4), cell("B", threads=2), cell("C", streams=4))
+    lead = Lead("A/fp32", "B/fp32", 1.42, 1.38, 1.45, 6)
+    assert f"| `{headline(group(*rows, lead=lead), Context())}` |" in TEXT
+
+
+@pytest.mark.parametrize("rows", [(cell("A"), failed("B")), (failed("A"), failed("B"))])
+def test_where_nobody_is_compared_the_headline_is_explained(rows: tuple[CellResult, ...]):
+    assert f"| `{headline(group(*rows), Context())}` |" in TEXT
+
+
 @pytest.mark.parametrize(
-    "module", ["render/sentences.py", "stats/marks.py", "stats/notes.py", "cli/native_precision.py"]
+    ("changes", "said"),
+    [
+        ({"blocks_excluded": 0, "blocks_disturbed": 0}, "none disturbed"),
+        ({"blocks_excluded": 0, "blocks_disturbed": 31}, "31 of 48 disturbed, all counted"),
+        ({"blocks_measured": 0}, "no launch was finished"),
+        ({}, "(same verdicts with them)"),
+        ({"verified_against": Reference("export", "TensorFlow")}, "max err: against TensorFlow at export"),
+        ({"lead": replace(LEADS[0], assumes_one_mode=True)}, "few launches: their intervals assume that launches"),
+    ],
 )
-def test_every_phrase_above_below_and_beside_the_rows_is_explained(module: str):
-    tree = ast.parse((HARNESS / module).read_text())
-    spoken = strings(tree) - docstrings(tree)
-    phrases = [" ".join(item.split()).rstrip(",") for item in spoken if len(item.split()) > 1]
-    assert phrases
-    # a name stands for whatever a template puts in its place
-    named = [phrase.replace("{leader}", "A").replace("{rival}", "B") for phrase in phrases]
-    assert [item for item in named if item not in FLAT] == []
+def test_what_stands_below_the_rows_is_explained(changes: dict[str, Any], said: str):
+    table = group(cell("A", speedup=speedup(1.2, 1.1, 1.3)), cell("B"), **changes)
+    assert said in " ".join(footer(table, Context()))
+    assert said in FLAT
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ((cell("A", streams=4, io="bound"), cell("B")), "streams, compared by FPS"),
+        ((cell("A", streams=4, io="bound"), cell("B")), "copies in some cells"),
+        ((cell("A", threads=1), cell("B")), "threads differ"),
+        ((cell("A", threads=None),), "native threads"),
+        ((cell("A"),), "sync, back to back"),
+        ((cell("A"),), "copies included"),
+        ((cell("A", io="bound"),), "copies left out"),
+        ((cell("A", precision="bf16"), cell("B")), "mixed precision"),
+        ((cell("A", device="gpu"), cell("B")), "several devices"),
+    ],
+)
+def test_the_title_is_explained(rows: tuple[CellResult, ...], said: str):
+    assert said in title(group(*rows))
+    assert f"`{said}`" in FLAT or said in FLAT
 
 
 def test_every_exit_code_is_explained():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.phrases import listing, plural
+from irbench.render.quantities import listing, plural
 
 
 @pytest.mark.parametrize(

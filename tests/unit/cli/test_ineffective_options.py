@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import models
 import pytest
 
-from irbench.cli.ineffective_options import UNTURNED, idle_layouts, idle_levels, refuse_idle_levels
+from irbench.cli.ineffective_options import idle_layouts, idle_levels, refuse_idle_levels
 from irbench.errors import IrbenchError
+from irbench.notices import Note
 from irbench.optimizer import Recipe
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.runner import prepare as preparing
@@ -40,13 +41,13 @@ def bundle(tmp_path: Path) -> Bundle:
     return Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact, graph))
 
 
-def told(request: RunRequest, scratch: Path) -> list[str]:
+def told(request: RunRequest, scratch: Path) -> list[Note]:
     return list(idle_levels(request, plan(request, prepare(request, scratch))))
 
 
 def test_a_backend_that_runs_no_onnx_is_named_once_where_graphs_are_optimised(bundle: Bundle, tmp_path: Path) -> None:
     request = RunRequest((bundle,), (("tf", "cpu"), ("fake-a", "cpu")), (1, 2), variants=("none", "basic"))
-    assert told(request, tmp_path) == ["tf runs the TensorFlow graph: --optimize does not apply to it"]
+    assert told(request, tmp_path) == [Note("optimize-not-applied", {"backend": "tf", "artifact": "tf-graph"})]
     assert not told(replace(request, variants=("none",)), tmp_path)
 
 
@@ -66,7 +67,7 @@ def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
 def test_a_layout_that_changed_nothing_is_told_of_the_graphs_that_kept_theirs(bundle: Bundle, tmp_path: Path) -> None:
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic", "basic-nchw"))
     groups = plan(request, prepare(request, tmp_path))
-    assert list(idle_layouts(groups)) == [f"mlp+basic-nchw: {UNTURNED}"]
+    assert list(idle_layouts(groups)) == [Note("layout-unchanged", {"model": "mlp", "variant": "basic-nchw"})]
     (group,) = groups
     cells = tuple(
         replace(cell, artifact=as_nchw(cell.artifact, ("pixels",))) if cell.artifact is not None else cell

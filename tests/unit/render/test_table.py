@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from irbench.notices import Note, Reference
 from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
-from irbench.render.wording import plain, wrap
+from irbench.render.line_wrapping import plain, wrap
 from irbench.result import Requested, RunDocument
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
@@ -30,7 +31,8 @@ def shown(result: Any, width: int = 200) -> str:
 
 def hostile() -> RunDocument:
     bad = failed("ort", failure=Failure("load", HOSTILE, HOSTILE))
-    return document(group(cell("tf"), bad, model=HOSTILE, notes=(HOSTILE,)))
+    note = Note("native-precision", {"backend": HOSTILE, "precision": HOSTILE})
+    return document(group(cell("tf"), bad, model=HOSTILE, notes=(note,)))
 
 
 def test_words_of_others_are_neither_markup_nor_orders_to_the_terminal():
@@ -91,8 +93,26 @@ def test_what_was_not_measured_is_a_dash_in_tables_null_in_json_and_empty_in_csv
 def test_a_csv_has_the_same_columns_whether_or_not_things_were_measured():
     measured = render_document(document(group(cell("ort"))), "csv").splitlines()[0].split(",")
     not_measured = render_document(document(group(failed("ort"))), "csv").splitlines()[0].split(",")
-    open_ended = ("effective.", "peak_memory_bytes.")
-    assert [name for name in measured if not name.startswith(open_ended)] == not_measured
+    assert measured == not_measured
+
+
+def test_a_csv_has_the_same_columns_whatever_the_model_and_the_backend():
+    other = cell("tf", effective={"precision": "fp32", "onednn": True}, peak_memory_bytes={"run": 7})
+    columns = {
+        render_document(document(group(row), **changes), "csv").splitlines()[0]
+        for row, changes in ((cell("ort"), {}), (other, {"environment": {}, "plan": {}}))
+    }
+    assert len(columns) == 1
+    (row,) = csv.DictReader(io.StringIO(render_document(document(group(other)), "csv")))
+    assert json.loads(row["effective"]) == {"precision": "fp32", "onednn": True}
+    assert json.loads(row["shapes"]) == {"image": [1, 224, 224, 3]}
+
+
+@pytest.mark.parametrize("form", ["csv", "md"])
+def test_an_export_says_where_it_comes_from(form: str):
+    text = render_document(document(), form)
+    for part in ("A CPU", "01KAJ3WQ4R8Z6M1X0V9T7S5P3N", "2025-11-21T02:29:01", "irbench run resnet50"):
+        assert part in text, part
 
 
 def test_json_is_the_stored_document_and_jsonl_a_line_for_each_cell():
@@ -140,7 +160,7 @@ def test_where_nobody_can_win_the_headline_says_why(cells: Any, sentence: str):
     assert shown(group(*cells)).splitlines()[1] == sentence
 
 
-def test_speedups_that_move_with_the_blocks_set_aside_are_said_to():
+def test_speedups_that_move_with_the_blocks_excluded_are_said_to():
     table = example()
     first = table.cells[0]
     assert first.speedup is not None
@@ -167,7 +187,9 @@ def test_a_run_that_was_ended_says_that_tables_may_be_missing():
 
 
 def test_the_legend_names_what_outputs_were_verified_against():
-    assert "max err: against ort" in shown(group(cell("tf"), verified_against="ort"))
+    assert "max err: against the reference onnx" in shown(
+        group(cell("tf"), verified_against=Reference("backend", "onnx"))
+    )
     assert "max err: " not in shown(group(cell("tf")))
 
 

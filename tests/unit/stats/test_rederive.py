@@ -9,14 +9,16 @@ from documents import document
 from launches import block, even, group
 
 from irbench.errors import IrbenchError
+from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, LaunchRecord
-from irbench.result import RunDocument, Warn
+from irbench.result import RunDocument
 from irbench.spec import Timing
 from irbench.stats import Admission, rederive, summarise
 from irbench.store import decode_document, encode_document
 
 TIMING = Timing()
-REMARK = Warn("unverified", "Outputs were not verified.", "Export the model.")
+REMARK = Warn("unverified", {"model": "net", "refusals": []})
+OWN_NOTE = Note("native-precision", {"backend": "ort", "precision": "bf16"})
 
 
 def launches() -> list[LaunchRecord]:
@@ -39,9 +41,9 @@ def stored(records: list[LaunchRecord]) -> RunDocument:
         stopped_by="budget",
         seconds=60.0,
         remarks=[REMARK],
-        verified_against="TensorFlow at export",
+        verified_against=Reference("export", "TensorFlow"),
     )
-    table = replace(table, notes=(*table.notes, "a note of the caller's"))
+    table = replace(table, notes=(*table.notes, OWN_NOTE))
     plan = {"timing": asdict(TIMING), "allow_mixed": False}
     return decode_document(encode_document(document(table, plan=plan)), "run.json")
 
@@ -59,7 +61,7 @@ def test_other_samples_give_another_table():
     records = launches()
     fewer = rederive(stored(records), records[:3]).groups[0]
     assert (fewer.launches, fewer.preview) == (3, True)
-    assert fewer.notes[-1] == "a note of the caller's"
+    assert fewer.notes[-1] == OWN_NOTE
 
 
 def test_the_samples_of_each_table_are_its_own():

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from launches import even, group, launch
 
+from irbench.activity import Outlook
 from irbench.record import Failure
 from irbench.spec import Artifact, Timing
 from irbench.stats import Admission, Next, Pace, next_launch, outlook
@@ -129,14 +130,18 @@ def told(times):
 
 
 def test_the_outlook_says_who_leads_and_how_wide_the_interval_is():
-    assert told({"base": STEADY[:2], "cell": [9.0, 9.06]}) == "cell leads by 10.7 % ±0.3 %, intervals from launch 4 on"
-    assert told({"base": STEADY[:6], "cell": [9.0] * 6}) == "cell leads by 11.1 % ±0.0 %: decided"
-    assert told({"base": STEADY[:6], "cell": WILD[:6]}).endswith("target ±1.0 %")
+    early = told({"base": STEADY[:2], "cell": [9.0, 9.06]})
+    assert early == Outlook("cell", pytest.approx(0.107, abs=0.001), pytest.approx(0.0033, abs=0.001), intervals_from=4)
+    decided = told({"base": STEADY[:6], "cell": [9.0] * 6})
+    assert (decided.row, decided.lead, decided.half_width) == ("cell", pytest.approx(1 / 9), pytest.approx(0))
+    assert (decided.rows_left, decided.intervals_from) == (0, None)
+    wild = told({"base": STEADY[:6], "cell": WILD[:6]})
+    assert (wild.target, wild.rows_left) == (0.01, None)
 
 
 def test_the_outlook_says_how_many_rows_are_left():
     times = {"base": [20.0] * 4, "near": [10.1 * value / 10 for value in WILD[:4]], "fast": [10.0] * 4}
-    assert told(times).endswith("2 rows left")
+    assert told(times).rows_left == 2
 
 
 def test_the_outlook_tells_two_precisions_of_one_backend_apart():
@@ -146,12 +151,12 @@ def test_the_outlook_tells_two_precisions_of_one_backend_apart():
         for cell, precision in zip(both.cells, ("fp32", "bf16"), strict=True)
     )
     two = even({"base": STEADY[:2], "cell": [9.0, 9.06]})
-    assert outlook(replace(both, cells=cells), two, TIMING, Admission()).startswith("same bf16 ")
+    assert outlook(replace(both, cells=cells), two, TIMING, Admission()).row == "same bf16"
 
 
 def test_there_is_no_outlook_before_two_launches():
-    assert outlook(group("base", "cell"), [], TIMING, Admission()) == ""
-    assert told({"base": [10.0], "cell": [9.0]}) == ""
+    assert outlook(group("base", "cell"), [], TIMING, Admission()) is None
+    assert told({"base": [10.0], "cell": [9.0]}) is None
 
 
 def test_where_the_leader_and_its_rival_fail_together_the_others_go_on():
@@ -173,4 +178,5 @@ def test_one_candidate_beside_a_row_that_answers_otherwise_is_judged_by_its_own_
     cautioned = replace(both.cells[1], artifact=Artifact("onnx", Path(), (), (), caution="top-1 agreement 63 %"))
     asked = replace(both, cells=(both.cells[0], cautioned))
     records = even({"base": [10.0] * 3, "int8": [5.0] * 3})
-    assert outlook(asked, records, TIMING, Admission()) == "base ±0.0 %, intervals from launch 4 on"
+    found = outlook(asked, records, TIMING, Admission())
+    assert found == Outlook("base", None, pytest.approx(0), intervals_from=4)

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 
+from irbench.notices import Mark, Reference, Warn
 from irbench.record import Failure, OutputError, Sustained
-from irbench.render.sentences import footer, headline
-from irbench.result import GroupResult, Warn
+from irbench.render.context import Context
+from irbench.render.footer import footer
+from irbench.render.headline import headline
+from irbench.result import GroupResult
 from irbench.spec import Artifact, Cell, Load, TensorSpec, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.figures import calls_to_bound
@@ -68,7 +71,7 @@ def test_latencies_come_from_clean_blocks_alone():
     row = rows(result)["only"]
     assert (row.latency_ms.p50, row.latency_ms.mean, row.latency_ms.count) == (10.0, 10.0, 12)
     assert row.fps == pytest.approx(100)
-    assert (result.blocks_measured, result.blocks_set_aside, result.blocks_per_launch) == (5, 1, 4)
+    assert (result.blocks_measured, result.blocks_excluded, result.blocks_per_launch) == (5, 1, 4)
 
 
 def test_tails_are_shown_only_when_every_launch_took_a_thousand_uninterrupted_calls():
@@ -119,7 +122,7 @@ def test_a_run_whose_blocks_were_mostly_disturbed_has_no_winner():
 
     assert run(4).winner.cell == "a"
     busy = run(5)
-    assert (busy.winner, busy.lead.reason, busy.blocks_disturbed, busy.blocks_set_aside) == (None, "busy", 30, 0)
+    assert (busy.winner, busy.lead.reason, busy.blocks_disturbed, busy.blocks_excluded) == (None, "busy", 30, 0)
 
 
 def test_a_leader_whose_rival_completes_more_per_second_is_no_winner():
@@ -165,7 +168,7 @@ def test_a_row_with_wrong_outputs_is_not_called_decided():
     records = even({"a": [8.0] * 6, "b": [10.0] * 6, "wrong": [1.0] * 6})
     raced = [replace(record, cells=record.cells[: 3 if record.launch < 1 else 2]) for record in records]
     found = table(group("a", "b", "wrong"), raced, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
-    assert not any("decided rows left" in line for line in footer(found))
+    assert not any("decided rows left" in line for line in footer(found, Context()))
 
 
 def test_each_row_says_in_how_many_launches_it_ran():
@@ -223,6 +226,13 @@ def test_a_baseline_with_wrong_outputs_is_replaced_too():
     assert table(group("a", "b"), even({"a": [10.0] * 6, "b": [9.0] * 6}), admission).baseline == "b"
 
 
+MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
+
+
+def changing(name, *values):
+    return Mark("changes-over-launches", {"property": name, "values": list(values)})
+
+
 def mixed(allow):
     records = even({"base": [10.0] * 6, "low": [4.0] * 6})
     changed = [
@@ -237,8 +247,7 @@ def mixed(allow):
 def test_precisions_are_not_compared_and_the_table_says_why():
     result = mixed(allow=False)
     row = rows(result)["low"]
-    assert (row.speedup, row.state, row.marks) == (None, "ok", ("not ranked: bf16 against fp32",))
-    assert any("--allow-mixed" in note for note in result.notes)
+    assert (row.speedup, row.state, row.marks) == (None, "ok", (Mark("not-ranked", MIXED),))
     assert result.winner is None
 
 
@@ -246,7 +255,7 @@ def test_precisions_that_may_be_compared_are_marked():
     result = mixed(allow=True)
     row = rows(result)["low"]
     assert row.speedup.value == pytest.approx(2.5)
-    assert row.speedup.reason == "bf16 against fp32"
+    assert row.speedup.reason == Mark("other-precision", MIXED)
     assert result.winner.cell == "low"
 
 
@@ -269,9 +278,9 @@ def over_launches(*read_back):
 def test_a_property_that_changes_over_launches_marks_its_row_with_every_value():
     caches = [{"precision": "fp32", "kernels": item} for item in ("off", "written", "read", "read")]
     row = over_launches(*caches)
-    assert (row.state, row.marks) == ("ok", ("kernels off, written, read over launches",))
+    assert (row.state, row.marks) == ("ok", (changing("kernels", "off", "written", "read"),))
     threads = over_launches({"precision": "fp32", "threads": 2}, {"precision": "fp32", "threads": 1})
-    assert threads.marks == ("threads 2, 1 over launches",)
+    assert threads.marks == (changing("threads", 2, 1),)
 
 
 def test_a_cell_that_changed_its_precision_between_launches_has_no_figure():
@@ -287,12 +296,12 @@ def test_warnings_tell_two_precisions_of_one_backend_apart():
         for cell, precision in zip(asked.cells, ("fp32", "native"), strict=True)
     )
     result = table(replace(asked, cells=cells), even({"base": [10.0] * 6, "low": [10.05] * 6}))
-    assert headline(result).startswith("no winner: same fp32 and same native are the same")
+    assert headline(result, Context()).startswith("no winner: same fp32 and same native are the same")
 
 
 def test_the_table_says_what_outputs_were_verified_against():
     records = even({"only": [10.0]})
-    source = "TensorFlow at export"
+    source = Reference("export", "TensorFlow")
     verified = summarise(
         group("only"), records, TIMING, EVERYONE, stopped_by="target", seconds=1.0, verified_against=source
     )
@@ -336,7 +345,7 @@ def test_phases_are_those_of_the_first_launch():
     records = even({"only": [10.0] * 2})
     warm = replace(records[1].cells[0], phases_ns={"import": 1, "ready": 1})
     row = rows(table(group("only"), [records[0], replace(records[1], cells=(warm,))]))["only"]
-    assert (row.phases_ms.import_, row.phases_ms.ready, row.phases_ms.warm_up) == (5.0, 11.0, 0.0)
+    assert (row.phases_ms.import_, row.phases_ms.ready, row.phases_ms.warm_up) == (5.0, 11.0, None)
 
 
 def test_peak_memory_is_the_largest_over_launches():
@@ -365,7 +374,7 @@ def test_shapes_are_bound_and_labels_name_the_artifact():
 def test_more_streams_than_threads_were_asked_for_are_marked_also_where_callers_compute(effective):
     rounds = [streamed(0, [0, 0, 0, 0], [MS, 2 * MS, 3 * MS, 4 * MS])]
     row = alone(rounds, streams=4, effective={"precision": "fp32", "threads": effective})
-    assert row.marks == ("oversubscribed: 4 streams on 2 threads",)
+    assert row.marks == (Mark("oversubscribed", {"streams": 4, "threads": 2}),)
 
 
 def test_the_error_of_outputs_is_shown_where_a_launch_verified():
@@ -374,7 +383,7 @@ def test_the_error_of_outputs_is_shown_where_a_launch_verified():
 
 
 def test_the_callers_warnings_come_first():
-    remark = Warn("no-reference", "Outputs were not verified.", "Export the model.")
+    remark = Warn("unverified", {"model": "net", "refusals": []})
     assert table(group("only"), even({"only": [10.0] * 6}), remarks=[remark]).warnings[0] == remark
 
 

@@ -13,6 +13,7 @@ import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 
 from irbench.errors import IrbenchError
+from irbench.notices import Mark
 from irbench.record import OutputError
 from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store import decode_document, encode_document
@@ -23,9 +24,16 @@ def shipped_schema() -> bytes:
     return resources.files("irbench.store").joinpath("run.schema.json").read_bytes()
 
 
+MIXED = Mark("other-precision", {"precision": "bf16", "baseline_precision": "fp32"})
+
+
 def mixture() -> RunDocument:
     tail = replace(cell("tf"), latency_ms=replace(cell("tf").latency_ms, p99=50.0, p99_9=60.0))
-    rows = (cell("openvino", 17.4, precision="bf16", speedup=speedup(1.9, 1.8, 2.0, reason="bf16")), failed(), tail)
+    rows = (
+        cell("openvino", 17.4, precision="bf16", speedup=speedup(1.9, 1.8, 2.0, reason=MIXED), marks=(MIXED,)),
+        failed(),
+        tail,
+    )
     return document(
         example(),
         group(*rows, warnings=(BUSY,), stopped_by="budget"),

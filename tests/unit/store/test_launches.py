@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from irbench.errors import IrbenchError
-from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
+from irbench.record import (
+    BlockEvidence,
+    CellLaunch,
+    Evidence,
+    Failure,
+    LaunchRecord,
+    OutputError,
+    Round,
+    Stage,
+    Sustained,
+)
 from irbench.store import decode_launch, encode_launch
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -46,7 +56,9 @@ LAUNCHES = st.builds(
     group=COUNTS,
     launch=COUNTS,
     cells=st.lists(CELLS, max_size=3).map(tuple),
-    failures=st.dictionaries(TEXT, st.builds(Failure, TEXT, TEXT, st.none() | TEXT), max_size=2),
+    failures=st.dictionaries(
+        TEXT, st.builds(Failure, st.sampled_from(get_args(Stage)), TEXT, st.none() | TEXT), max_size=2
+    ),
     blocks=st.lists(BLOCKS, max_size=2).map(tuple),
     sustained=st.lists(st.builds(Sustained, TEXT, COUNTS, COUNTS), max_size=2).map(tuple),
     load_average=NUMBERS,

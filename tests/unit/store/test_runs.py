@@ -19,6 +19,7 @@ from documents import ENVIRONMENT, cell, example, group, launch
 from irbench.errors import IrbenchError
 from irbench.result import Winner
 from irbench.store import RunWriter, Store, default_root
+from irbench.store.entries import Outcome
 from irbench.store.ulid import new_ulid
 
 
@@ -76,7 +77,7 @@ def test_a_crash_between_a_launch_and_its_commit_keeps_every_committed_launch(st
 def test_a_run_that_was_killed_before_its_first_launch_is_listed_as_not_measured_and_never_the_latest(store: Store):
     begun = store.begin(ENVIRONMENT, {})
     (entry,) = store.listing().entries
-    assert (entry.run_id, entry.outcomes, entry.complete) == (begun.document.run_id, ("not measured",), False)
+    assert (entry.run_id, entry.outcomes, entry.complete) == (begun.document.run_id, (Outcome("not-measured"),), False)
     with pytest.raises(IrbenchError, match="No run is stored"):
         store.find("latest")
     finished = measured(store)
@@ -90,6 +91,7 @@ from dataclasses import replace
 from pathlib import Path
 from documents import example, launch
 from irbench.store import Store
+from irbench.store.entries import Outcome
 writer = Store(Path(sys.argv[1])).begin({}, {})
 for number in range(100):
     writer.add_launch(launch(number))
@@ -199,7 +201,8 @@ def test_an_entry_says_who_took_part_and_who_won(store: Store):
     assert entry.models == ("resnet50", "vgg16")
     assert {"ort x4", "openvino:gpu", "tf-xla"} <= set(entry.rows)
     assert set(entry.backends) == {"openvino", "ort", "tf", "tf-xla"}
-    assert entry.winners == ("openvino 1.14x ort",)
+    assert entry.outcomes[0] == Outcome("winner", "openvino", "ort", 1.14)
+    assert [outcome.kind for outcome in entry.outcomes] == ["winner", "only"]
     assert not entry.complete
 
 
@@ -210,7 +213,7 @@ def test_an_entry_tells_two_precisions_of_one_backend_apart(store: Store):
     writer.commit(replace(writer.document, groups=(group(*rows, winner=winner),)))
     (entry,) = store.listing().entries
     assert entry.rows == ("openvino bf16", "openvino fp32")
-    assert entry.winners == ("openvino bf16 1.85x openvino fp32",)
+    assert entry.outcomes == (Outcome("winner", "openvino bf16", "openvino fp32", 1.85),)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tmp_path: Path):

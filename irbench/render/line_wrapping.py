@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len, chop_cells
 
-__all__ = ["cell_count", "plain", "wrap"]
+__all__ = ["cell_count", "plain", "shorten", "wrap"]
 
 
 def plain(text: str) -> str:
@@ -15,6 +15,17 @@ def plain(text: str) -> str:
 def cell_count(text: str) -> int:
     """Return how many terminal cells a plain text takes; rich would look at each character of ASCII, too."""
     return len(text) if text.isascii() else cell_len(text)
+
+
+def shorten(text: str, ending: str, width: int) -> str:
+    """Return text and its ending on one line of at most ``width`` terminal cells, cut between words where need be."""
+    text, ending = plain(text), plain(ending)
+    if cell_count(text + ending) <= width:
+        return text + ending
+    words = text.split()
+    while len(words) > 1 and cell_count(f"{' '.join(words)} …{ending}") > width:
+        words.pop()
+    return f"{' '.join(words)} …{ending}"
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -1,8 +1,7 @@
-"""Figures in words."""
+"""Counts, shares and lists in words."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 __all__ = ["listing", "percent", "plural", "times"]
@@ -13,9 +12,9 @@ def percent(fraction: float, digits: int = 1) -> str:
     return f"{100 * fraction:.{digits}f} %"
 
 
-def times(log_ratio: float) -> str:
-    """Return a log ratio as a factor: ``1.14x``."""
-    return f"{math.exp(log_ratio):.2f}x"
+def times(ratio: float) -> str:
+    """Return a ratio as a factor: ``1.14x``."""
+    return f"{ratio:.2f}x"
 
 
 def plural(count: int, noun: str) -> str:

@@ -1,0 +1,50 @@
+"""What goes on while something takes long, as values; ``irbench.render.progress`` turns them into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Activity", "ActivityCode", "Outlook"]
+
+ActivityCode = Literal[
+    "expected-outputs", "starting", "compile-and-warm-up", "warm-up", "block", "alone", "tail", "launch-finished"
+]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What runs now.
+
+    Attributes:
+        code: What it is.
+        row: Whose turn it is, where it is a single row's.
+        block: The block under way, counted from 1.
+        clean_blocks: How many undisturbed blocks end the launch.
+    """
+
+    code: ActivityCode
+    row: str | None = None
+    block: int | None = None
+    clean_blocks: int | None = None
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How well the figure that decides is known, and what is still missing.
+
+    Attributes:
+        row: The leader; where nothing leads, the row whose own time is known least well.
+        lead: By what fraction it is faster than its rival; ``None`` where nothing leads.
+        half_width: Half the width of the interval, as a fraction.
+        target: At which half-width it is known well enough; ``None`` before there are intervals.
+        intervals_from: From which launch on there are intervals, while there are none.
+        rows_left: How many rows the next launch is for; ``None`` where it is for all.
+    """
+
+    row: str
+    lead: float | None
+    half_width: float
+    target: float | None = None
+    intervals_from: int | None = None
+    rows_left: int | None = None

@@ -1,0 +1,101 @@
+"""What a reader must know beside the figures, as codes with facts: warnings, notes and marks.
+
+``irbench.render.texts`` turns them into words. Facts are JSON values: numbers, names, lists and mappings of these, and
+``None`` for what is unknown. Rows are named by their cell's id. A new code is a new version of the document's format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["Facts", "Mark", "MarkCode", "Note", "NoteCode", "Reference", "Warn", "WarningCode"]
+
+Facts: TypeAlias = Mapping[str, Any]
+
+WarningCode = Literal[
+    "baseline-replaced",
+    "busy-machine",
+    "cpu-quota",
+    "few-clean-blocks",
+    "fps-differ",
+    "launches-depend",
+    "many-dirty-blocks",
+    "not-frozen",
+    "not-steady",
+    "regime-change",
+    "excluded-blocks-matter",
+    "slow-launches",
+    "stolen-time",
+    "stored-words",
+    "sustained-differs",
+    "threads-differ",
+    "too-few-launches",
+    "two-modes",
+    "unverified",
+    "waits-on-itself",
+    "wide-interval",
+]
+"""``stored-words`` is a warning of a document of format 1, which held words."""
+
+NoteCode = Literal[
+    "another-irbench",
+    "chosen-backend",
+    "chosen-model",
+    "layout-unchanged",
+    "native-precision",
+    "optimize-not-applied",
+    "stored-words",
+    "tail-range",
+]
+
+MarkCode = Literal[
+    "answers-differ",
+    "changes-over-launches",
+    "not-ranked",
+    "other-precision",
+    "oversubscribed",
+    "stored-words",
+    "vendor-operators",
+]
+
+
+@dataclass(frozen=True)
+class Warn:
+    """Something that speaks against the figures, and that a reader can do something about."""
+
+    code: WarningCode
+    facts: Facts = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something else that belongs below a table."""
+
+    code: NoteCode
+    facts: Facts = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What must be said of one row beside its figures."""
+
+    code: MarkCode
+    facts: Facts = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Where the expected outputs of a table came from.
+
+    Attributes:
+        source: ``export`` for those of the original framework, kept at export; ``backend`` for those of a reference
+            backend; ``stored-words`` in a document of format 1.
+        name: The framework, the reference backend, or the words.
+        label: What the backend is called as a reference, by its own description; empty where it has none.
+    """
+
+    source: Literal["export", "backend", "stored-words"]
+    name: str
+    label: str = ""

@@ -1,0 +1,52 @@
+"""What words may depend on besides the facts they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irbench.result import GroupResult, row_names
+
+__all__ = ["Context", "context_of"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """A table's rows, and which remedies are left.
+
+    Attributes:
+        names: What each row is called, by its cell's id.
+        thorough: Whether the run was a ``--thorough`` one already.
+        has_idle_processors: Whether some processor that may be used is not measured on.
+        can_add_processors: Whether ``--cpus`` left processors out that may be used.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    thorough: bool = False
+    has_idle_processors: bool = False
+    can_add_processors: bool = False
+
+    def name(self, cell: str) -> str:
+        """Return what a row is called."""
+        return self.names.get(cell, cell)
+
+
+def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Context:
+    """Return what words below a table may depend on.
+
+    Args:
+        result: The table.
+        environment: The machine, from the run's document.
+        plan: What was asked for, from the run's document.
+    """
+    allowed, named = environment.get("cpus_allowed"), plan.get("cpus")
+    known = allowed if isinstance(allowed, int) else None
+    threads = [cell.requested.threads for cell in result.cells]
+    used = max((count for count in threads if count is not None), default=0) if None not in threads else None
+    return Context(
+        names=row_names(result.cells),
+        thorough=plan.get("preset") == "thorough",
+        has_idle_processors=known is not None and used is not None and 0 < used < known,
+        can_add_processors=known is not None and isinstance(named, Sequence) and 0 < len(named) < known,
+    )

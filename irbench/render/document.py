@@ -1,0 +1,60 @@
+"""A whole run, as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.text import Text
+
+from irbench.render.footer import incomplete
+from irbench.render.group import GroupView
+from irbench.render.line_wrapping import wrap
+from irbench.result import RunDocument
+
+__all__ = ["DocumentView"]
+
+
+class DocumentView:
+    """Every table of a run, and below them what is to be said of the run.
+
+    Args:
+        document: The run.
+        intervals: Whether latencies and FPS are shown with their intervals over launches.
+        warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
+    """
+
+    def __init__(self, document: RunDocument, *, intervals: bool = False, warnings: bool = False) -> None:
+        self._document = document
+        self._groups = [
+            GroupView(group, document.environment, document.plan, intervals=intervals, warnings=warnings)
+            for group in document.groups
+        ]
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width that shows every column; called by rich."""
+        widths = [Measurement.get(console, options, group).maximum for group in self._groups]
+        width = max(widths, default=options.max_width)
+        return Measurement(width, width)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; called by rich."""
+        yield from self.as_lines(options.max_width)
+
+    def as_lines(self, width: int) -> Iterator[Text]:
+        """Yield the tables as lines of at most ``width`` cells, an empty line between two of them."""
+        for number, group in enumerate(self._groups):
+            if number:
+                yield Text()
+            yield from group.as_lines(width)
+        for sentence in self._below(width):
+            yield from (Text(line) for line in wrap(sentence, width))
+
+    def _below(self, width: int) -> Iterator[str]:
+        if not self._groups:
+            yield "The run holds no table."
+        if not self._document.complete:
+            yield incomplete(self._document)
+        if any(group.shortens(width) for group in self._groups):
+            yield f"Warnings with their remedies: irbench show {self._document.run_id} --warnings"

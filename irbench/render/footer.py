@@ -1,0 +1,123 @@
+"""Below the table: how it was measured, what the columns mean, what marks the rows, and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from irbench.render.context import Context
+from irbench.render.note_texts import mark_text, note_text, reference_text
+from irbench.render.quantities import plural
+from irbench.render.table_title import SEPARATOR
+from irbench.result import CellResult, GroupResult, RunDocument, StoppedBy
+
+__all__ = ["STOPPED_TEXTS", "footer", "incomplete", "mismatches", "reason"]
+
+STOPPED_TEXTS: Mapping[StoppedBy, str] = {
+    "target": "stopped by target",
+    "launches": "stopped after the last launch allowed",
+    "budget": "stopped by budget",
+    "interrupt": "interrupted",
+    "failures": "no healthy cell was left",
+    "unfinished": "unfinished: the run was ended from outside",
+}
+"""Why a table's measurement ended."""
+
+
+def footer(result: GroupResult, context: Context) -> Iterator[str]:
+    """Yield how it was measured, what the columns mean, what marks the rows, and notes.
+
+    Args:
+        result: The table.
+        context: What its rows are called.
+    """
+    yield SEPARATOR.join(_protocol(result))
+    yield SEPARATOR.join(_legend(result))
+    if _assumes_one_mode(result):
+        yield "few launches: their intervals assume that launches scatter around one usual speed"
+    for text, cells in _marked(result, context).items():
+        yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
+    yield from dict.fromkeys(note_text(note, context) for note in result.notes)
+
+
+def mismatches(result: GroupResult, context: Context) -> Iterator[str]:
+    """Yield how far wrong outputs are off, of the rows whose figures are shown all the same."""
+    for cell in result.cells:
+        if cell.state == "mismatch" and cell.latency_ms is not None:
+            yield f"mismatch: {context.name(cell.id)}: {reason(cell)}"
+
+
+def _marked(result: GroupResult, context: Context) -> dict[str, list[str]]:
+    """Return the ids of the cells that each mark is about."""
+    marked: dict[str, list[str]] = {}
+    for cell in result.cells:
+        for mark in cell.marks:
+            marked.setdefault(mark_text(mark, context), []).append(cell.id)
+    return marked
+
+
+def incomplete(document: RunDocument) -> str:
+    """Return that the run did not end by itself, so that tables may be missing; an empty line where it did."""
+    return "" if document.complete else "The run was ended before it was complete: tables may be missing."
+
+
+def reason(cell: CellResult) -> str:
+    """Return in words why a cell has no figures, or none that count."""
+    state = cell.state.replace("-", " ")
+    if cell.failure is None:
+        return state
+    where = f"{state} at {cell.failure.stage.replace('_', ' ')}" if cell.state == "failed" else state
+    why = SEPARATOR.join(part.strip() for part in (cell.failure.message, cell.failure.hint or "") if part.strip())
+    return why if cell.state == "mismatch" and cell.latency_ms is not None else f"{where}: {why}"
+
+
+def _protocol(result: GroupResult) -> Iterator[str]:
+    if result.blocks_measured:
+        size = f"{plural(result.launches, 'launch')} x {plural(result.blocks_per_launch, 'block')}{_raced(result)}"
+        yield f"{'preview: ' if result.preview else ''}{size}, {_excluded(result)}"
+    else:
+        yield "no launch was finished"
+    yield f"{result.seconds:.0f} s"
+    yield STOPPED_TEXTS[result.stopped_by]
+
+
+def _raced(result: GroupResult) -> str:
+    """Return that some rows ran in fewer launches, being decided before."""
+    compared = [cell for cell in result.cells if cell.speedup is not None or cell.id == result.baseline]
+    counts = [cell.launches_measured for cell in compared if cell.launches_measured is not None]
+    return f" (decided rows left after {min(counts)})" if counts and min(counts) < max(counts) else ""
+
+
+def _excluded(result: GroupResult) -> str:
+    if result.blocks_excluded == 0:
+        disturbed = result.blocks_disturbed
+        return f"{disturbed} of {result.blocks_measured} disturbed, all counted" if disturbed else "none disturbed"
+    share = f"{result.blocks_excluded} of {result.blocks_measured} excluded"
+    speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
+    if not speedups:
+        return share
+    if any(speedup.all_blocks_verdict not in (speedup.verdict, None) for speedup in speedups):
+        return f"{share} (verdicts change with them)"
+    if any(not speedup.low <= speedup.all_blocks_value <= speedup.high for speedup in speedups):
+        return f"{share} (speedups move with them)"
+    known = all(speedup.all_blocks_verdict is not None for speedup in speedups)
+    return f"{share} (same verdicts with them)" if known else share
+
+
+def _legend(result: GroupResult) -> Iterator[str]:
+    latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
+    if any(cell.launch_spread is not None for cell in result.cells):
+        yield "spread: of launch medians"
+    yield "ready: process start to first answer"
+    if not any(latency.p99 is not None for latency in latencies):
+        yield "p99: use --tail"
+    if any(latency.calls_per_sample > 1 for latency in latencies):
+        yield "p90: not measured, a sample is several calls"
+    if result.verified_against is not None:
+        yield f"max err: against {reference_text(result.verified_against)}"
+    if result.unverified:
+        yield "speedup ?: outputs unverified"
+
+
+def _assumes_one_mode(result: GroupResult) -> bool:
+    in_rows = any(cell.speedup is not None and cell.speedup.assumes_one_mode for cell in result.cells)
+    return in_rows or (result.lead is not None and result.lead.assumes_one_mode)

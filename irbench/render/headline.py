@@ -1,0 +1,97 @@
+"""The sentence above a table: who is fastest and by how much, or what can be said instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irbench.render.context import Context
+from irbench.render.figures import ratio
+from irbench.render.quantities import plural
+from irbench.result import GroupResult, Lead, NoWinner, Winner, row_names
+
+__all__ = ["headline"]
+
+_UNDECIDED: Mapping[NoWinner, str] = {
+    "same": "{leader} and {rival} are the same",
+    "undecided": "{leader} and {rival} cannot be told apart",
+}
+_CONTRADICTED: Mapping[NoWinner, str] = {
+    "all-blocks-disagree": "{leader} is ahead in quiet blocks, {rival} over all of them. Repeat it on a quiet machine",
+    "throughput-disagrees": "{leader} has the shorter median latency, {rival} the higher throughput (FPS): slow calls"
+    " decide. Compare p90, and choose by what you deploy for",
+    "sustained-disagrees": "{leader} is ahead interleaved, {rival} where each runs alone. Choose by how you deploy it",
+}
+"""What contradicts the leader, and what to do about it."""
+
+
+def headline(result: GroupResult, context: Context) -> str:
+    """Return who is fastest, against whom, by how much; or what can be said instead.
+
+    Args:
+        result: The table.
+        context: Which remedies are left.
+    """
+    said = _leader(result, context)
+    return f"{said}; outputs unverified" if said and result.unverified else said
+
+
+def _leader(result: GroupResult, context: Context) -> str:
+    names = row_names(result.cells)
+    ranked = [cell for cell in result.cells if cell.state == "ok" and cell.latency_ms is not None]
+    if result.lead is not None:
+        return _lead(result, result.lead, context)
+    if result.winner is not None:  # a document from before leads were stored
+        return (
+            f"{names[result.winner.cell]} is fastest: {_ahead(result, result.winner)} (adjusted for choosing the best)"
+        )
+    if not ranked:
+        return "no cell has a valid result"
+    return f"only {names[ranked[0].id]} has a valid result" if len(ranked) == 1 < len(result.cells) else ""
+
+
+def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
+    """Return who is fastest and by how much, or why nobody can be called so and what to do about it."""
+    names = row_names(result.cells)
+    leader, rival, ahead = names[lead.cell], names[lead.rival], _ahead(result, lead)
+    if lead.reason is None:
+        return f"{leader} is fastest: {ahead}{_adjusted(result)}"
+    if lead.reason == "preview":
+        return f"preview: {_preview(leader, rival, ahead, lead)}"
+    if lead.reason == "busy":
+        return f"no winner: {_too_busy(result, context)}"
+    if lead.reason in ("same", "undecided"):
+        return f"no winner: {_UNDECIDED[lead.reason].format(leader=leader, rival=rival)}: {ahead}{_adjusted(result)}"
+    return f"no winner: {_CONTRADICTED[lead.reason].format(leader=leader, rival=rival)}"
+
+
+def _too_busy(result: GroupResult, context: Context) -> str:
+    processors = ", keep to processors that it leaves alone with --cpus" if context.has_idle_processors else ""
+    share = f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
+    return f"this machine was too busy, {share}. Close what else runs (top shows it){processors}, and repeat the run"
+
+
+def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
+    """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
+    value, low, high = ratio(lead.value, lead.low, lead.high)
+    span = "" if lead.low == lead.high else f" [{low}, {high}]"
+    unit = " in FPS" if any(cell.mode == "streams" for cell in result.cells) else ""
+    return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
+
+
+def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
+    """Return on how many threads the two run, where that is not the same number."""
+    used = {cell.id: cell.effective.get("threads") for cell in result.cells}
+    own, other = used.get(lead.cell), used.get(lead.rival)
+    return "" if None in (own, other) or own == other else f" on {own} threads against {other}"
+
+
+def _preview(leader: str, rival: str, ahead: str, lead: Lead) -> str:
+    if lead.launches == 1:
+        return f"{leader} leads, {ahead}, in the only launch, which gives no range"
+    if lead.low <= 1:
+        return f"{leader} and {rival} cannot be told apart, {ahead}, the range over {plural(lead.launches, 'launch')}"
+    return f"{leader} leads, {ahead}, the range over {plural(lead.launches, 'launch')}"
+
+
+def _adjusted(result: GroupResult) -> str:
+    return " (adjusted for choosing the best)" if sum(cell.speedup is not None for cell in result.cells) > 1 else ""

@@ -1,0 +1,51 @@
+"""Where a run comes from: the machine, the versions, the moment and the command line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from irbench.render.table_title import SEPARATOR
+from irbench.result import RunDocument
+
+__all__ = ["command_text", "machine_text", "origin_lines", "versions"]
+
+
+def machine_text(document: RunDocument) -> str:
+    """Return the processor, and how many processors and cores of it could be used; empty where nothing is known."""
+    environment = document.environment
+    cpu = environment.get("cpu")
+    name = cpu.get("Model name") if isinstance(cpu, Mapping) else None
+    cpus, cores = environment.get("cpus_allowed"), environment.get("physical_cores_allowed")
+    counts = f"{cpus} processors on {cores} cores" if cpus is not None and cores is not None else None
+    return ", ".join(str(part) for part in (name, counts) if part)
+
+
+def versions(document: RunDocument) -> dict[str, str]:
+    """Return the versions of the system and of each distribution that takes part, by name."""
+    environment = document.environment
+    distributions = environment.get("distributions")
+    found: dict[str, Any] = {name: environment.get(name) for name in ("kernel", "python")}
+    found |= dict(distributions) if isinstance(distributions, Mapping) else {}
+    return {name: str(version) for name, version in found.items() if version}
+
+
+def command_text(document: RunDocument) -> str:
+    """Return the command line of a run, quoted for a shell; empty where it is not known."""
+    command = document.plan.get("command")
+    return shlex.join(str(word) for word in command) if isinstance(command, list | tuple) else ""
+
+
+def origin_lines(document: RunDocument) -> Iterator[str]:
+    """Yield what a reader elsewhere must know of a run: its name and moment, the machine, the versions, the command."""
+    yield SEPARATOR.join((f"run {document.run_id}", document.created, f"irbench {document.irbench_version}"))
+    machine = machine_text(document)
+    if machine:
+        yield machine
+    found = ", ".join(f"{name} {version}" for name, version in versions(document).items())
+    if found:
+        yield found
+    command = command_text(document)
+    if command:
+        yield command

@@ -1,0 +1,40 @@
+"""What goes on while something takes long, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irbench.activity import Activity, ActivityCode, Outlook
+from irbench.render.quantities import percent, plural
+
+__all__ = ["activity_text", "outlook_text"]
+
+_ACTIVITIES: Mapping[ActivityCode, str] = {
+    "expected-outputs": "expected outputs",
+    "starting": "starting workers",
+    "compile-and-warm-up": "{row}: compile and warm up",
+    "warm-up": "{row}: warm up",
+    "block": "block {block}, until {clean_blocks} are clean",
+    "alone": "{row} alone",
+    "tail": "{row}: tail",
+    "launch-finished": "launch finished",
+}
+
+
+def activity_text(activity: Activity) -> str:
+    """Return what runs now, in a few words."""
+    return _ACTIVITIES[activity.code].format(row=activity.row, block=activity.block, clean_blocks=activity.clean_blocks)
+
+
+def outlook_text(outlook: Outlook | None) -> str:
+    """Return one line on how the interval that decides narrows; an empty one where nothing is known of it."""
+    if outlook is None:
+        return ""
+    leads = f" leads by {percent(outlook.lead)}" if outlook.lead is not None else ""
+    state = f"{outlook.row}{leads} ±{percent(outlook.half_width)}"
+    if outlook.target is None:
+        return f"{state}, intervals from launch {outlook.intervals_from} on"
+    if outlook.rows_left == 0:
+        return f"{state}: decided"
+    left = f", {plural(outlook.rows_left, 'row')} left" if outlook.rows_left is not None else ""
+    return f"{state}, target ±{percent(outlook.target)}{left}"

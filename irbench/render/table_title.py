@@ -1,0 +1,66 @@
+"""The line above a table: the model, and what all rows have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irbench.render.quantities import plural
+from irbench.result import CellResult, GroupResult
+
+__all__ = ["IO_TEXTS", "SEPARATOR", "title"]
+
+SEPARATOR = " · "
+IO_TEXTS = {"copy": "copies included", "bound": "copies left out"}
+"""What ``--io`` means."""
+
+
+def title(
+    result: GroupResult, environment: Mapping[str, Any] | None = None, plan: Mapping[str, Any] | None = None
+) -> str:
+    """Return the model, its shapes, and everything that all cells have in common."""
+    ran = [cell for cell in result.cells if cell.effective] or list(result.cells)
+    shapes = ", ".join(_shape(name, shape, len(result.shapes)) for name, shape in result.shapes.items())
+    facts = (
+        f"{result.model}  {shapes}",
+        _same({_precision(cell) for cell in ran}, "mixed precision"),
+        f"{_threads(ran)}{_cores(environment or {}, plan or {})}",
+        _same({cell.device for cell in ran}, "several devices"),
+        _mode(result),
+    )
+    return SEPARATOR.join(fact for fact in facts if fact)
+
+
+def _precision(cell: CellResult) -> str:
+    return str(cell.effective.get("precision") or cell.requested.precision)
+
+
+def _threads(cells: Sequence[CellResult]) -> str:
+    found = {cell.effective.get("threads") or cell.requested.threads for cell in cells}
+    if len(found) != 1:
+        return "threads differ"
+    (threads,) = found
+    return "native threads" if threads is None else plural(int(threads), "thread")
+
+
+def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    cpus, cores = plan.get("cpus"), environment.get("physical_cores_allowed")
+    if isinstance(cpus, Sequence) and cpus:
+        return f" on {'processor' if len(cpus) == 1 else 'processors'} {','.join(str(cpu) for cpu in cpus)}"
+    return f" on {plural(cores, 'core')}" if isinstance(cores, int) else ""
+
+
+def _mode(result: GroupResult) -> str:
+    io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some cells")
+    if all(cell.mode == "sync" for cell in result.cells):
+        return f"sync, back to back, {io}"
+    return f"streams, compared by FPS, {io}"
+
+
+def _shape(name: str, shape: Sequence[int], inputs: int) -> str:
+    sizes = "x".join(str(size) for size in shape) or "scalar"
+    return sizes if inputs == 1 else f"{name} {sizes}"
+
+
+def _same(values: set[str], otherwise: str) -> str:
+    return values.pop() if len(values) == 1 else otherwise

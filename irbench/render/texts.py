@@ -1,0 +1,107 @@
+"""The words of every warning, in the order of what they cost the answer.
+
+A warning has a short sentence that fits on one line, further sentences, and a remedy; the last two come on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from irbench.notices import Facts, Warn, WarningCode
+from irbench.render.comparison_texts import COMPARISON_TEXTS
+from irbench.render.context import Context
+from irbench.render.machine_texts import MACHINE_TEXTS
+from irbench.render.text_types import WarningText, said
+
+__all__ = ["WARNINGS", "WarningWords", "by_cost", "warning_words"]
+
+_BY_COST: tuple[WarningCode, ...] = (
+    "unverified",
+    "baseline-replaced",
+    "few-clean-blocks",
+    "many-dirty-blocks",
+    "busy-machine",
+    "cpu-quota",
+    "stolen-time",
+    "too-few-launches",
+    "excluded-blocks-matter",
+    "regime-change",
+    "two-modes",
+    "waits-on-itself",
+    "threads-differ",
+    "not-steady",
+    "launches-depend",
+    "sustained-differs",
+    "fps-differ",
+    "not-frozen",
+    "slow-launches",
+    "wide-interval",
+    "stored-words",
+)
+"""What is wrong, then what is disturbed, then what is another question, then what is only imprecise."""
+
+
+def _stored(facts: Facts, _: Context) -> str:
+    return str(facts["message"])
+
+
+def _stored_remedy(facts: Facts, _: Context) -> str:
+    return str(facts["remedy"])
+
+
+_STORED: Mapping[WarningCode, WarningText] = {
+    "stored-words": WarningText(
+        says="a warning of a run that an older irbench stored",
+        brief=_stored,
+        remedy=_stored_remedy,
+        example={"code": "busy-machine", "message": "Other programs ran.", "remedy": "Close them."},
+    )
+}
+WARNINGS: Mapping[WarningCode, WarningText] = {
+    code: {**MACHINE_TEXTS, **COMPARISON_TEXTS, **_STORED}[code] for code in _BY_COST
+}
+
+
+@dataclass(frozen=True)
+class WarningWords:
+    """A warning in words.
+
+    Attributes:
+        code: Under which it is explained.
+        brief: One short sentence.
+        more: Further sentences, and the remedy.
+    """
+
+    code: str
+    brief: str
+    more: str
+
+    @property
+    def whole(self) -> str:
+        """All of it."""
+        return f"{self.brief} {self.more}".strip()
+
+
+def warning_words(warning: Warn, context: Context) -> WarningWords:
+    """Return a warning in words.
+
+    Args:
+        warning: What was found.
+        context: The names of rows, and which remedies are left.
+    """
+    text, facts = WARNINGS[warning.code], warning.facts
+    code = _code(warning)
+    brief, detail, remedy = (said(say, code, facts, context) for say in (text.brief, text.detail, text.remedy))
+    return WarningWords(code, brief, " ".join(filter(None, (detail, remedy))))
+
+
+def by_cost(warnings: Iterable[Warn]) -> list[Warn]:
+    """Return warnings with those first that cost the answer most."""
+    ranks = {str(code): rank for rank, code in enumerate(WARNINGS)}
+    return sorted(warnings, key=lambda warning: ranks.get(_code(warning), len(ranks)))
+
+
+def _code(warning: Warn) -> str:
+    """Return under which code a warning is explained; that of an older document is among its facts."""
+    return str(warning.facts.get("code", warning.code)) if warning.code == "stored-words" else warning.code

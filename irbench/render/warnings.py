@@ -1,0 +1,37 @@
+"""The warnings below a table: a line for each, or all that is to be said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from irbench.notices import Warn
+from irbench.render.context import Context
+from irbench.render.line_wrapping import cell_count, plain, shorten
+from irbench.render.texts import WarningWords, by_cost, warning_words
+
+__all__ = ["is_shortened", "short_warnings", "whole_warnings"]
+
+
+def whole_warnings(warnings: Iterable[Warn], context: Context) -> Iterator[str]:
+    """Yield all that is to be said of each warning, with its remedy and the code under which it is explained."""
+    for words in _words(warnings, context):
+        yield f"warning: {words.whole} [{words.code}]"
+
+
+def short_warnings(warnings: Iterable[Warn], context: Context, width: int) -> Iterator[str]:
+    """Yield a line of at most ``width`` terminal cells for each warning: all of it where it fits."""
+    for words in _words(warnings, context):
+        whole = f"warning: {words.whole} [{words.code}]"
+        if cell_count(plain(whole)) <= width:
+            yield whole
+        else:
+            yield shorten(f"warning: {words.brief}", f" [{words.code}]", width)
+
+
+def is_shortened(warnings: Iterable[Warn], context: Context, width: int) -> bool:
+    """Whether some warning has more to say than fits on its line."""
+    return list(whole_warnings(warnings, context)) != list(short_warnings(warnings, context, width))
+
+
+def _words(warnings: Iterable[Warn], context: Context) -> list[WarningWords]:
+    return [warning_words(warning, context) for warning in by_cost(warnings)]

@@ -1,0 +1,159 @@
+"""A warning is one line below a table, in the order of what it costs, and whole where somebody asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+from documents import BUSY, cell, document, example, group
+from rich.cells import cell_len
+
+from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.render import DocumentView, GroupView, render_document
+from irbench.render.context import Context, context_of
+from irbench.render.note_texts import MARKS, NOTES, mark_text, note_text, reference_text
+from irbench.render.texts import WARNINGS, by_cost, warning_words
+from irbench.result import GroupResult, Lead, RunDocument
+
+WIDTHS = (60, 80, 120, 200)
+EVERYTHING = tuple(Warn(code, text.example) for code, text in WARNINGS.items())
+
+
+def below(run: RunDocument, width: int = 100, *, whole: bool = False) -> list[str]:
+    lines = [line.plain for line in DocumentView(run, warnings=whole).as_lines(width)]
+    return [line for line in lines if line.startswith("warning: ")]
+
+
+def test_each_code_has_its_words_and_no_words_are_without_a_code():
+    assert set(WARNINGS) == set(get_args(WarningCode))
+    assert set(NOTES) == set(get_args(NoteCode))
+    assert set(MARKS) == set(get_args(MarkCode))
+
+
+@pytest.mark.parametrize("code", WARNINGS)
+def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(code: WarningCode):
+    words = warning_words(Warn(code, WARNINGS[code].example), Context())
+    assert words.brief.endswith(".")
+    assert len(words.brief) < 100
+    assert words.more.endswith(".")
+    assert "{" not in words.whole
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_each_warning_is_one_line_at_every_width(width: int):
+    lines = below(document(group(cell("ort"), warnings=EVERYTHING)), width)
+    assert len(lines) == len(EVERYTHING)
+    assert max(map(cell_len, lines)) <= width
+    assert all(line.endswith("]") for line in lines)
+
+
+def test_what_costs_the_answer_most_comes_first():
+    new = [warning for warning in EVERYTHING if warning.code != "stored-words"]
+    assert by_cost(reversed(new)) == new
+    codes = [line.rpartition("[")[2].rstrip("]") for line in below(document(group(cell("ort"), warnings=EVERYTHING)))]
+    assert codes.index("unverified") < codes.index("busy-machine") < codes.index("wide-interval")
+
+
+def test_a_shortened_warning_names_the_command_that_shows_the_rest():
+    run = document(group(cell("ort"), warnings=(BUSY,)))
+    lines = [line.plain for line in DocumentView(run).as_lines(80)]
+    assert lines[-1] == f"Warnings with their remedies: irbench show {run.run_id} --warnings"
+    assert sum("--warnings" in line for line in lines) == 1
+    wide = [line.plain for line in DocumentView(run).as_lines(300)]
+    assert not any("--warnings" in line for line in wide)
+    assert "Close what else runs" in wide[-1]
+
+
+def test_whole_warnings_have_their_remedies_at_every_width():
+    run = document(group(cell("ort"), warnings=EVERYTHING))
+    for width in WIDTHS:
+        text = " ".join(" ".join(line.plain for line in DocumentView(run, warnings=True).as_lines(width)).split())
+        for warning in EVERYTHING:
+            assert " ".join(warning_words(warning, Context()).whole.split()) in text
+        assert "irbench show" not in text
+
+
+def test_markdown_has_warnings_whole():
+    assert "Close what else runs (top shows it)" in render_document(
+        document(group(cell("ort"), warnings=(BUSY,))), "md"
+    )
+
+
+def test_thorough_is_not_advised_to_whom_used_it():
+    needed = dict(WARNINGS["wide-interval"].example)
+    for code in ("wide-interval", "two-modes", "slow-launches"):
+        facts = needed if code == "wide-interval" else WARNINGS[code].example
+        assert "--thorough" in warning_words(Warn(code, facts), Context()).more
+        assert "--thorough" not in warning_words(Warn(code, facts), Context(thorough=True)).more
+    by_budget = Warn("wide-interval", {**needed, "stopped_by": "budget"})
+    assert warning_words(by_budget, Context(thorough=True)).more.endswith("use a larger --budget.")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "cpus", "threads", "idle", "can_add"),
+    [(2, None, 2, False, False), (8, None, 2, True, False), (8, [0, 1], 2, True, True), (None, None, 2, False, False),
+     (8, None, None, False, False)],
+)  # fmt: skip
+def test_processors_are_advised_only_where_some_are_left(
+    allowed: int | None, cpus: Any, threads: int | None, idle: bool, can_add: bool
+):
+    table = group(cell("ort", threads=threads), cell("tf", threads=threads))
+    context = context_of(table, {"cpus_allowed": allowed}, {"cpus": cpus})
+    assert (context.has_idle_processors, context.can_add_processors) == (idle, can_add)
+    waits = Warn("waits-on-itself", WARNINGS["waits-on-itself"].example)
+    assert ("--cpus" in warning_words(BUSY, context).more) == idle
+    assert ("--cpus" in warning_words(waits, context).more) == can_add
+
+
+def busy() -> GroupResult:
+    rows = (cell("openvino"), cell("ort"))
+    lead = Lead(rows[0].id, rows[1].id, 1.14, 1.12, 1.16, 6, "busy")
+    short = Warn("few-clean-blocks", WARNINGS["few-clean-blocks"].example)
+    return group(*rows, lead=lead, blocks_disturbed=31, warnings=(short,))
+
+
+def test_what_the_headline_says_of_a_busy_machine_is_not_said_again():
+    assert not below(document(busy()))
+    assert len(below(document(busy()), whole=True)) == 1
+
+
+def test_rows_are_named_as_the_table_names_them():
+    facts = {"rows": [{"cell": "ort/fp32", "threads": 2}, {"cell": "tf/fp32", "threads": 1}], "has_streams": False}
+    run = document(group(cell("ort"), cell("tf"), warnings=(Warn("threads-differ", facts),)))
+    assert "different numbers of threads: ort 2 and tf 1." in below(run)[0]
+
+
+def test_facts_of_a_document_from_elsewhere_that_lack_something_are_shown_as_they_are():
+    table = replace(
+        example(),
+        warnings=(Warn("cpu-quota", {"blocks": "x"}),),
+        notes=(Note("tail-range", {"cell": 3}),),
+    )
+    assert 'cpu-quota: {"blocks": "x"}' in below(document(table), 200)[0]
+    assert any('tail-range: {"cell": 3}' in line.plain for line in GroupView(table).as_lines(200))
+
+
+@pytest.mark.parametrize("code", [*NOTES])
+def test_a_note_is_one_line(code: NoteCode):
+    text = note_text(Note(code, NOTES[code].example), Context())
+    assert text
+    assert "{" not in text
+
+
+@pytest.mark.parametrize("code", [*MARKS])
+def test_a_mark_is_one_line(code: MarkCode):
+    text = mark_text(Mark(code, MARKS[code].example))
+    assert text
+    assert "{" not in text
+
+
+def test_a_property_that_a_launch_did_not_read_back_is_unknown():
+    mark = Mark("changes-over-launches", {"property": "threads", "values": [2, None]})
+    assert mark_text(mark) == "threads 2, unknown over launches"
+
+
+def test_a_reference_is_named_by_where_it_came_from():
+    assert reference_text(Reference("export", "TensorFlow")) == "TensorFlow at export"
+    assert reference_text(Reference("backend", "ort")) == "ort with optimisations off"
+    assert reference_text(Reference("backend", "onnx")) == "the reference onnx"
