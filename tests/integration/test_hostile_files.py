@@ -78,7 +78,7 @@ REFUSED = {
     ),
     "a free dimension": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N", "T"])], [hostile.value("y", ["N", "T"])]),
-        "The size 'T' of input x",
+        "The dimension 'T' of input x",
         "--shape x=1x128",
     ),
     "a dimension of zero": (
