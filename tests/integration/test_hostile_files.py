@@ -82,7 +82,7 @@ REFUSED = {
     ),
     "a dynamic dimension": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N", "T"])], [hostile.value("y", ["N", "T"])]),
-        "The size 'T' of input x",
+        "The dimension 'T' of input x",
         "--shape x=1x128",
     ),
     "a dimension of zero": (
