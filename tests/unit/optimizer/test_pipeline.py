@@ -92,6 +92,16 @@ def test_a_vendors_operator_is_noted(optimized):
     assert step.operators["com.microsoft.FusedConv"] == 1
 
 
+@pytest.mark.parametrize("conversion", [None, Conversion("fp16")])
+def test_onnxs_own_evaluator_can_check_the_steps(tmp_path, conversion):
+    artifact = models.mlp(tmp_path)
+    bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
+    asked = Recipe("custom", ("fake-harmless",), conversion)
+    outcome = run_job(OptimizationJob(artifact, bundle, {"batch": 2}, asked, tmp_path, "onnx"), lambda _: None)
+    assert outcome.steps[1].max_rel_error == 0
+    assert conversion is None or (outcome.agreement is not None and outcome.agreement.by == "onnx")
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
