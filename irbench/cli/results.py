@@ -21,7 +21,6 @@ from irbench.errors import IrbenchError
 from irbench.render.quantities import plural
 
 if TYPE_CHECKING:
-    from irbench.render import TextTable
     from irbench.store import RunEntry
 
 __all__ = ["command"]
@@ -149,11 +148,13 @@ def _fits(entry: RunEntry, model: str | None, backend: str | None, oldest: datet
 def _as_text(found: list[RunEntry], form: str, *, to_file: bool) -> str:
     from msgspec import to_builtins
 
+    from irbench.render.run_listing import run_table
+
     if form == "json":
         return json.dumps({"runs": to_builtins(found)}, indent=2)
     if form == "jsonl":
         return "".join(json.dumps(to_builtins(entry)) + "\n" for entry in found)
-    table = _table(found)
+    table = run_table(found)
     if form == "csv":
         return table.as_csv()
     if form == "md":
@@ -162,25 +163,3 @@ def _as_text(found: list[RunEntry], form: str, *, to_file: bool) -> str:
     from irbench.render.table import ListingTable
 
     return to_text(ListingTable(table), to_file=to_file)
-
-
-def _table(found: list[RunEntry]) -> TextTable:
-    from irbench.render import Column, Row, TextTable
-
-    columns = (
-        Column("run", words=True),
-        Column("when (UTC)", words=True, drops=1),
-        Column("models", words=True, folds=True),
-        Column("launches", drops=3),
-        Column("rows", words=True, folds=True, drops=2),
-        Column("outcome", words=True, folds=True),
-    )
-    return TextTable(columns, tuple(Row(_cells(entry)) for entry in found))
-
-
-def _cells(entry: RunEntry) -> tuple[str, ...]:
-    from irbench.render.outcomes import outcomes_text
-
-    when = entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " ")
-    rows = ", ".join(entry.rows)
-    return (entry.run_id, when, ", ".join(entry.models), str(entry.launches), rows, outcomes_text(entry))

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from irbench.render.finding_types import FindingCode
 
 __all__ = ["Finding"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that disturbs measurement.
+    """One thing that disturbs measurement; :mod:`irbench.render.finding_texts` has the words.
 
     Attributes:
         code: Its name for programs.
-        found: What was seen, with its figure.
-        effect: What that does to the numbers.
-        remedy: What mends it, or what to do where nothing can.
-        command: The command that does it; ``None`` where there is none to give.
-        lasting: Whether it is how the machine is, which nothing done there mends, rather than what was seen to disturb.
+        facts: What was seen, as JSON values.
+        lasting: Whether it is how the machine is, which nothing done there fixes, rather than what was seen to disturb.
     """
 
-    code: str
-    found: str
-    effect: str
-    remedy: str
-    command: str | None = None
+    code: FindingCode
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     lasting: bool = False

@@ -17,8 +17,8 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
 ``backends``
     As ``irbench backends --format json`` lists them.
 ``findings``
-    In the order of what they usually cost: ``code``, ``found``, ``effect``, ``remedy``, ``command``, ``lasting``
-    (whether nothing done on the machine mends it).
+    In the order of what they usually cost: ``code``, ``facts``, the words made of them (``found``, ``effect``,
+    ``remedy``, ``command``), and ``lasting`` (whether nothing done on the machine fixes it).
 ``verdict``
     The findings in one sentence.
 ``aa``
@@ -39,6 +39,7 @@ from irbench.doctor.finding import Finding
 from irbench.doctor.self_comparison import SelfComparison
 from irbench.doctor.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead, Repeats
+from irbench.render.finding_texts import finding_words
 
 __all__ = ["GOAL_NS", "Report", "quartiles_ns"]
 
@@ -69,7 +70,7 @@ class Report:
             return "Nothing found that disturbs measurement."
         count = sum(not finding.lasting for finding in self.findings)
         if count == 0:
-            return "Nothing that can be mended here disturbs measurement."
+            return "Nothing that can be fixed here disturbs measurement."
         if count == 1:
             return "1 thing disturbs measurement here."
         return f"{count} things disturb measurement here, in the order of what they usually cost."
@@ -88,7 +89,7 @@ class Report:
             "core_to_core": _link(self.facts.activity.core_to_core),
             "overhead": _overhead(self.overhead),
             "backends": list(backends),
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [_finding(finding) for finding in self.findings],
             "verdict": self.verdict,
             "aa": None if self.self_comparison is None else _self_comparison(self.self_comparison),
         }
@@ -98,6 +99,11 @@ def quartiles_ns(repeats: Repeats) -> tuple[float, float]:
     """Return between which values the middle half of at least two repeats lies; a disturbed one does not stretch it."""
     low_ns, _, high_ns = statistics.quantiles(repeats.values_ns, n=4, method="inclusive")
     return low_ns, high_ns
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    words = asdict(finding_words(finding.code, finding.facts))
+    return {"code": finding.code, "facts": dict(finding.facts), **words, "lasting": finding.lasting}
 
 
 def _link(link: CoreToCore | None) -> dict[str, Any] | None:

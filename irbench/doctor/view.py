@@ -11,14 +11,14 @@ from rich.text import Text
 
 from irbench.doctor.facts import Activity, CoreToCore, Machine
 from irbench.doctor.finding import Finding
-from irbench.doctor.quantities import binary_size, cpu_list
 from irbench.doctor.report import GOAL_NS, Report, quartiles_ns
 from irbench.doctor.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead
 from irbench.render import GroupView
 from irbench.render.figures import gigabytes
+from irbench.render.finding_texts import finding_words
 from irbench.render.line_wrapping import plain, wrap
-from irbench.render.quantities import listing, percent, plural
+from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural
 
 __all__ = ["ReportView"]
 
@@ -168,15 +168,16 @@ def _entries(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
 
 
 def _finding(number: int, finding: Finding, width: int) -> Iterator[Text]:
+    words = finding_words(finding.code, finding.facts)
     head = f" {number}  "
     room = width - len(head)
-    for position, line in enumerate(wrap(finding.found, room)):
+    for position, line in enumerate(wrap(words.found, room)):
         yield Text((" " * len(head) if position else head) + line, style="" if finding.lasting else "yellow")
-    for line in wrap(f"{finding.effect} {finding.remedy}", room):
+    for line in wrap(f"{words.effect} {words.remedy}", room):
         yield Text(" " * len(head) + line)
-    if finding.command is not None:
+    if words.command is not None:
         # a command is copied whole: folding it would break it
-        command = " " * (len(head) + 2) + plain(finding.command)
+        command = " " * (len(head) + 2) + plain(words.command)
         yield Text(command, style="cyan", no_wrap=True, overflow="ignore")
 
 

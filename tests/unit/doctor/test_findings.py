@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import pytest
 from machines import facts
 
 from irbench.doctor import CoreToCore, Finding, find
 from irbench.doctor.facts import Program
+from irbench.render.finding_texts import FINDINGS, FindingCode, finding_words
+
+
+class Said(NamedTuple):
+    """A finding with its words."""
+
+    code: str
+    found: str
+    effect: str
+    remedy: str
+    command: str | None
+
 
 HOG = Program("stress", 4711, 0.95, "stress --cpu 1", stoppable=True)
 MOVED = CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0))
 
 
-def only(**changes: Any) -> Finding:
+def said(finding: Finding) -> Said:
+    words = finding_words(finding.code, finding.facts)
+    return Said(finding.code, words.found, words.effect, words.remedy, words.command)
+
+
+def only(**changes: Any) -> Said:
     (finding,) = find(facts(**changes))
-    return finding
+    return said(finding)
 
 
 def codes(**changes: Any) -> list[str]:
     return [warning.code for warning in find(facts(**changes))]
+
+
+def test_every_code_has_its_words() -> None:
+    assert set(FINDINGS) == set(get_args(FindingCode))
 
 
 def test_nothing_is_found_on_a_quiet_machine() -> None:
@@ -28,7 +49,7 @@ def test_nothing_is_found_on_a_quiet_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "code", "said", "command"),
+    ("changes", "code", "figure", "command"),
     [
         ({"governors": ("powersave",)}, "governor", "powersave", "echo performance | sudo tee /sys/"),
         ({"turbo": True}, "turbo", "Turbo is on", "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"),
@@ -36,7 +57,7 @@ def test_nothing_is_found_on_a_quiet_machine() -> None:
         ({"cpu_per_core": (0, 2)}, "smt", "4 processors share 2 cores", "irbench run --cpus 0,2"),
         ({"foreign_siblings": (8, 9)}, "shared-cores", "not ours: 8-9", "taskset -pc 0-3,8-9 $$"),
         ({"quota": 1.5, "container": "docker"}, "cpu-quota", "1.5 of 4 processors", "docker update --cpus 4 CONTAINER"),
-        ({"cpus": (1,), "cpu_per_core": (1,)}, "affinity", "1 of 4 processors (1)", "taskset -pc 0-3 $$"),
+        ({"cpus": (1,), "cpu_per_core": (1,)}, "affinity", "1 of 4 processors are available (1)", "taskset -pc 0-3 $$"),
         ({"available_memory_bytes": 10**9}, "little-memory", "1.00 GB of memory", "ps -eo"),
         ({"swap_used_bytes": 2 * 10**9}, "swap", "2.00 GB lie in swap", "swapoff"),
         ({"freezes": False}, "not-freezing", "cannot be frozen", "unset IRBENCH_NO_FREEZE"),
@@ -52,11 +73,11 @@ def test_nothing_is_found_on_a_quiet_machine() -> None:
     ],
 )
 def test_each_disturbance_is_named_with_its_figure_and_the_command_that_mends_it(
-    changes: dict[str, Any], code: str, said: str, command: str
+    changes: dict[str, Any], code: str, figure: str, command: str
 ) -> None:
     finding = only(**changes)
     assert finding.code == code
-    assert said in finding.found
+    assert figure in finding.found
     assert finding.command is not None
     assert command in finding.command
     assert finding.effect
@@ -66,7 +87,7 @@ def test_each_disturbance_is_named_with_its_figure_and_the_command_that_mends_it
 def test_what_cannot_be_mended_here_says_so_and_offers_no_command() -> None:
     finding = only(stolen_share=0.07)
     assert "7 % of a processor" in finding.found
-    assert "cannot be mended from inside" in finding.remedy
+    assert "cannot be fixed from inside" in finding.remedy
     assert finding.command is None
 
 
@@ -94,7 +115,7 @@ def test_processors_are_granted_by_the_command_of_what_contains_us(
     container: str | None, time: str | None, cpus: str | None
 ) -> None:
     narrow: dict[str, Any] = {"cpus": (0, 1), "cpu_per_core": (0, 1), "container": container}
-    quota, affinity = find(facts(quota=1.0, **narrow))
+    quota, affinity = map(said, find(facts(quota=1.0, **narrow)))
     assert (quota.code, quota.command) == ("cpu-quota", time)
     assert (affinity.code, affinity.command) == ("affinity", cpus)
     shared = only(
@@ -148,7 +169,7 @@ def test_only_what_may_be_stopped_is_named_for_stopping_with_its_command() -> No
 
 def test_a_quota_as_large_as_the_processors_disturbs_nothing() -> None:
     assert codes(quota=4.0) == []
-    assert "held us back for 30 %" in only(quota=3.0, throttled_share=0.3).found
+    assert "held irbench back for 30 %" in only(quota=3.0, throttled_share=0.3).found
 
 
 def test_a_single_processor_is_shared_with_what_is_measured() -> None:

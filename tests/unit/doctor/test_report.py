@@ -17,6 +17,7 @@ from rich.text import Text
 
 from irbench.doctor import CoreToCore, Facts, Finding, Report, ReportView, SelfComparison, find, judge_self_comparison
 from irbench.doctor.facts import Program
+from irbench.render.finding_texts import finding_words
 from irbench.spec import Timing
 
 AGAIN = cell("ort", label="ort again", id="ort-again", speedup=speedup(1.0, 0.99, 1.01, "same"))
@@ -59,7 +60,7 @@ def test_the_report_of_a_quiet_machine_is_the_one_that_was_looked_at() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_every_line_but_a_command_fits(width: int) -> None:
-    commands = {finding.command for finding in report().findings}
+    commands = {finding_words(finding.code, finding.facts).command for finding in report().findings}
     for line in shown(report(), width).splitlines():
         assert cell_len(line) <= width or line.strip() in commands
 
@@ -95,13 +96,13 @@ def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_t
     ],
 )
 def test_the_verdict_counts_the_findings(count: int, verdict: str) -> None:
-    finding = Finding("turbo", "Turbo is on.", "It varies.", "Turn it off.")
+    finding = Finding("turbo", {"file": "/sys/x/boost"})
     assert replace(report(), findings=(finding,) * count).verdict == verdict
 
 
 def test_what_nothing_mends_is_shown_and_not_counted() -> None:
     virtual = facts(hypervisor="KVM")
-    assert report(virtual).verdict == "Nothing that can be mended here disturbs measurement."
+    assert report(virtual).verdict == "Nothing that can be fixed here disturbs measurement."
     assert "This is a virtual machine (KVM)" in shown(report(virtual), 120)
     assert report(facts(hypervisor="KVM", turbo=True)).verdict == "1 thing disturbs measurement here."
 
@@ -120,7 +121,7 @@ def test_programs_get_numbers_nulls_and_stable_keys() -> None:
         "cost_ns": 140, "cost_low_ns": 140, "cost_high_ns": 145, "bare_ns": 41, "repeats": 3, "goal_ns": 300,
         "within_goal": True,
     }  # fmt: skip
-    assert set(found["findings"][0]) == {"code", "found", "effect", "remedy", "command", "lasting"}
+    assert set(found["findings"][0]) == {"code", "facts", "found", "effect", "remedy", "command", "lasting"}
     assert found["aa"]["verdict"] == "same"
     assert found["aa"]["speedup"] == {"value": 1, "low": 0.99, "high": 1.01}
     assert found["aa"]["outcome"] == "passed"

@@ -1,0 +1,19 @@
+"""The words of what the doctor finds: what was seen, what that does to figures, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irbench.notices import Facts
+from irbench.render.activity_findings import ACTIVITY_FINDINGS
+from irbench.render.finding_types import FindingCode, FindingText, FindingWords
+from irbench.render.machine_findings import MACHINE_FINDINGS
+
+__all__ = ["FINDINGS", "FindingCode", "FindingWords", "finding_words"]
+
+FINDINGS: Mapping[FindingCode, FindingText] = {**ACTIVITY_FINDINGS, **MACHINE_FINDINGS}
+
+
+def finding_words(code: FindingCode, facts: Facts) -> FindingWords:
+    """Return a finding in words."""
+    return FINDINGS[code](facts)

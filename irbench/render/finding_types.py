@@ -1,0 +1,53 @@
+"""How a text of the doctor's findings is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from irbench.notices import Facts
+
+__all__ = ["FindingCode", "FindingText", "FindingWords"]
+
+FindingCode: TypeAlias = Literal[
+    "affinity",
+    "busy-machine",
+    "cores-far",
+    "cores-moved",
+    "cpu-pressure",
+    "cpu-quota",
+    "governor",
+    "little-memory",
+    "no-schedstat",
+    "not-freezing",
+    "recent-load",
+    "shared-cores",
+    "slow-clock",
+    "smt",
+    "stolen-time",
+    "swap",
+    "turbo",
+    "virtual-machine",
+]
+
+
+@dataclass(frozen=True)
+class FindingWords:
+    """A finding in words.
+
+    Attributes:
+        found: What was seen, with its figure.
+        effect: What that does to the numbers.
+        remedy: What fixes it, or what to do where nothing can.
+        command: The command that does it; ``None`` where there is none to give.
+    """
+
+    found: str
+    effect: str
+    remedy: str
+    command: str | None = None
+
+
+FindingText: TypeAlias = Callable[[Facts], FindingWords]
+"""Makes the words of facts."""

@@ -1,0 +1,42 @@
+"""Quantities in words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural, times
+from irbench.system.host import parse_cpu_list
+
+
+@given(st.sets(st.integers(0, 40), min_size=1))
+def test_a_list_of_processors_is_read_back_as_it_was(cpus: set[int]) -> None:
+    assert parse_cpu_list(cpu_list(cpus)) == tuple(sorted(cpus))
+
+
+def test_neighbours_are_written_as_a_range() -> None:
+    assert cpu_list((8, 0, 1, 2, 3)) == "0-3,8"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(49152, "48 KiB"), (300 << 20, "300 MiB"), (1152 << 10, "1152 KiB"), (100, "100 B")]
+)
+def test_a_cache_has_its_exact_size(count: int, text: str) -> None:
+    assert binary_size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "said"),
+    [(0, "block", "0 blocks"), (1, "launch", "1 launch"), (2, "launch", "2 launches"), (3, "data set", "3 data sets")],
+)
+def test_one_of_a_thing_is_singular_and_any_other_number_plural(count: int, noun: str, said: str):
+    assert plural(count, noun) == said
+
+
+def test_a_listing_ends_in_and():
+    assert [listing("a"), listing("ab"), listing("abc")] == ["a", "a and b", "a, b and c"]
+
+
+def test_a_share_is_in_percent_and_a_ratio_a_factor():
+    assert (percent(0.018), percent(0.3, 0), times(1.138)) == ("1.8 %", "30 %", "1.14x")
