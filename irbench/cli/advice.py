@@ -95,7 +95,7 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
 def _failure(lineage: Lineage, agreement: Agreement) -> str:
     """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
     from irbench.optimizer.agreement import LEAST_AGREEMENT
-    from irbench.verify import tolerance
+    from irbench.output_check import tolerance
 
     share = agreement.error.top1_agreement
     precision = lineage.recipe.conversion.precision if lineage.recipe.conversion is not None else "fp32"

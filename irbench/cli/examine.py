@@ -16,8 +16,8 @@ from irbench.cli.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.cli.running import allowed_cpus, measure, total_threads
-from irbench.doctor import Facts, Report, ReportView, describe_machine, find, judge_self_comparison, watch
-from irbench.doctor.self_comparison import Outcome
+from irbench.diagnostics import Facts, Report, ReportView, describe_machine, find, judge_self_comparison, watch
+from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode
 from irbench.measure.clock import reading_ns
 from irbench.measure.lock import Company, measuring

@@ -79,7 +79,7 @@ def command(
     MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
     or path/to/file.py:function; the function takes nothing and returns a Keras model.
     """
-    from irbench.export import ExportOptions, validate
+    from irbench.exporter import ExportOptions, validate
 
     asked = ExportOptions(opset, batch, seed, weights, layout, force, output)
     if output is not None and len(models) > 1:
@@ -93,7 +93,7 @@ def command(
 def _export_one(model: str, asked: Any) -> None:
     from irbench.bundles import load_card
     from irbench.cli.console import err_console, print_data, to_text
-    from irbench.export import export, matching
+    from irbench.exporter import export, matching
     from irbench.measure.clock import Stopwatch
 
     progress, watch = err_console(), Stopwatch()

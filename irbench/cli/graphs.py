@@ -84,7 +84,7 @@ def _original(name: str) -> StoredGraph | None:
 
 
 def _file(path: Path) -> StoredGraph:
-    from irbench.export import name_of_file
+    from irbench.exporter import name_of_file
     from irbench.optimizer import read_lineage
 
     if not path.is_file():

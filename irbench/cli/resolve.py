@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irbench import bundles, registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.export import ExportOptions, export, from_onnx_file, validate
+from irbench.exporter import ExportOptions, export, from_onnx_file, validate
 from irbench.spec import Bundle
 
 __all__ = ["FIRST_MODEL", "resolve_backends", "resolve_bundles"]

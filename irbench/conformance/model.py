@@ -12,6 +12,7 @@ from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import generate, lay_out
+from irbench.output_check import compare, judge
 from irbench.phrases import plural
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
@@ -22,7 +23,6 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, Cell, TensorSpec
 from irbench.spi import Array, Outputs
 from irbench.system import host
-from irbench.verify import compare, judge
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
 __all__ = ["Asked", "ModelReport", "Trial", "as_logical", "exit_code", "require_fit", "trials", "verified_cells"]

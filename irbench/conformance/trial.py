@@ -15,10 +15,10 @@ from irbench.conformance.data import DataSet, kind_of, read_sets
 from irbench.errors import one_line
 from irbench.measure.phases import PhaseLog
 from irbench.onnx.bind import bind
+from irbench.output_check import compare
 from irbench.record import OutputError
 from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal, Session
-from irbench.verify import compare
 from irbench.worker.cell import plain_scalar
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from irbench.onnx.check import check_file
 from irbench.onnx.precision import read_precision
 from irbench.optimizer.files import vendors_of, write
 from irbench.optimizer.task import RESULT, Task
+from irbench.output_check import compare, judge
 from irbench.record import GraphStep
 from irbench.spec import BATCH, Artifact
 from irbench.spi import Array
-from irbench.verify import compare, judge
 from irbench.worker.reference import answer
 
 if TYPE_CHECKING:

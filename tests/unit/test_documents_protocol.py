@@ -12,9 +12,9 @@ from simulation import tables
 from simulation.regimes import DEPENDENT, REGIMES
 
 from irbench.cli import running
+from irbench.output_check import TOLERANCES
 from irbench.record import BlockEvidence, Evidence
 from irbench.spec import Timing
-from irbench.verify import TOLERANCES
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "protocol.md").read_text()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from machines import facts
 
-from irbench.doctor import CoreToCore, Finding, find
-from irbench.doctor.facts import Program
+from irbench.diagnostics import CoreToCore, Finding, find
+from irbench.diagnostics.facts import Program
 
 HOG = Program("stress", 4711, 0.95, "stress --cpu 1", stoppable=True)
 MOVED = CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0))

@@ -10,8 +10,8 @@ from typing import Any
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.export.identity import identity
-from irbench.export.options import ExportOptions
+from irbench.exporter.identity import identity
+from irbench.exporter.options import ExportOptions
 from irbench.measure.clock import utc_now
 from irbench.record import OutputError
 from irbench.spec import Bundle
@@ -116,7 +116,7 @@ def _unknown(source: str) -> IrbenchError:
 def _make(exporter: str, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:
     request = ExportRequest(source, folder, options.opset, options.batch, options.seed, options.weights, options.layout)
     made: Bundle = _call(
-        "irbench.export.acceptance:make",
+        "irbench.exporter.acceptance:make",
         exporter,
         request,
         deadline_s=_DEADLINE_S,
@@ -129,7 +129,7 @@ def _make(exporter: str, source: str, options: ExportOptions, folder: Path, say:
 def _accept(bundle: Bundle, say: Say) -> OutputError:
     reference = next(iter(registry.references_in_order()))
     accepted: OutputError = _call(
-        "irbench.export.acceptance:accept",
+        "irbench.exporter.acceptance:accept",
         bundle,
         reference,
         deadline_s=_CHECK_DEADLINE_S,

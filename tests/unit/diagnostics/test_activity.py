@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 
-from irbench.doctor import activity, watch
+from irbench.diagnostics import activity, watch
 from irbench.measure.machine import MachineSnapshot
 
 GONE = 2**22 + 1

@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from irbench.verify import TOLERANCES, compare, judge, tolerance
+from irbench.output_check import TOLERANCES, compare, judge, tolerance
 
 SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]], np.float32)
 

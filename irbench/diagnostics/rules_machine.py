@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irbench.doctor.facts import Facts
-from irbench.doctor.finding import Finding
-from irbench.doctor.grants import grant_cpus, where
-from irbench.doctor.quantities import cpu_list
+from irbench.diagnostics.facts import Facts
+from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.grants import grant_cpus, where
+from irbench.diagnostics.quantities import cpu_list
 from irbench.phrases import listing, plural
 from irbench.render.figures import gigabytes
 

@@ -8,7 +8,7 @@ import models
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.export import from_onnx_file
+from irbench.exporter import from_onnx_file
 from irbench.system import host
 
 

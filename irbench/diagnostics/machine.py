@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from irbench.doctor.facts import Cache, Machine
+from irbench.diagnostics.facts import Cache, Machine
 from irbench.measure import freeze
 from irbench.measure.evidence import schedstat_ns
 from irbench.system import host

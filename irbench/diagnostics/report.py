@@ -3,7 +3,7 @@
 The document's keys are stable; ``null`` is what is not told or was not asked for:
 
 ``machine``
-    What stays: every attribute of :class:`irbench.doctor.facts.Machine`.
+    What stays: every attribute of :class:`irbench.diagnostics.facts.Machine`.
 ``activity``
     What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``,
     ``command``, ``stoppable``), ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``,
@@ -24,7 +24,7 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
 ``aa``
     A backend against itself (``--aa``): ``run_id``, ``folder``, ``model``, ``backend``, ``launches``, ``speedup``
     (``value``, ``low``, ``high``), ``verdict``, ``smallest_difference`` (a fraction: what 80 % of such runs find),
-    ``outcome`` (one of :data:`irbench.doctor.self_comparison.Outcome`), ``message``.
+    ``outcome`` (one of :data:`irbench.diagnostics.self_comparison.Outcome`), ``message``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from irbench.doctor.facts import CoreToCore, Facts
-from irbench.doctor.finding import Finding
-from irbench.doctor.self_comparison import SelfComparison
-from irbench.doctor.self_comparison_text import self_comparison_message
+from irbench.diagnostics.facts import CoreToCore, Facts
+from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.self_comparison import SelfComparison
+from irbench.diagnostics.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead, Repeats
 
 __all__ = ["GOAL_NS", "Report", "quartiles_ns"]

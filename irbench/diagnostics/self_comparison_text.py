@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irbench.doctor.resolution import FOUND
-from irbench.doctor.self_comparison import SelfComparison
+from irbench.diagnostics.resolution import FOUND
+from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.phrases import percent, plural
 from irbench.render.figures import ratio
 from irbench.result import Speedup

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.export import ExportOptions
-from irbench.export.identity import identity
+from irbench.exporter import ExportOptions
+from irbench.exporter.identity import identity
 
 OPTIONS = ExportOptions()
 

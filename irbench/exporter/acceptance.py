@@ -8,10 +8,10 @@ from irbench import bundles, feeds, registry
 from irbench.errors import IrbenchError
 from irbench.onnx.bind import bind
 from irbench.onnx.check import check_file
+from irbench.output_check import compare, judge
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.spi import Array, ExportRequest
-from irbench.verify import compare, judge
 from irbench.worker.reference import answer
 from irbench.worker.scratch import scratch_folder
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from irbench.doctor.facts import Facts
-from irbench.doctor.finding import Finding
-from irbench.doctor.rules_activity import core_to_core, crowded, quota, stolen
-from irbench.doctor.rules_machine import (
+from irbench.diagnostics.facts import Facts
+from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.rules_activity import core_to_core, crowded, quota, stolen
+from irbench.diagnostics.rules_machine import (
     affinity,
     clock,
     freezing,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from irbench.doctor.resolution import smallest_difference
+from irbench.diagnostics.resolution import smallest_difference
 from irbench.result import GroupResult, RunDocument, Speedup
 from irbench.spec import Timing
 

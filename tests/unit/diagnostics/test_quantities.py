@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.doctor.quantities import binary_size, cpu_list
+from irbench.diagnostics.quantities import binary_size, cpu_list
 from irbench.system.host import parse_cpu_list
 
 

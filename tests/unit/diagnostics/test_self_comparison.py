@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from documents import cell, document, failed, group, speedup
 
-from irbench.doctor import SelfComparison, judge_self_comparison
-from irbench.doctor.self_comparison_text import self_comparison_message
+from irbench.diagnostics import SelfComparison, judge_self_comparison
+from irbench.diagnostics.self_comparison_text import self_comparison_message
 from irbench.result import Verdict
 from irbench.spec import Timing
 

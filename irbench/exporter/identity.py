@@ -12,7 +12,7 @@ from pathlib import Path
 
 from irbench import registry
 from irbench.bundles import digest
-from irbench.export.options import ExportOptions
+from irbench.exporter.options import ExportOptions
 
 __all__ = ["identity"]
 

@@ -15,8 +15,17 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.doctor import CoreToCore, Facts, Finding, Report, ReportView, SelfComparison, find, judge_self_comparison
-from irbench.doctor.facts import Program
+from irbench.diagnostics import (
+    CoreToCore,
+    Facts,
+    Finding,
+    Report,
+    ReportView,
+    SelfComparison,
+    find,
+    judge_self_comparison,
+)
+from irbench.diagnostics.facts import Program
 from irbench.spec import Timing
 
 AGAIN = cell("ort", label="ort again", id="ort-again", speedup=speedup(1.0, 0.99, 1.01, "same"))

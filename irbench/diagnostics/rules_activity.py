@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irbench.doctor.facts import Activity, Facts, Machine
-from irbench.doctor.finding import Finding
-from irbench.doctor.grants import grant_time, where
+from irbench.diagnostics.facts import Activity, Facts, Machine
+from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.grants import grant_time, where
 from irbench.phrases import listing, percent, plural
 from irbench.spec import Timing
 

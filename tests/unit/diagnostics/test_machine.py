@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.doctor import describe_machine, machine
+from irbench.diagnostics import describe_machine, machine
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from irbench.doctor.facts import Activity, CoreToCore, Program
+from irbench.diagnostics.facts import Activity, CoreToCore, Program
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.corelink import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot

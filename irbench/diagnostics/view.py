@@ -9,11 +9,11 @@ from rich.measure import Measurement
 from rich.padding import Padding
 from rich.text import Text
 
-from irbench.doctor.facts import Activity, CoreToCore, Machine
-from irbench.doctor.finding import Finding
-from irbench.doctor.quantities import binary_size, cpu_list
-from irbench.doctor.report import GOAL_NS, Report, quartiles_ns
-from irbench.doctor.self_comparison_text import self_comparison_message
+from irbench.diagnostics.facts import Activity, CoreToCore, Machine
+from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.quantities import binary_size, cpu_list
+from irbench.diagnostics.report import GOAL_NS, Report, quartiles_ns
+from irbench.diagnostics.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead
 from irbench.phrases import listing, percent, plural
 from irbench.render import GroupView
