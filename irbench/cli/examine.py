@@ -12,6 +12,7 @@ from typing import Literal
 import click
 
 from irbench import bundles, registry
+from irbench.address import BackendAddress
 from irbench.cli.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
@@ -136,7 +137,7 @@ def _place(asked: SelfComparisonRequest | None) -> AbstractContextManager[Compan
     return measuring(asked.model or "a backend against itself", insist=not asked.lock)
 
 
-def _backend(asked: str | None) -> tuple[tuple[str, str], str]:
+def _backend(asked: str | None) -> tuple[BackendAddress, str]:
     """Return the name and device of the backend, and why it was chosen where none was named.
 
     A runtime that others are held against is the one whose steadiness says most of the machine.
@@ -144,10 +145,10 @@ def _backend(asked: str | None) -> tuple[tuple[str, str], str]:
     if asked is not None:
         return resolve_backends([asked])[0], ""
     installed = resolve_backends(())
-    trusted = [(name, "cpu") for name in registry.references_in_order() if (name, "cpu") in installed]
+    trusted = [address for address in map(BackendAddress, registry.references_in_order()) if address in installed]
     chosen = (trusted or installed)[0]
     why = "a runtime that other answers are held against" if trusted else "the first that is installed"
-    return chosen, f"measured against itself: {chosen[0]}, {why} (--backend names another)"
+    return chosen, f"measured against itself: {chosen.name}, {why} (--backend names another)"
 
 
 def _model(asked: str, scratch: Path) -> tuple[str, str]:

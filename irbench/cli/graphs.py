@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
-from irbench.cli.groups import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle
+from irbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from irbench.optimizer import Lineage

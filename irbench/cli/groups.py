@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from irbench.errors import IrbenchError
+from irbench.suggestions import did_you_mean
 
-__all__ = ["OneOf", "SectionedCommand", "SuggestingGroup", "did_you_mean"]
-
-_NEAR = 0.65
-"""How alike two names must be, from 0 to 1: of three letters, two in the same order are not enough."""
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Return the question whether the nearest known name was meant; nothing where none is near."""
-    import difflib
-
-    near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
-    return f"Did you mean {near[0]}? " if near else ""
+__all__ = ["OneOf", "SectionedCommand", "SuggestingGroup"]
 
 
 class OneOf(click.Choice[str]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irbench import registry
+from irbench.address import BackendAddress
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.plan import PlannedGroup
@@ -19,7 +20,7 @@ _FORMS = {"tf-graph": "the TensorFlow graph"}
 """What readers call a kind of artifact."""
 
 
-def refuse_idle_levels(backends: Sequence[tuple[str, str]], variants: Sequence[str]) -> None:
+def refuse_idle_levels(backends: Sequence[BackendAddress], variants: Sequence[str]) -> None:
     """Refuse levels of optimisation where no backend reads the graphs that they change.
 
     Raises:

@@ -11,10 +11,11 @@ import click
 from irbench import registry
 from irbench.cli import plugins
 from irbench.cli.completing import FAMILY
-from irbench.cli.groups import OneOf, did_you_mean
+from irbench.cli.groups import OneOf
 from irbench.errors import IrbenchError
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
+from irbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from irbench.render.table import ListingTable

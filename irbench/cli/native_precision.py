@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irbench import registry
+from irbench.address import BackendAddress
 from irbench.cli import probes
 from irbench.errors import IrbenchError
 from irbench.spi import Availability
@@ -13,14 +14,14 @@ __all__ = ["native_notes"]
 
 
 def native_notes(
-    backends: Sequence[tuple[str, str]], precisions: Sequence[str], say: Callable[[str], None]
+    backends: Sequence[BackendAddress], precisions: Sequence[str], say: Callable[[str], None]
 ) -> tuple[str, ...]:
     """Return a line for each backend whose default precision here is none of those that are measured.
 
     Backends that never looked at this machine are asked to, once for each version.
 
     Args:
-        backends: (name, device) of those that take part.
+        backends: Those that take part.
         precisions: What is pinned.
         say: Hears which backend is looking.
     """

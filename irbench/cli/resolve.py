@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from irbench import bundles, registry
+from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import ExportOptions, export, from_onnx_file, validate
 from irbench.spec import Bundle
@@ -43,8 +44,8 @@ def resolve_bundles(names: Sequence[str], everything: bool, say: Callable[[str],
     return tuple(_bundle(name, say) for name in dict.fromkeys(names))
 
 
-def resolve_backends(asked: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return (name, device) of the backends asked for, or of every installed one.
+def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
+    """Return the backends asked for, or every installed one on the CPU.
 
     Raises:
         IrbenchError: A name or device is unknown (exit code 2), or a runtime is not installed (exit code 5).
@@ -55,7 +56,7 @@ def resolve_backends(asked: Sequence[str]) -> tuple[tuple[str, str], ...]:
             raise IrbenchError(
                 "No runtime is installed.", hint="pip install 'irbench[all]'", exit_code=ExitCode.NOT_INSTALLED
             )
-        return tuple((name, "cpu") for name in installed)
+        return tuple(map(BackendAddress, installed))
     pairs = tuple(dict.fromkeys(registry.parse_backend(item) for item in asked))
     for name, _ in pairs:
         registry.require_installed(name)

@@ -11,11 +11,11 @@ from typing import Any, get_args
 import click
 
 from irbench import registry
+from irbench.address import BackendAddress
 from irbench.cli.console import err_console
 from irbench.cli.contradictions import refuse_contradictions
 from irbench.cli.exits import exit_code
 from irbench.cli.formats import write_document
-from irbench.cli.groups import did_you_mean
 from irbench.cli.ineffective_options import idle_layouts, idle_levels, refuse_idle_levels
 from irbench.cli.live import LiveDisplay
 from irbench.cli.native_precision import native_notes
@@ -32,6 +32,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.sizes import refuse_unknown_inputs
 from irbench.spec import Precision, Timing
 from irbench.store import RunWriter, Store, default_root
+from irbench.suggestions import did_you_mean
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
@@ -184,7 +185,7 @@ def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
 
 
 def _options(
-    settings: tuple[tuple[str, str, str], ...], backends: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str, str], ...], backends: tuple[BackendAddress, ...]
 ) -> dict[str, dict[str, str]]:
     options: dict[str, dict[str, str]] = {}
     for backend, key, value in settings:

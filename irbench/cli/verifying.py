@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from irbench import __version__, registry
+from irbench.address import BackendAddress
 from irbench.cli.console import print_data, to_text
 from irbench.cli.resolve import resolve_backends, resolve_bundles
 from irbench.conformance import model
@@ -63,17 +64,17 @@ def _refuse_contradictions(arguments: Mapping[str, Any]) -> None:
             raise IrbenchError(f"{option} and --suite contradict each other.", hint="Leave one of them out.")
 
 
-def _readers_of_onnx(backends: tuple[tuple[str, str], ...], named: bool) -> tuple[tuple[str, str], ...]:
+def _readers_of_onnx(backends: tuple[BackendAddress, ...], named: bool) -> tuple[BackendAddress, ...]:
     """Return the backends that can run the suite's graphs; one that was named and cannot is refused."""
     for name, _ in backends:
         if named and "onnx" not in registry.backend(name).consumes:
             raise IrbenchError(
                 f"{name} does not read ONNX, which the suite is made of.", hint="Leave it out of --backends."
             )
-    return tuple((name, device) for name, device in backends if "onnx" in registry.backend(name).consumes)
+    return tuple(address for address in backends if "onnx" in registry.backend(address.name).consumes)
 
 
-def _model(arguments: Mapping[str, Any], backends: tuple[tuple[str, str], ...], scratch: Path) -> ModelReport:
+def _model(arguments: Mapping[str, Any], backends: tuple[BackendAddress, ...], scratch: Path) -> ModelReport:
     (bundle,) = resolve_bundles((arguments["model"],), False, _say)
     planned, source = trials(Asked(bundle, backends, dict(arguments["shapes"]), arguments["data"]), scratch)
     cells: list[CellResult] = []
@@ -88,7 +89,7 @@ def _model(arguments: Mapping[str, Any], backends: tuple[tuple[str, str], ...], 
     return ModelReport(bundle.name, source, complete, tuple(cells))
 
 
-def _suite(pattern: str | None, backends: tuple[tuple[str, str], ...], scratch: Path) -> SuiteReport:
+def _suite(pattern: str | None, backends: tuple[BackendAddress, ...], scratch: Path) -> SuiteReport:
     _say(f"collecting the cases of onnx {version('onnx')}")
     cases = collect_cases(scratch, pattern or "*")
     results: list[CaseResult] = []
@@ -108,14 +109,14 @@ def _suite(pattern: str | None, backends: tuple[tuple[str, str], ...], scratch: 
         pattern=pattern,
         seconds=round(watch.elapsed_s, 1),
         complete=complete,
-        backends=tuple(_runtime(name, device, results) for name, device in backends),
+        backends=tuple(_runtime(address, results) for address in backends),
         cases=tuple(results),
     )
 
 
-def _runtime(name: str, device: str, results: list[CaseResult]) -> Runtime:
-    label = name if device == "cpu" else f"{name}:{device}"
-    description = registry.backend(name).describe()
+def _runtime(address: BackendAddress, results: list[CaseResult]) -> Runtime:
+    label = str(address)
+    description = registry.backend(address.name).describe()
     own = (result for result in results if result.backend == label)
     return Runtime(label, description.distribution, str(description.version), counts(own))
 

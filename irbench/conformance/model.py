@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from irbench.address import BackendAddress
 from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
@@ -77,13 +78,13 @@ class Asked:
 
     Attributes:
         bundle: The model.
-        backends: (name, device).
+        backends: In the order of the rows.
         shapes: Of inputs with free dimensions, by name.
         data: A folder of data sets; ``None`` for seeded inputs and the reference that ``irbench run`` compares with.
     """
 
     bundle: Bundle
-    backends: tuple[tuple[str, str], ...]
+    backends: tuple[BackendAddress, ...]
     shapes: Mapping[str, tuple[int, ...]]
     data: Path | None
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from irbench.address import BackendAddress
 from irbench.optimizer import UNOPTIMIZED
 from irbench.spec import Bundle, Io, Precision, Timing
 
@@ -18,7 +19,7 @@ class RunRequest:
 
     Attributes:
         bundles: The models.
-        backends: (name, device) pairs in the order given; one that comes twice is measured against itself.
+        backends: In the order given; one that comes twice is measured against itself.
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
         precisions: Precisions to pin; ``None`` for fp32, or another that a graph holds itself.
@@ -37,7 +38,7 @@ class RunRequest:
     """
 
     bundles: tuple[Bundle, ...]
-    backends: tuple[tuple[str, str], ...]
+    backends: tuple[BackendAddress, ...]
     batches: tuple[int, ...] | None = None
     streams: tuple[int, ...] = (1,)
     precisions: tuple[Precision, ...] | None = ("fp32",)
