@@ -35,6 +35,8 @@ class RunRequest:
         timing: The protocol's numbers.
         budget_s: For the whole run; ``None`` gives each group ``timing.budget``.
         notes: Lines that belong below every table.
+        name: What the user calls the run; empty without a name.
+        note: What is to be remembered of it.
     """
 
     bundles: tuple[Bundle, ...]
@@ -54,6 +56,8 @@ class RunRequest:
     timing: Timing = field(default_factory=Timing)
     budget_s: float | None = None
     notes: tuple[str, ...] = ()
+    name: str = ""
+    note: str = ""
 
     def with_budget_for(self, groups: int, elapsed_s: float = 0.0) -> RunRequest:
         """Return the request with what is left of the whole run's budget, if it has one, shared among its groups.
@@ -87,4 +91,6 @@ class RunRequest:
             "seed": self.seed,
             "timing": asdict(self.timing),
             "budget_s": self.budget_s,
+            "name": self.name,
+            "note": self.note,
         }

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from export_checks import MODELS_FILE
 
 from irbench import bundles, feeds
-from irbench.cli.export import command
+from irbench.cli.commands.export import command
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import ExportOptions, export, from_onnx_file
 from irbench.spec import TensorSpec

@@ -35,7 +35,7 @@ RUN = [
     (("--set", "call_us=1"), "lacks a backend", "irbench run --help"),
     (("--set", "fake-b.call_us=1"), "takes no part", "Taking part: fake-a"),
     (("--set", "fake-a.cal_us=1"), "fake-a has no option 'cal_us'", "Did you mean call_us? Known: call_us, fault,"),
-    (("--backends", "ort", "--set", "ort.use_determinstic_compute=1"), "no option", "Did you mean use_deterministic_compute?"),
+    (("--backends", "ort", "--set", "ort.use_determinstic_compute=1"), "no option", "mean use_deterministic_compute?"),
     (
         ("--backends", "openvino", "--set", "openvino.performance_hnt=1"),
         "no option",

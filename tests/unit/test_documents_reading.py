@@ -138,7 +138,7 @@ def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
 
 
 @pytest.mark.parametrize(
-    "module", ["render/sentences.py", "stats/marks.py", "stats/notes.py", "cli/native_precision.py"]
+    "module", ["render/sentences.py", "stats/marks.py", "stats/notes.py", "api/native_precision.py"]
 )
 def test_every_phrase_above_below_and_beside_the_rows_is_explained(module: str):
     tree = ast.parse((HARNESS / module).read_text())
