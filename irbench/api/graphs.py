@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
+from irbench.exporter.other_formats import refusal
 from irbench.spec import Artifact, Bundle
 from irbench.suggestions import did_you_mean
 
@@ -170,7 +171,7 @@ def _unknown(name: str) -> IrbenchError:
     if name in registry.names(registry.MODELS):
         return IrbenchError(f"{name} was not exported yet.", hint=f"Export it: irbench export {name}")
     if Path(name).is_file():
-        return IrbenchError(
+        return refusal(name) or IrbenchError(
             f"{name} is not an ONNX file.", hint="Name a file that ends in .onnx, or an exported model."
         )
     known = [folder.parent.name for folder in bundles.all()]

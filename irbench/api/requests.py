@@ -29,6 +29,7 @@ QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9)
 THOROUGH = Timing(
     min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
 )
+_LONGEST_NAME = 100
 
 
 def refuse_contradictions(options: RunOptions) -> None:
@@ -41,6 +42,7 @@ def refuse_contradictions(options: RunOptions) -> None:
         raise IrbenchError("--quick and --thorough contradict each other.", hint="Leave one of them out.")
     if not all(options.models):
         raise IrbenchError("A model's name is empty.", hint="List the models: irbench models")
+    _refuse_name(options.name)
 
 
 def requested(options: RunOptions) -> RunRequest:
@@ -144,6 +146,16 @@ def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress
             )
     for backend, given in settings.items():
         registry.require_options(backend, given)
+
+
+def _refuse_name(name: str) -> None:
+    """Refuse a name that no listing could show, or that means something else."""
+    if name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise IrbenchError(
+            f"A run cannot be called {name!r}.", hint=f"Use up to {_LONGEST_NAME} letters, digits and signs."
+        )
+    if name == "latest":
+        raise IrbenchError("`latest` means the newest run.", hint="Call the run something else.")
 
 
 def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:

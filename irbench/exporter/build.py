@@ -12,6 +12,7 @@ from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.exporter.identity import identity
 from irbench.exporter.options import ExportOptions
+from irbench.exporter.other_formats import refusal
 from irbench.measure.clock import utc_now
 from irbench.record import OutputError
 from irbench.spec import Bundle
@@ -98,11 +99,9 @@ def _unknown(source: str) -> IrbenchError:
     path = Path(source)
     if path.suffix == ".onnx":
         return IrbenchError(f"{source} is an ONNX model already.", hint=f"Measure it: irbench run {source}")
-    if path.suffix in (".h5", ".hdf5"):
-        return IrbenchError(
-            f"{source} is in Keras' old HDF5 format.",
-            hint="Save it again: keras.models.load_model(...).save('name.keras')",
-        )
+    other = refusal(source)
+    if other is not None:
+        return other
     if path.exists():
         return IrbenchError(
             f"{source} is neither a .keras file nor a SavedModel folder.",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irbench.phrases import plural
+from irbench.record import Failure
 from irbench.render.figures import ratio
 from irbench.result import CellResult, GroupResult, Lead, RunDocument, Winner, row_names
 
@@ -135,8 +136,21 @@ def remarks(result: GroupResult) -> Iterator[str]:
     for cell in result.cells:
         if cell.state == "mismatch" and cell.latency_ms is not None:
             yield f"mismatch: {names[cell.id]}: {reason(cell)}"
+    yield from _not_applicable(result)
     for warning in result.warnings:
         yield f"warning: {' '.join(filter(None, (warning.message, warning.remedy)))} [{warning.code}]"
+
+
+def _not_applicable(result: GroupResult) -> Iterator[str]:
+    """Yield why rows cannot run the model: a sentence for all that have the same reason."""
+    names = row_names(result.cells)
+    rows: dict[Failure, list[str]] = {}
+    for cell in result.cells:
+        if cell.state == "not-applicable" and cell.failure is not None:
+            rows.setdefault(cell.failure, []).append(names[cell.id])
+    for failure, labels in rows.items():
+        hint = f" {failure.hint}" if failure.hint else ""
+        yield f"not applicable: {', '.join(labels)}: {failure.message}.{hint}"
 
 
 def incomplete(document: RunDocument) -> str:
@@ -147,7 +161,7 @@ def incomplete(document: RunDocument) -> str:
 def reason(cell: CellResult) -> str:
     """Return in words why a cell has no figures, or none that count."""
     state = cell.state.replace("-", " ")
-    if cell.failure is None:
+    if cell.failure is None or cell.state == "not-applicable":  # told below the table, once for all such rows
         return state
     where = f"{state} at {cell.failure.stage.replace('_', ' ')}" if cell.state == "failed" else state
     why = _SEPARATOR.join(part.strip() for part in (cell.failure.message, cell.failure.hint or "") if part.strip())
