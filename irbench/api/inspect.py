@@ -33,31 +33,31 @@ class GraphInspection(Displayable):
     Attributes:
         name: What the graph is called.
         path: Its file.
+        inventory: Nodes, operators, weights and operator sets.
     """
 
     def __init__(self, graph: StoredGraph) -> None:
         self._graph = graph
         self.name = graph.name
         self.path = graph.path
+        self.inventory: Inventory = take_inventory(graph.path)
 
-    @cached_property
-    def inventory(self) -> Inventory:
-        """Nodes, operators, weights and operator sets."""
-        return take_inventory(self.path)
-
-    @cached_property
-    def problem(self) -> str:
-        """Why there is no signature; empty where there is one."""
-        try:
-            signatures.read(self.path)
-        except IrbenchError as error:
-            return error.message
-        return ""
-
-    @cached_property
+    @property
     def signature(self) -> Signature | None:
         """Inputs and outputs; ``None`` where the graph takes what irbench cannot make."""
-        return None if self.problem else signatures.read(self.path)
+        return self._read[0]
+
+    @property
+    def problem(self) -> str:
+        """Why there is no signature; empty where there is one."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Signature | None, str]:
+        try:
+            return signatures.read(self.path), ""
+        except IrbenchError as error:
+            return None, error.message
 
     @cached_property
     def work(self) -> CountedMacs | None:
@@ -180,7 +180,7 @@ def inspect(model: str | PathLike[str]) -> GraphInspection:
             of it, and ``resnet50+basic:batch=1`` what it made with that size bound.
 
     Raises:
-        IrbenchError: There is no such graph, or several are meant.
+        IrbenchError: There is no such graph, several are meant, or the file is damaged.
     """
     return GraphInspection(find_graph(str(model)))
 
