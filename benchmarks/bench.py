@@ -17,7 +17,7 @@ from benchmarks import exporting, harness_cost, listing, optimizing, peers, prom
 from benchmarks.output import refuse_unwritable
 from benchmarks.rows import Finding, as_plain, as_table
 from benchmarks.workbench import Workbench
-from irbench.cli.console import print_data, to_text
+from irbench.cli.output.console import print_data, to_text
 from irbench.measure.clock import Stopwatch
 
 __all__ = ["main"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from irbench.cli.console import check_writable
+from irbench.cli.output.console import check_writable
 from irbench.errors import IrbenchError
 
 __all__ = ["refuse_unwritable"]

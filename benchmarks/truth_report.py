@@ -16,7 +16,7 @@ from benchmarks.truth_figures import (
     ratio_table,
     throughput_table,
 )
-from irbench.cli.console import to_text
+from irbench.cli.output.console import to_text
 from irbench.render import TextTable
 
 __all__ = ["ABLATION", "KNOWN", "PARTS", "REAL", "STREAMS", "Report"]

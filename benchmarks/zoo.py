@@ -17,7 +17,7 @@ from benchmarks.output import refuse_unwritable
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
 from benchmarks.zoo_table import Tour, as_table
 from irbench import bundles, registry
-from irbench.cli.console import print_data, to_text
+from irbench.cli.output.console import print_data, to_text
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.store import decode_document

@@ -7,15 +7,16 @@ plugin that cannot be loaded is a warning that names its distribution, never the
 from __future__ import annotations
 
 import contextlib
-import difflib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
+from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spi import Availability, Backend, Description, Exporter, ModelSource, Pass, Quantizer
+from irbench.suggestions import did_you_mean
 
 __all__ = [
     "BACKENDS",
@@ -125,7 +126,7 @@ def known_names(group: str, name: str) -> str:
     told = f"Known: {', '.join(known) or 'none'}."
     if group == MODELS and len(known) > _MOST_TOLD:
         told = "See: irbench models"
-    return f"{_did_you_mean(name, known)}{told}"
+    return f"{did_you_mean(name, known)}{told}"
 
 
 def load_all(group: str) -> dict[str, Any]:
@@ -139,23 +140,22 @@ def load_all(group: str) -> dict[str, Any]:
     return loaded
 
 
-def parse_backend(text: str) -> tuple[str, str]:
-    """Split ``name[:device]`` into a backend's name and one of its devices, ``cpu`` where none is named.
+def parse_backend(text: str) -> BackendAddress:
+    """Return the backend and the device that ``name[:device]`` means; without a device it is the CPU.
 
     Raises:
         IrbenchError: No such backend, or no such device of it.
     """
-    name, colon, device = text.strip().partition(":")
+    address = BackendAddress.parse(text)
+    name, device = address
     devices = backend(name).describe().devices
-    if not colon:
-        return name, "cpu"
-    if device not in devices:
-        known = ", ".join(item if item == "cpu" else f"{name}:{item}" for item in devices)
+    if device not in devices and ":" in text:
+        known = ", ".join(item if item == "cpu" else str(BackendAddress(name, item)) for item in devices)
         raise IrbenchError(
             f"{name} has no device '{device}'.",
-            hint=f"{_did_you_mean(device, devices)}Its devices: {known}; {name} alone means the CPU.",
+            hint=f"{did_you_mean(device, devices)}Its devices: {known}; {name} alone means the CPU.",
         )
-    return name, device
+    return address
 
 
 def require_installed(name: str) -> Description:
@@ -191,7 +191,7 @@ def require_options(name: str, keys: Iterable[str]) -> None:
         if description.options is not None and key not in description.options:
             raise IrbenchError(
                 f"{name} has no option '{key}'.",
-                hint=f"{_did_you_mean(key, description.options)}Known: {', '.join(description.options) or 'none'}.",
+                hint=f"{did_you_mean(key, description.options)}Known: {', '.join(description.options) or 'none'}.",
             )
 
 
@@ -259,9 +259,3 @@ def _load(group: str, name: str) -> Any:
 
 def _distribution(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.value
-
-
-def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    folded = {item.casefold(): item for item in known}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
-    return f"Did you mean '{folded[close[0]]}'? " if close else ""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from irbench.address import BackendAddress
+
 __all__ = [
     "AGAIN",
     "BATCH",
@@ -184,9 +186,14 @@ class Cell:
     io: Io = "copy"
 
     @property
+    def address(self) -> BackendAddress:
+        """The backend with its device."""
+        return BackendAddress(self.backend, self.device)
+
+    @property
     def label(self) -> str:
         """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``openvino x4``, ``ort again``."""
-        name = self.backend if self.device == "cpu" else f"{self.backend}:{self.device}"
+        name = str(self.address)
         if self.artifact is not None and self.artifact.variant:
             name = f"{name}+{self.artifact.variant}"
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"

@@ -12,7 +12,8 @@ from typing import Any, Self
 from unittest.mock import patch
 
 from irbench.errors import IrbenchError
-from irbench.export import from_onnx_file
+from irbench.exporter import from_onnx_file
+from irbench.output_check import compare, judge
 from irbench.runner import binding, reference
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
@@ -20,7 +21,6 @@ from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell, Group, Timing
 from irbench.spi import Outputs
-from irbench.verify import compare, judge
 from irbench.worker.cell import CellTask, Prepared
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
@@ -104,7 +104,7 @@ class Laboratory:
     @contextmanager
     def _calls_in_old_workers(self) -> Iterator[None]:
         with (
-            patch("irbench.export.foreign.call_in_worker", self._call("check")),
+            patch("irbench.exporter.foreign.call_in_worker", self._call("check")),
             patch.object(binding, "call_in_worker", self._call("check")),
             patch.object(reference, "call_in_worker", self._call("reference")),
         ):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from irbench.doctor import Activity, CoreToCore, Facts, Machine
-from irbench.doctor.facts import Cache
+from irbench.diagnostics import Activity, CoreToCore, Facts, Machine
+from irbench.diagnostics.facts import Cache
 from irbench.measure.overhead import Overhead, Repeats
 
 QUIET = Machine(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal
+from irbench.suggestions import did_you_mean
 
 __all__ = ["KNOWN", "PRECISION", "RESERVED", "compile_properties", "read_back"]
 
@@ -120,10 +120,9 @@ def _require_settable(key: str, settable: list[str]) -> None:
     if key in RESERVED:
         raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
     if key not in settable:
-        close = difflib.get_close_matches(key, settable, n=1)
-        suggestion = f"Did you mean '{close[0]}'? " if close else ""
         known = ", ".join(item for item in settable if item not in RESERVED)
-        raise Refusal(f"OpenVINO has no property '{key}' that can be set here.", hint=f"{suggestion}Known: {known}.")
+        hint = f"{did_you_mean(key, settable)}Known: {known}."
+        raise Refusal(f"OpenVINO has no property '{key}' that can be set here.", hint=hint)
 
 
 def _scalar(value: Any) -> Scalar:

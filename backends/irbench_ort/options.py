@@ -6,12 +6,12 @@ keys are listed here and everything else is refused.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irbench.spec import Precision
 from irbench.spi import Refusal
+from irbench.suggestions import did_you_mean
 
 __all__ = ["KNOWN", "RESERVED", "OrtOptions", "parse_options"]
 
@@ -108,9 +108,8 @@ def _require_known(key: str, device: str) -> None:
     if key.startswith(_CUDA) and device != "cuda":
         raise Refusal(f"{key} is an option of ort:cuda, not of the CPU.", hint=f"Leave ort.{key} out.")
     if key not in KNOWN:
-        close = difflib.get_close_matches(key, KNOWN, n=1)
-        suggestion = f"Did you mean '{close[0]}'? " if close else ""
-        raise Refusal(f"ONNX Runtime has no option '{key}'.", hint=f"{suggestion}Known: {', '.join(KNOWN)}.")
+        hint = f"{did_you_mean(key, KNOWN)}Known: {', '.join(KNOWN)}."
+        raise Refusal(f"ONNX Runtime has no option '{key}'.", hint=hint)
 
 
 def _is_entry(key: str) -> bool:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irbench import __version__
-from irbench.cli.groups import SuggestingGroup
 from irbench.cli.interrupts import as_interrupts
+from irbench.cli.options.groups import SuggestingGroup
 from irbench.errors import ExitCode, IrbenchError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Lazy(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"irbench.cli.{cmd_name}").command
+        command = importlib.import_module(f"irbench.cli.commands.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -121,7 +121,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         with as_interrupts():
             if COMPLETION in os.environ:
-                importlib.import_module("irbench.cli.shells")  # which click then asks instead of its own
+                importlib.import_module("irbench.cli.options.shells")  # which click then asks instead of its own
             result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)
         sys.stdout.flush()
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:

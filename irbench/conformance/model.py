@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from irbench.address import BackendAddress
 from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import generate, lay_out
+from irbench.output_check import compare, judge
 from irbench.record import Failure
 from irbench.render.context import Context
 from irbench.render.note_texts import reference_text
@@ -26,7 +28,6 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, Cell, TensorSpec
 from irbench.spi import Array, Outputs
 from irbench.system import host
-from irbench.verify import compare, judge
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
 __all__ = ["Asked", "ModelReport", "Trial", "as_logical", "exit_code", "require_fit", "trials", "verified_cells"]
@@ -81,13 +82,13 @@ class Asked:
 
     Attributes:
         bundle: The model.
-        backends: (name, device).
+        backends: In the order of the rows.
         shapes: Of inputs with dynamic dimensions, by name.
         data: A folder of data sets; ``None`` for seeded inputs and the reference that ``irbench run`` compares with.
     """
 
     bundle: Bundle
-    backends: tuple[tuple[str, str], ...]
+    backends: tuple[BackendAddress, ...]
     shapes: Mapping[str, tuple[int, ...]]
     data: Path | None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from irbench.address import BackendAddress
 from irbench.conformance.case import Case, CaseResult, Tried
 from irbench.errors import IrbenchError
 from irbench.worker.process import CallFailed, Worker, WorkerDied, call_in_worker
@@ -33,17 +34,17 @@ def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
 
 
 def run_cases(
-    cases: Sequence[Case], backends: Sequence[tuple[str, str]], scratch: Path, deadline_s: float = _CASE_DEADLINE_S
+    cases: Sequence[Case], backends: Sequence[BackendAddress], scratch: Path, deadline_s: float = _CASE_DEADLINE_S
 ) -> Iterator[tuple[CaseResult, ...]]:
     """Yield what became of each case, one result for each backend; the backends work side by side.
 
     Args:
         cases: In the order in which they are run.
-        backends: (name, device).
+        backends: In the order of the results.
         scratch: Where logs and copies of models are written.
         deadline_s: When a worker that gives no answer to a case is ended.
     """
-    benches = [_Bench(name, device, scratch, deadline_s) for name, device in backends]
+    benches = [_Bench(address, scratch, deadline_s) for address in backends]
     try:
         for case in cases:
             if case.skip:
@@ -60,16 +61,15 @@ def run_cases(
 class _Bench:
     """One backend's worker, which tries one case after the other for as long as it lives."""
 
-    def __init__(self, name: str, device: str, scratch: Path, deadline_s: float) -> None:
-        self._name = name
-        self._device = device
+    def __init__(self, address: BackendAddress, scratch: Path, deadline_s: float) -> None:
+        self._address = address
         self._scratch = scratch
         self._deadline_s = deadline_s
         self._worker: Worker | None = None
 
     @property
     def label(self) -> str:
-        return self._name if self._device == "cpu" else f"{self._name}:{self._device}"
+        return str(self._address)
 
     def begin(self, case: Case) -> None:
         try:
@@ -82,7 +82,7 @@ class _Bench:
         if self._worker is None:
             self._worker = Worker(self._scratch / f"{self.label.replace(':', '-')}.log")
         target = "irbench.conformance.trial:try_case"
-        self._worker.send(target, case, self._name, self._device, self._scratch, deadline_s=self._deadline_s)
+        self._worker.send(target, case, *self._address, self._scratch, deadline_s=self._deadline_s)
 
     def finish(self) -> Tried:
         assert self._worker is not None

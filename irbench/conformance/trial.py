@@ -12,10 +12,10 @@ from irbench.conformance.case import Case, Tried
 from irbench.conformance.data import DataSet, kind_of, read_sets
 from irbench.errors import one_line
 from irbench.onnx.rewriting.bind import bind
+from irbench.output_check import compare
 from irbench.record import OutputError
 from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal
-from irbench.verify import compare
 from irbench.worker.cell import plain_scalar
 from irbench.worker.inference import OpenSession
 

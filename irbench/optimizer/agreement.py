@@ -10,10 +10,10 @@ from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
+from irbench.output_check import compare, judge
 from irbench.record import Agreement, OutputError
 from irbench.spec import BATCH, Artifact, Load
 from irbench.spi import Array, Backend
-from irbench.verify import compare, judge
 from irbench.worker.inference import OpenSession
 
 __all__ = ["LEAST_AGREEMENT", "caution", "measure_agreement"]
@@ -50,7 +50,7 @@ def measure_agreement(
         converted: The same graph in another precision.
         reference: The backend that answers for fp32, and for the other precision if it has kernels for it; otherwise
             the first installed backend that has does.
-        classifier: See :func:`irbench.verify.compare`.
+        classifier: See :func:`irbench.output_check.compare`.
         scratch: Where copies with bound shapes are written.
 
     Raises:

@@ -12,10 +12,10 @@ from irbench.onnx.reading.precision import read_precision
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.model_files import vendors_of, write
+from irbench.output_check import compare, judge
 from irbench.record import GraphStep
 from irbench.spec import BATCH, Artifact
 from irbench.spi import Array
-from irbench.verify import compare, judge
 from irbench.worker.reference import answer
 
 if TYPE_CHECKING:

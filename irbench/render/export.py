@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.render.context import context_of
 from irbench.render.flat_rows import as_csv, as_json_lines
-from irbench.render.footer import footer, incomplete, mismatches
+from irbench.render.footer import footer, incomplete, mismatches, not_applicable
 from irbench.render.headline import headline
 from irbench.render.line_wrapping import plain
 from irbench.render.origin import origin_lines
@@ -48,7 +48,12 @@ def render_document(document: RunDocument, form: str) -> str:
 def _markdown(group: GroupResult, document: RunDocument) -> str:
     context = context_of(group, document.environment, document.plan)
     heading = f"### {title(group, document.environment, document.plan)}"
-    below = (*footer(group, context), *mismatches(group, context), *whole_warnings(group.warnings, context))
+    below = (
+        *footer(group, context),
+        *mismatches(group, context),
+        *not_applicable(group, context),
+        *whole_warnings(group.warnings, context),
+    )
     notes = "\n".join(f"- {line}" for line in below)
     parts = (heading, headline(group, context), group_table(group).as_markdown(), notes)
     return "\n\n".join(part for part in parts if part)

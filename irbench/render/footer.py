@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from irbench.record import Failure
 from irbench.render.context import Context
 from irbench.render.note_texts import mark_text, note_text, reference_text
 from irbench.render.quantities import plural
 from irbench.render.table_title import SEPARATOR
 from irbench.result import CellResult, GroupResult, RunDocument, StoppedBy
 
-__all__ = ["STOPPED_TEXTS", "footer", "incomplete", "mismatches", "reason"]
+__all__ = ["STOPPED_TEXTS", "footer", "incomplete", "mismatches", "not_applicable", "reason"]
 
 STOPPED_TEXTS: Mapping[StoppedBy, str] = {
     "target": "stopped by target",
@@ -46,6 +47,17 @@ def mismatches(result: GroupResult, context: Context) -> Iterator[str]:
             yield f"mismatch: {context.name(cell.id)}: {reason(cell)}"
 
 
+def not_applicable(result: GroupResult, context: Context) -> Iterator[str]:
+    """Yield why rows cannot run the model: a sentence for all that have the same reason."""
+    rows: dict[Failure, list[str]] = {}
+    for cell in result.cells:
+        if cell.state == "not-applicable" and cell.failure is not None:
+            rows.setdefault(cell.failure, []).append(context.name(cell.id))
+    for failure, labels in rows.items():
+        hint = f" {failure.hint}" if failure.hint else ""
+        yield f"not applicable: {', '.join(labels)}: {failure.message}.{hint}"
+
+
 def _marked(result: GroupResult, context: Context) -> dict[str, list[str]]:
     """Return the ids of the cells that each mark is about."""
     marked: dict[str, list[str]] = {}
@@ -63,7 +75,7 @@ def incomplete(document: RunDocument) -> str:
 def reason(cell: CellResult) -> str:
     """Return in words why a cell has no figures, or none that count."""
     state = cell.state.replace("-", " ")
-    if cell.failure is None:
+    if cell.failure is None or cell.state == "not-applicable":  # told below the table, once for all such rows
         return state
     where = f"{state} at {cell.failure.stage.replace('_', ' ')}" if cell.state == "failed" else state
     why = SEPARATOR.join(part.strip() for part in (cell.failure.message, cell.failure.hint or "") if part.strip())

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irbench.notices import Warn
 from irbench.render.context import context_of
-from irbench.render.footer import footer, mismatches
+from irbench.render.footer import footer, mismatches, not_applicable
 from irbench.render.headline import headline
 from irbench.render.line_wrapping import wrap
 from irbench.render.rows import group_table
@@ -76,7 +76,7 @@ class GroupView:
             yield from _paragraph(f"left out for want of width: {', '.join(left_out)}", width, "dim")
         for note in footer(self._result, self._context):
             yield from _paragraph(note, width, "dim")
-        for mismatch in mismatches(self._result, self._context):
+        for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
             yield from _paragraph(mismatch, width, "yellow", hanging="  ")
         yield from self._warnings(width)
 

@@ -2,30 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from irbench.render.outcomes import outcomes_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.store.entries import RunEntry
 
-__all__ = ["run_table"]
+__all__ = ["age", "run_table"]
 
-_COLUMNS = (
-    Column("run", words=True),
-    Column("when (UTC)", words=True, drops=1),
-    Column("models", words=True, folds=True),
-    Column("launches", drops=3),
-    Column("rows", words=True, folds=True, drops=2),
-    Column("outcome", words=True, folds=True),
+_UNITS = (("d", 86400), ("h", 3600), ("min", 60))
+_NONE = "-"
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A column with what it shows of a run; an optional one is left out where no run has anything to show."""
+
+    column: Column
+    text: Callable[[RunEntry, datetime], str]
+    optional: bool = False
+
+
+def run_table(entries: Sequence[RunEntry], now: datetime) -> TextTable:
+    """Return a row for each run, with all that tells one from another: load, threads, machine and age.
+
+    Args:
+        entries: The runs.
+        now: What ages are counted from, in UTC.
+    """
+    cells = {field: [field.text(entry, now) or _NONE for entry in entries] for field in _FIELDS}
+    shown = [field for field in _FIELDS if not field.optional or set(cells[field]) != {_NONE}]
+    rows = zip(*(cells[field] for field in shown), strict=True)
+    return TextTable(tuple(field.column for field in shown), tuple(map(Row, rows)))
+
+
+def age(created: str, now: datetime) -> str:
+    """Return how long ago a moment (ISO 8601, UTC) was, in its largest unit: ``3 d``, ``5 h``, ``2 min``."""
+    seconds = max(0.0, (now - datetime.fromisoformat(created)).total_seconds())
+    for unit, length in _UNITS:
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit}"
+    return "now"
+
+
+def _joined(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+_FIELDS = (
+    _Field(Column("run", words=True), lambda entry, _: entry.run_id),
+    _Field(Column("name", words=True), lambda entry, _: entry.name, optional=True),
+    _Field(Column("age"), lambda entry, now: age(entry.created, now)),
+    _Field(
+        Column("when (UTC)", words=True, drops=1),
+        lambda entry, _: entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " "),
+    ),
+    _Field(Column("models", words=True, folds=True), lambda entry, _: ", ".join(entry.models)),
+    _Field(Column("batch"), lambda entry, _: _joined(entry.batches)),
+    _Field(Column("streams", drops=3), lambda entry, _: _joined(entry.streams)),
+    _Field(Column("threads", drops=4), lambda entry, _: "native" if entry.threads is None else str(entry.threads)),
+    _Field(Column("launches", drops=2), lambda entry, _: str(entry.launches)),
+    _Field(Column("rows", words=True, folds=True), lambda entry, _: ", ".join(entry.rows)),
+    _Field(Column("outcome", words=True, folds=True), lambda entry, _: outcomes_text(entry)),
+    _Field(Column("machine", words=True, folds=True, drops=5), lambda entry, _: entry.machine, optional=True),
+    _Field(Column("note", words=True, folds=True), lambda entry, _: entry.note, optional=True),
 )
-
-
-def run_table(entries: Iterable[RunEntry]) -> TextTable:
-    """Return a row for each run: when it was, what it measured, and what came of it."""
-    return TextTable(_COLUMNS, tuple(Row(_cells(entry)) for entry in entries))
-
-
-def _cells(entry: RunEntry) -> tuple[str, ...]:
-    when = entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " ")
-    rows = ", ".join(entry.rows)
-    return (entry.run_id, when, ", ".join(entry.models), str(entry.launches), rows, outcomes_text(entry))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from irbench.output_check import compare, judge
 from irbench.record import CellLaunch, Failure, OutputError
 from irbench.spec import Cell, Scalar
 from irbench.spi import Outputs
-from irbench.verify import compare, judge
 
 __all__ = ["CHANGING", "fallback", "mismatch", "worst_error"]
 

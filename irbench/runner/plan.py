@@ -217,7 +217,7 @@ def _baseline(asked: str, cells: Sequence[Cell]) -> str:
     wanted = dict(_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part)
     for cell in cells:
         facts = {"streams": str(cell.load.streams), "precision": cell.load.precision}
-        names = {cell.label, cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"}
+        names = {cell.label, str(cell.address)}
         if name in names and all(facts[key] == value for key, value in wanted.items()):
             return cell.id
     labels = Counter(cell.label for cell in cells)
@@ -236,5 +236,4 @@ def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
 
 
 def _address(cell: Cell) -> str:
-    name = cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"
-    return f"{name}@streams={cell.load.streams},precision={cell.load.precision}"
+    return f"{cell.address}@streams={cell.load.streams},precision={cell.load.precision}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.spec import Bundle, Io, Precision, Timing
@@ -21,7 +22,7 @@ class RunRequest:
 
     Attributes:
         bundles: The models.
-        backends: (name, device) pairs in the order given; one that comes twice is measured against itself.
+        backends: In the order given; one that comes twice is measured against itself.
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
         precisions: Precisions to pin; ``None`` for fp32, or another that a graph holds itself.
@@ -39,10 +40,12 @@ class RunRequest:
         notes: What belongs below every table.
         preset: Which of the presets ``timing`` began with.
         command: The command line, in words; empty where there was none.
+        name: What the user calls the run; empty without a name.
+        note: What is to be remembered of it.
     """
 
     bundles: tuple[Bundle, ...]
-    backends: tuple[tuple[str, str], ...]
+    backends: tuple[BackendAddress, ...]
     batches: tuple[int, ...] | None = None
     streams: tuple[int, ...] = (1,)
     precisions: tuple[Precision, ...] | None = ("fp32",)
@@ -60,6 +63,8 @@ class RunRequest:
     notes: tuple[Note, ...] = ()
     preset: Preset = "default"
     command: tuple[str, ...] = ()
+    name: str = ""
+    note: str = ""
 
     def with_budget_for(self, groups: int, elapsed_s: float = 0.0) -> RunRequest:
         """Return the request with what is left of the whole run's budget, if it has one, shared among its groups.
@@ -95,4 +100,6 @@ class RunRequest:
             "budget_s": self.budget_s,
             "preset": self.preset,
             "command": list(self.command),
+            "name": self.name,
+            "note": self.note,
         }

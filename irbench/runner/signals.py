@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,9 +17,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def signals_deferred() -> Iterator[None]:
     """Let what is inside finish, or raise; a signal that arrives meanwhile is obeyed afterwards in either case.
 
-    Use it in the main thread: only there can handlers be set. Signals that are ignored stay so. Blocking them would
-    not do: the kernel then gives them to another thread, and Python runs their handlers in this one all the same.
+    Only the main thread can set handlers, and only it is interrupted by them: in another one nothing needs to be
+    deferred. Signals that are ignored stay so. Blocking them would not do: the kernel then gives them to another
+    thread, and Python runs their handlers in the main thread all the same.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     arrived: list[int] = []
     holding = True
     found: dict[int, Any] = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}

@@ -60,6 +60,13 @@ class RunEntry(msgspec.Struct, frozen=True):
         measured: Whether at least one cell has figures.
         launches: How many launches are stored.
         complete: Whether it ended by itself.
+        name: What the user called it; empty without a name.
+        note: What is to be remembered of it.
+        batches: Batch sizes of the tables.
+        streams: Numbers of inferences in flight of the rows.
+        threads: Threads of each process; ``None`` where the runtimes chose.
+        precisions: Effective precisions of the rows, or those asked for where they did not run.
+        machine: The processor's model name, and how many processors there were; empty where nobody knows.
     """
 
     run_id: str
@@ -72,3 +79,10 @@ class RunEntry(msgspec.Struct, frozen=True):
     measured: bool
     launches: int
     complete: bool
+    name: str = ""
+    note: str = ""
+    batches: tuple[int, ...] = ()
+    streams: tuple[int, ...] = ()
+    threads: int | None = None
+    precisions: tuple[str, ...] = ()
+    machine: str = ""

@@ -90,11 +90,11 @@ def find_run(root: Path, name: str | None) -> Path:
 
     Args:
         root: The folder of results.
-        name: A ULID or the beginning of one, the run's folder or ``run.json``, or ``None`` or ``latest`` for
-            the newest that was measured.
+        name: What the run was called, a ULID or the beginning of one, the run's folder or ``run.json``, or ``None``
+            or ``latest`` for the newest that was measured.
 
     Raises:
-        IrbenchError: There is no such run, or the beginning fits several.
+        IrbenchError: There is no such run, or several are meant.
     """
     if name is None or name == LATEST:
         return Path(latest_run(root).entry.folder)
@@ -102,7 +102,7 @@ def find_run(root: Path, name: str | None) -> Path:
     for folder in (path, path.parent) if path.name == RUN_FILE else (path,):
         if name and (folder / RUN_FILE).is_file():
             return folder.resolve()  # the folder's own name is the run's, which "." would hide
-    return _beginning_with(root, name)
+    return _called(root, name) or _beginning_with(root, name)
 
 
 def _read(root: Path, folder: str) -> RunEntry:
@@ -110,6 +110,21 @@ def _read(root: Path, folder: str) -> RunEntry:
     from irbench.store.reading import load_document
 
     return entry_of(load_document(root / folder), folder)
+
+
+def _called(root: Path, name: str) -> Path | None:
+    """Return the folder of the run that was given this name, if there is one.
+
+    Raises:
+        IrbenchError: Several were.
+    """
+    entries = [entry for entry in list_runs(root).entries if name and entry.name == name]
+    if len(entries) > 1:
+        ids = _listed([entry.run_id for entry in entries[:5]])
+        raise IrbenchError(
+            f"{len(entries)} runs are called {name!r}.", hint=f"Write the id of one, newest first: {ids}"
+        )
+    return Path(entries[0].folder) if entries else None
 
 
 def _beginning_with(root: Path, name: str) -> Path:

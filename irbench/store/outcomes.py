@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from irbench.result import GroupResult, RunDocument, row_names
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
@@ -25,7 +28,22 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         measured=any(cell.latency_ms is not None for cell in cells),
         launches=len(document.launches),
         complete=document.complete,
+        name=str(document.plan.get("name") or ""),
+        note=str(document.plan.get("note") or ""),
+        batches=tuple(dict.fromkeys(group.batch for group in document.groups)),
+        streams=tuple(dict.fromkeys(cell.requested.streams for cell in cells)),
+        threads=next((cell.requested.threads for cell in cells), None),
+        precisions=tuple(
+            dict.fromkeys(str(cell.effective.get("precision", cell.requested.precision)) for cell in cells)
+        ),
+        machine=_machine(document.environment),
     )
+
+
+def _machine(environment: Mapping[str, Any]) -> str:
+    cpu, count = environment.get("cpu"), environment.get("cpus_allowed")
+    model = cpu.get("Model name", "") if isinstance(cpu, Mapping) else ""
+    return f"{model} x{count}" if model and count else str(model)
 
 
 def _outcome(group: GroupResult) -> Outcome:

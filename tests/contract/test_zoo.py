@@ -12,14 +12,14 @@ import pytest
 from front_door import irbench
 
 from irbench import bundles, registry
-from irbench.export import ExportOptions, export
+from irbench.exporter import ExportOptions, export
 from irbench.feeds import POOL, repeat_pool
 from irbench.onnx.reading.macs import MacCount, count_macs, macs_of_file
 from irbench.optimizer.passes.fold_shapes import fold_shapes
 from irbench.optimizer.passes.loop_to_gru import loop_to_gru
+from irbench.output_check import compare, judge
 from irbench.spec import BATCH as FIRST_AXIS
 from irbench.spec import Bundle, Load
-from irbench.verify import compare, judge
 from irbench.worker import call_in_worker
 
 DEADLINE_S = 900

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from export_checks import MODELS_FILE
 
 from irbench import bundles, feeds
-from irbench.cli.export import command
+from irbench.cli.commands.export import command
 from irbench.errors import ExitCode, IrbenchError
-from irbench.export import ExportOptions, export, from_onnx_file
+from irbench.exporter import ExportOptions, export, from_onnx_file
 from irbench.spec import TensorSpec
 from irbench.worker import call_in_worker
 

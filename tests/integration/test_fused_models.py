@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irbench import bundles, feeds
-from irbench.export import ExportOptions, export
+from irbench.exporter import ExportOptions, export
 from irbench.optimizer.build import optimize
 from irbench.optimizer.recipe import build_recipe
 from irbench.spec import BATCH, Bundle

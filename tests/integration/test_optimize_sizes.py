@@ -23,7 +23,7 @@ def test_sizes_that_were_bound_are_told_with_those_that_nobody_asked_for(
 ) -> None:
     artifact = models.two_inputs(tmp_path)
     bundle = Bundle("mixed", models.logical_inputs(artifact), (artifact,), defaults={"length": 9})
-    monkeypatch.setattr("irbench.cli.resolve.resolve_bundles", lambda *_: (bundle,))
+    monkeypatch.setattr("irbench.api.optimize.resolve_bundles", lambda *_, **_options: (bundle,))
     call = ("optimize", "mixed", "--level", "none", *asked)
     assert f"  bound: {said}" in irbench_here(*call).out.splitlines()
     (graph,) = irbench_here(*call, "--format", "json").document["optimized"]

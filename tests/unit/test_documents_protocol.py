@@ -11,10 +11,10 @@ import pytest
 from simulation import tables
 from simulation.regimes import DEPENDENT, REGIMES
 
-from irbench.cli import running
+from irbench.api import requests
+from irbench.output_check import TOLERANCES
 from irbench.record import BlockEvidence, Evidence
 from irbench.spec import Timing
-from irbench.verify import TOLERANCES
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "protocol.md").read_text()
@@ -43,7 +43,7 @@ def in_words(timing: Timing) -> list[str]:
 def test_each_preset_is_described_as_it_is():
     columns = list(zip(*rows(TEXT, "| | default | `--quick` | `--thorough` |"), strict=True))[1:]
     assert [list(column) for column in columns] == [
-        in_words(item) for item in (Timing(), running._QUICK, running._THOROUGH)
+        in_words(item) for item in (Timing(), requests.QUICK, requests.THOROUGH)
     ]
 
 

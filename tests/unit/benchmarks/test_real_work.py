@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.real_work.layers import LAYERS, longer, same, twice, write_model
 from irbench.onnx.reading.check import check_file
-from irbench.verify import compare, judge
+from irbench.output_check import compare, judge
 
 FORMS = [(same, 40), (longer, 42), (twice, 80)]
 

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from irbench import registry
-from irbench.cli import backends, probes
+from irbench.api import probes
+from irbench.cli.commands import backends
 from irbench.errors import IrbenchError
 from irbench.spi import Availability, Description
 
@@ -119,7 +120,7 @@ def test_listing_imports_no_runtime(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("PYTHONPATH")  # leaves out the stand-ins of other tests, which import what they like
     heavy = {"numpy", "onnx", "onnxruntime", "openvino", "tensorflow", "keras"}
     code = (
-        "import sys; from click.testing import CliRunner; from irbench.cli.backends import command;"
+        "import sys; from click.testing import CliRunner; from irbench.cli.commands.backends import command;"
         f"print(CliRunner().invoke(command, []).exit_code); print(sorted({heavy} & set(sys.modules)))"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from documents import document, example
 
-from irbench.cli.console import check_writable, print_data, to_text
-from irbench.cli.formats import write_document
+from irbench.cli.output.console import check_writable, print_data, to_text
+from irbench.cli.output.document import write_document
 from irbench.errors import IrbenchError
 from irbench.render import Column, GroupView, Row, TextTable
 

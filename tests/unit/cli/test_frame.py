@@ -49,7 +49,7 @@ def test_help_imports_nothing_heavy_and_no_command():
     loaded = set(python(code).stdout.splitlines()[-1].split())
     assert "click" in loaded
     assert not loaded & {"numpy", "onnx", "rich", "msgspec", "psutil", "sqlite3", "asyncio", "importlib.metadata"}
-    assert not loaded & {f"irbench.cli.{command}" for command in COMMANDS}
+    assert not loaded & {f"irbench.cli.commands.{command}" for command in COMMANDS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -114,7 +114,7 @@ def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def command() -> None:
         raise error
 
-    monkeypatch.setattr("irbench.cli.show.command", command)
+    monkeypatch.setattr("irbench.cli.commands.show.command", command)
 
 
 @pytest.mark.parametrize("code", list(ExitCode)[1:])

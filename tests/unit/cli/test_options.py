@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from irbench.cli import options
+from irbench.cli.options import types as options
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from documents import ENVIRONMENT, cell, example, group, launch
 
-from irbench.cli import results, show
+from irbench.cli.commands import results, show
 from irbench.errors import IrbenchError
 from irbench.result import Spans
 from irbench.store import RunWriter, Store, default_root
@@ -90,7 +90,8 @@ def test_show_writes_a_file_and_any_format(tmp_path: Path):
 def test_results_lists_the_newest_first_with_who_won():
     first, second = sorted((measured("alexnet"), measured("vgg16")), key=lambda run: run.document.run_id)
     lines = listed().stdout.splitlines()
-    assert lines[0].split() == ["run", "when", "(UTC)", "models", "launches", "rows", "outcome"]
+    headings = ["run", "age", "when", "(UTC)", "models", "batch", "streams", "threads", "launches", "rows", "outcome"]
+    assert lines[0].split() == [*headings, "machine"]
     assert [line.split()[0] for line in lines[1:]] == [second.document.run_id, first.document.run_id]
     assert "ort x4" in lines[1]
     assert "openvino 1.14x ort" in lines[1]

@@ -12,6 +12,7 @@ import pytest
 from data_sets import write_set
 from onnx import TensorProto, helper
 
+from irbench.address import BackendAddress
 from irbench.conformance.case import Case
 from irbench.conformance.suite import run_cases
 from irbench.spi import Array
@@ -59,7 +60,7 @@ def case(folder: Path, operator: str, expected: Array, shape: tuple[int | str, .
 
 def outcomes(cases: list[Case], backend: str, scratch: Path, deadline_s: float = 60) -> list[tuple[str, str]]:
     scratch.mkdir()
-    results = run_cases(cases, [(backend, "cpu")], scratch, deadline_s)
+    results = run_cases(cases, [BackendAddress(backend)], scratch, deadline_s)
     return [(cell.outcome, cell.reason) for (cell,) in results]
 
 
@@ -71,7 +72,7 @@ def test_a_case_that_kills_its_worker_is_crashed_and_the_next_one_runs(mortal: s
 def test_a_worker_that_falls_between_two_cases_is_no_failure_of_the_next(mortal: str, tmp_path: Path):
     cases = [case(tmp_path, "Relu", np.maximum(X, 0)), case(tmp_path, "Floor", np.floor(X))]
     (tmp_path / "scratch").mkdir()
-    results = run_cases(cases, [(mortal, "cpu")], tmp_path / "scratch", 60)
+    results = run_cases(cases, [BackendAddress(mortal)], tmp_path / "scratch", 60)
     assert next(results)[0].outcome == "passed"
     (worker,) = (child for child in psutil.Process().children() if "irbench.worker" in child.cmdline())
     worker.kill()

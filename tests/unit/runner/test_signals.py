@@ -111,3 +111,17 @@ def test_a_signal_between_two_handlers_is_never_lost_nor_deafens(moment: int, mo
         set_handler(signal.SIGTERM, originally)
         set_handler(signal.SIGINT, signal.default_int_handler)
         set_handler(signal.SIGHUP, signal.SIG_DFL)
+
+
+def test_in_another_thread_nothing_is_deferred_and_nothing_is_set() -> None:
+    found: list[object] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def step() -> None:
+        with signals_deferred():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert found == [before]

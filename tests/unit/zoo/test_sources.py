@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from irbench import registry
-from irbench.cli.models import command
+from irbench.cli.commands.models import command
 from irbench.errors import IrbenchError
 from irbench.feeds import generate
 from irbench.spec import BATCH
@@ -63,7 +63,7 @@ def test_the_inputs_of_a_source_can_be_generated_from_its_defaults(point):
 def test_listing_imports_no_runtime():
     program = (
         "import sys\n"
-        "from irbench.cli.models import command\n"
+        "from irbench.cli.commands.models import command\n"
         "command(['--format', 'json'], standalone_mode=False)\n"
         "heavy = {'tensorflow', 'keras', 'onnx', 'onnxruntime', 'openvino', 'tf2onnx'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"

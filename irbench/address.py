@@ -1,0 +1,32 @@
+"""A backend on one of its devices, written ``ort`` or ``ort:cuda``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+__all__ = ["CPU", "BackendAddress"]
+
+CPU = "cpu"
+"""The device of a backend that is named without one."""
+
+
+class BackendAddress(NamedTuple):
+    """A backend and one of its devices; it unpacks to both.
+
+    Attributes:
+        name: The backend's.
+        device: One of those that it describes.
+    """
+
+    name: str
+    device: str = CPU
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the address of ``name`` or ``name:device``; whether there is such a backend is not checked."""
+        name, colon, device = text.strip().partition(":")
+        return cls(name, device if colon else CPU)
+
+    def __str__(self) -> str:
+        """Return how tables and options write it: without the device where that is the CPU."""
+        return self.name if self.device == CPU else f"{self.name}:{self.device}"

@@ -1,0 +1,119 @@
+"""What a user should know of an optimised graph besides its table, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.errors import IrbenchError
+from irbench.notices import Note
+from irbench.render.context import Context
+from irbench.render.note_texts import note_text
+from irbench.spec import BATCH
+
+if TYPE_CHECKING:
+    from irbench.optimizer import Lineage, Optimized
+    from irbench.record import Agreement
+    from irbench.spec import Bundle, TensorSpec
+
+__all__ = ["advice"]
+
+_REMEDIES = {
+    "quantize_static": "--precision fp16, --quantize dynamic or more --calibrate",
+    "narrow_to_fp16": "--precision bf16",
+}
+"""What may keep more of the answers than a conversion did; fp16 where nothing else is said."""
+
+
+def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> Iterator[str]:
+    """Yield warnings of a result, each with its remedy, and how to go on.
+
+    Args:
+        typed: The model as the user named it.
+        bundle: The model.
+        made: What came out.
+        output: Where it was copied, if anywhere.
+    """
+    lineage = made.lineage
+    name, asked = bundle.name, lineage.recipe
+    if asked.layout == "nchw" and not lineage.nchw_inputs:
+        layout = Note("layout-unchanged", {"model": name, "variant": asked.name})
+        yield f"warning: {note_text(layout, Context())}"
+    for step in lineage.steps:
+        if step.name == "raise_opset" and step.remark:
+            yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"
+    yield from _sizes_to_bind(bundle, lineage)
+    if lineage.caution is not None and lineage.agreement is not None:
+        yield f"warning: {name}+{asked.name} {_failure(lineage, lineage.agreement)}"
+    elif not any(step.modified for step in lineage.steps):
+        yield f"{name}: nothing to simplify"
+    elif _can_be_named(lineage):
+        yield " ".join(
+            (f"measure it: irbench run {typed}", *_sizes_given(bundle, lineage), f"--optimize none,{asked.name}")
+        )
+    elif output is not None:
+        yield " ".join((f"measure it: irbench run {output}", *_shapes_to_give(bundle, made)))
+    else:
+        yield "measure it as a file: add -o FILE"
+
+
+def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+    """Yield options for the sizes that were bound and that a run does not take by itself."""
+    usual = {BATCH: 1, **bundle.defaults}
+    if lineage.sizes.get(BATCH, usual[BATCH]) != usual[BATCH]:
+        yield f"--batch {lineage.sizes[BATCH]}"
+    for spec in (tensor.tensor for tensor in bundle.inputs):
+        names = set(spec.dynamic_dimensions) - {BATCH}
+        if any(lineage.sizes.get(name, usual.get(name)) != usual.get(name) for name in names):
+            yield f"--shape {_shape(spec, {**usual, **lineage.sizes})}"
+
+
+def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
+    """Yield options for the inputs whose shapes a file leaves free, for which it holds no sizes itself."""
+    for spec in made.artifact.inputs:
+        if set(spec.dynamic_dimensions) - {BATCH}:
+            yield f"--shape {_shape(spec, {**bundle.defaults, BATCH: 1})}"
+
+
+def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
+    """Return an input with its shape, a free dimension without a size as 1: ``tokens=1x128``."""
+    return f"{spec.name}={'x'.join(str(sizes.get(size, 1) if isinstance(size, str) else size) for size in spec.shape)}"
+
+
+def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+    """Yield a line where shapes that stay free may be why no attention was fused."""
+    tensors = [spec.tensor for spec in bundle.inputs]
+    names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
+    idle = any(step.name == "fuse_attention" and not step.modified and not step.remark for step in lineage.steps)
+    if not idle or not set(names) - {BATCH}:
+        return
+    first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
+    yield (
+        f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
+        f"--batch 1 --shape {_shape(first, {**bundle.defaults, BATCH: 1})}"
+    )
+
+
+def _failure(lineage: Lineage, agreement: Agreement) -> str:
+    """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
+    from irbench.optimizer import LEAST_AGREEMENT
+    from irbench.output_check import tolerance
+
+    share = agreement.error.top1_agreement
+    precision = lineage.recipe.conversion.precision if lineage.recipe.conversion is not None else "fp32"
+    if share is not None and share < LEAST_AGREEMENT:
+        missed = f"top-1 agreement {share * 100:.3g} %, below {LEAST_AGREEMENT * 100:.3g} %"
+    else:
+        missed = f"max err {agreement.error.max_rel:.2g}, above {tolerance(precision):g}"
+    return f"answers differently from fp32: {missed}. Try {_REMEDIES.get(lineage.steps[-1].name, '--precision fp16')}."
+
+
+def _can_be_named(lineage: Lineage) -> bool:
+    """Whether ``irbench run --optimize`` makes this graph of its name alone, but for the sizes."""
+    from irbench.optimizer import variant
+
+    try:
+        return variant(lineage.recipe.name) == lineage.recipe
+    except IrbenchError:
+        return False

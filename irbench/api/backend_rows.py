@@ -1,0 +1,99 @@
+"""What is known of each backend: a row of ``irbench backends``, and of other commands that list them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from irbench import registry
+from irbench.api import probes
+from irbench.api.progress import Say
+from irbench.errors import IrbenchError
+from irbench.spi import Availability, Description
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["BackendRow", "as_json", "as_table", "backend_rows"]
+
+
+@dataclass(frozen=True)
+class BackendRow:
+    """One backend.
+
+    Attributes:
+        description: What its metadata says.
+        found: What it found when it last looked; ``None`` when it never did.
+        problem: Why it could not look, with the way out; empty when nothing went wrong.
+    """
+
+    description: Description
+    found: Availability | None = None
+    problem: str = ""
+
+
+def backend_rows(*, look: bool, say: Say) -> list[BackendRow]:
+    """Return what is known of every backend, importing no runtime.
+
+    Args:
+        look: Whether each runtime is started to see what it has here; otherwise a former look is remembered.
+        say: Hears which backend is looking.
+    """
+    return [
+        _row(backend.describe(), say if look else None) for backend in registry.load_all(registry.BACKENDS).values()
+    ]
+
+
+def as_json(row: BackendRow) -> dict[str, Any]:
+    """Return a row as JSON values."""
+    return {
+        **asdict(row.description),
+        "install": row.description.install or None,
+        "found": None if row.found is None else asdict(row.found),
+        "problem": row.problem or None,
+    }
+
+
+def as_table(rows: Sequence[BackendRow]) -> Table:
+    """Return a table of rows."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in ("backend", "runtime", "version"):
+        table.add_column(header, no_wrap=True)
+    table.add_column("devices and precisions here", overflow="fold")
+    for row in rows:
+        description = row.description
+        cells = (description.name, description.distribution, description.version or "-", _state(row))
+        table.add_row(*(Text(cell) for cell in cells))  # as Text, because markup would eat irbench[openvino]
+    return table
+
+
+def _row(description: Description, say: Say | None) -> BackendRow:
+    if description.version is None:
+        return BackendRow(description)
+    if say is None:
+        return BackendRow(description, probes.remembered(description))
+    say(f"looking at {description.name} ...")
+    try:
+        return BackendRow(description, probes.probe(description))
+    except IrbenchError as error:
+        return BackendRow(description, problem=f"{error.message} {error.hint}".strip())
+
+
+def _state(row: BackendRow) -> str:
+    """Say what is known of a backend's devices, or how to get there."""
+    if row.description.version is None:
+        return f"not installed: {row.description.install}"
+    if row.problem:
+        return row.problem
+    if row.found is None:
+        return f"{', '.join(row.description.devices)} (not probed)"
+    return "\n".join(_device(row.found, device) for device in row.found.devices) or "none"
+
+
+def _device(found: Availability, device: str) -> str:
+    precisions = ", ".join(item for item in found.precisions.get(device, ()) if item != "native")
+    return f"{device}: {precisions}; native is {found.native.get(device, 'unknown')}"

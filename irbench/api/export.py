@@ -1,0 +1,126 @@
+"""``irbench.export``: TensorFlow and Keras models to bundles that every backend can run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+from irbench import bundles, exporter
+from irbench.api.progress import ProgressOption, Say, reporting
+from irbench.errors import IrbenchError
+from irbench.exporter import ExportOptions
+from irbench.measure.clock import Stopwatch
+from irbench.spec import Bundle
+
+__all__ = ["ExportedModel", "export", "export_with", "require_exportable"]
+
+
+@dataclass(frozen=True)
+class ExportedModel:
+    """A model in every form that backends read.
+
+    Attributes:
+        bundle: Its inputs, artifacts and facts.
+        folder: Where it lies; :func:`irbench.run` takes it, and the name.
+        seconds: How long the export took; ``None`` where the bundle was there already.
+    """
+
+    bundle: Bundle
+    folder: Path
+    seconds: float | None
+
+    @property
+    def name(self) -> str:
+        """What tables call the model."""
+        return self.bundle.name
+
+    @property
+    def onnx_path(self) -> Path:
+        """The ONNX file.
+
+        Raises:
+            IrbenchError: The bundle holds none.
+        """
+        artifact = self.bundle.artifact(("onnx",))
+        if artifact is None:
+            raise IrbenchError(f"The bundle {self.name} holds no ONNX graph.", hint="Export it again with force=True.")
+        return artifact.path
+
+    def __str__(self) -> str:
+        """Return the name, operator set, inputs, size and agreement in one line."""
+        onnx, facts = self.bundle.artifact(("onnx",)), self.bundle.details
+        inputs = ", ".join(f"{spec.name} {'x'.join(map(str, spec.shape))}" for spec in (onnx.inputs if onnx else ()))
+        parts = (
+            f"opset {onnx.opset if onnx else '-'}",
+            inputs,
+            f"{facts['nodes']} nodes",
+            f"{float(facts['bytes'] or 0) / 1e6:.1f} MB",
+            f"agrees with the original to {float(facts['max_rel_error'] or 0):.0e}",
+            "already there" if self.seconds is None else f"{self.seconds:.0f} s",
+        )
+        return f"{self.name}  {' · '.join(parts)}"
+
+
+def export(
+    model: str | PathLike[str],
+    *,
+    opset: int = 18,
+    batch: int | None = None,
+    seed: int = 0,
+    weights: str | PathLike[str] | None = None,
+    layout: Literal["keep", "nchw"] = "nchw",
+    force: bool = False,
+    output: str | PathLike[str] | None = None,
+    progress: ProgressOption = "auto",
+) -> ExportedModel:
+    """Export a model to a bundle: ONNX, a TensorFlow graph and the outputs that both must give.
+
+    Args:
+        model: A name of :func:`irbench.models`, a .keras file, a SavedModel folder, ``package.module:function`` or
+            ``path/to/file.py:function``; the function takes nothing and returns a Keras model.
+        opset: ONNX operator set, 13 to 23.
+        batch: A fixed batch; ``None`` leaves it dynamic.
+        seed: Of random weights and of generated inputs.
+        weights: ``"random"``, or a file of them; ``None`` for the model's own.
+        layout: Of image inputs in ONNX; nchw is the faster one.
+        force: Build even if a bundle made from the same things exists.
+        output: The folder to put the bundle into.
+        progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+
+    Raises:
+        IrbenchError: It cannot be exported, or what came out is not what the original computes.
+    """
+    options = ExportOptions(
+        opset,
+        batch,
+        seed,
+        None if weights is None else str(weights),
+        layout,
+        force,
+        None if output is None else Path(output),
+    )
+    with reporting(progress) as reporter:
+        return export_with(str(model), options, reporter.say)
+
+
+def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
+    """Refuse every wrong name and option before the first minute of work.
+
+    Raises:
+        IrbenchError: It says what is wrong.
+    """
+    if options.output is not None and len(models) > 1:
+        raise IrbenchError("-o names the folder of one bundle.", hint="Export one model at a time, or leave -o out.")
+    for model in models:
+        exporter.validate(model, options)
+
+
+def export_with(model: str, options: ExportOptions, say: Say) -> ExportedModel:
+    """Export one model; raises what :func:`export` does."""
+    watch = Stopwatch()
+    known = None if options.force else exporter.matching(model, options)
+    folder = exporter.export(model, options, say)
+    return ExportedModel(bundles.load(folder), folder, None if folder == known else watch.elapsed_s)

@@ -1,0 +1,181 @@
+"""From what the user typed to an ONNX graph that lies on this machine; nothing is exported for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench import bundles, registry
+from irbench.errors import IrbenchError
+from irbench.exporter.other_formats import refusal
+from irbench.spec import Artifact, Bundle
+from irbench.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from irbench.optimizer import Lineage
+
+__all__ = ["StoredGraph", "find_graph"]
+
+_FREE = "free"
+"""What stands for bound sizes where none was bound."""
+
+
+@dataclass(frozen=True)
+class StoredGraph:
+    """An ONNX file, and the bundle it belongs to.
+
+    Attributes:
+        name: What to call it.
+        path: The file.
+        bundle: ``None`` for a file of unknown origin, and for what was optimised.
+        artifact: The form of the model that the file is; ``None`` likewise.
+        lineage: How it was optimised; ``None`` where it was not, or nobody knows.
+    """
+
+    name: str
+    path: Path
+    bundle: Bundle | None = None
+    artifact: Artifact | None = None
+    lineage: Lineage | None = None
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A graph of the name that was asked for; ``bound`` are its sizes as they are typed."""
+
+    bound: str
+    path: Path
+    lineage: Lineage
+
+
+def find_graph(name: str) -> StoredGraph:
+    """Return the graph that ``name`` means.
+
+    Args:
+        name: An ONNX file, a bundle's folder, or the name of an exported model; each may be followed by what a graph
+            made from it is called, ``resnet50+basic``, and that by the sizes it was bound to, ``:batch=1``.
+
+    Raises:
+        IrbenchError: It is none of these, its bundle holds no ONNX graph, or several graphs are meant.
+    """
+    found = _original(name)
+    if found is not None:
+        return found
+    model, plus, rest = name.rpartition("+")
+    origin = _original(model) if plus else None
+    if origin is not None:
+        return _optimized(origin, model, *rest.partition(":")[::2])
+    raise _unknown(model if plus else name)
+
+
+def _original(name: str) -> StoredGraph | None:
+    path = Path(name)
+    if path.suffix == ".onnx":
+        return _file(path)
+    folder = path if (path / bundles.CARD).is_file() else bundles.find(name)
+    if folder is None:
+        return None
+    bundle = bundles.load_intact(folder)
+    artifact = bundle.artifact(("onnx",))
+    if artifact is None:
+        raise IrbenchError(f"The bundle {bundle.name} holds no ONNX graph.", hint=f"irbench export {name} --force")
+    return StoredGraph(bundle.name, artifact.path, bundle, artifact)
+
+
+def _file(path: Path) -> StoredGraph:
+    from irbench.exporter import name_of_file
+    from irbench.optimizer import read_lineage
+
+    if not path.is_file():
+        raise IrbenchError(f"There is no file {path}.", hint="Check the path.")
+    return StoredGraph(name_of_file(path), path, lineage=read_lineage(path))
+
+
+def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> StoredGraph:
+    """Return the graph of a name that was made from another: of those made in the same way, the latest.
+
+    Without sizes it is the one that was bound to none, where there is one such.
+    """
+    from irbench.api.lineages import sizes_text
+    from irbench.optimizer import kept_for
+
+    variant = _in_full(variant)
+    every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))
+    every_bound = [_Kept(sizes_text(lineage.sizes) or _FREE, path, lineage) for path, lineage in every]
+    latest = {(item.bound, item.lineage.recipe): item for item in every_bound if item.lineage.recipe.name == variant}
+    if not latest:
+        raise _not_optimized(typed, variant, sorted({lineage.recipe.name for _, lineage in every}))
+    name, kept = f"{typed}+{variant}", [*latest.values()]
+    chosen = _of_sizes(kept, sizes)
+    if not chosen:
+        raise IrbenchError(f"{name} was not made for {sizes}.", hint=f"There is: {_ways(name, kept)}")
+    if len(chosen) > 1:
+        meant = f"{name}:{sizes}" if sizes else name
+        raise IrbenchError(f"{meant} means {len(chosen)} graphs.", hint=f"Name one: {_ways(name, chosen)}")
+    (artifact,) = chosen
+    suffix = "" if artifact.bound == _FREE else f":{artifact.bound}"
+    return StoredGraph(f"{origin.name}+{variant}{suffix}", artifact.path, lineage=artifact.lineage)
+
+
+def _of_sizes(kept: Sequence[_Kept], sizes: str) -> Sequence[_Kept]:
+    """Return the one that was bound to just these sizes, else all that were bound to these among others."""
+    asked = {*filter(None, sizes.split(","))}
+    just = [item for item in kept if {*item.bound.split(",")} == (asked or {_FREE})]
+    return just if len(just) == 1 else [item for item in kept if asked <= {*item.bound.split(",")}]
+
+
+def _in_full(name: str) -> str:
+    """Return what a short name of a variant, ``int8``, is short for."""
+    from irbench.optimizer import variant
+
+    try:
+        return variant(name).name
+    except IrbenchError:  # passes that were named one by one have a name of their own
+        return name
+
+
+def _ways(name: str, kept: Sequence[_Kept]) -> str:
+    """Return what to type for each graph: its sizes where they tell it from the others, else its path."""
+    from irbench.api.lineages import settings_text
+
+    bounds = [item.bound for item in kept]
+    if len(set(bounds)) == len(bounds):
+        return ", ".join(f"{name}:{bound}" for bound in bounds)
+    told = ((item.path, ", ".join(filter(None, (item.bound, settings_text(item.lineage))))) for item in kept)
+    return ", ".join(f"{path} ({settings})" for path, settings in told)
+
+
+def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
+    from irbench.optimizer import variant
+
+    try:
+        asked = variant(name)
+    except IrbenchError:
+        return IrbenchError(
+            f"{model} has no graph {name}.",
+            hint=f"{did_you_mean(name, kept)}Made from it: {', '.join(kept) or 'nothing yet'}.",
+        )
+    settings = [f"--level {asked.name.partition('-')[0]}"]
+    settings += ["--layout nchw"] if asked.layout == "nchw" else []
+    if asked.conversion is not None:
+        settings += [f"--precision {asked.conversion.precision}"]
+        settings += [f"--quantize {asked.conversion.method}"] if asked.conversion.method != "auto" else []
+    return IrbenchError(
+        f"{model} was not optimised as {name} yet.", hint=f"irbench optimize {model} {' '.join(settings)}"
+    )
+
+
+def _unknown(name: str) -> IrbenchError:
+    if name in registry.names(registry.MODELS):
+        return IrbenchError(f"{name} was not exported yet.", hint=f"Export it: irbench export {name}")
+    if Path(name).is_file():
+        return refusal(name) or IrbenchError(
+            f"{name} is not an ONNX file.", hint="Name a file that ends in .onnx, or an exported model."
+        )
+    known = [folder.parent.name for folder in bundles.all()]
+    return IrbenchError(
+        f"There is no ONNX file or exported model {name}.",
+        hint=f"{did_you_mean(name, known)}Exported: {', '.join(known) or 'nothing yet'}.",
+    )

@@ -1,0 +1,218 @@
+"""``irbench.inspect`` and ``irbench.diff``: what ONNX graphs hold, and how two of them differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irbench.api.display import Displayable
+from irbench.api.graphs import StoredGraph, find_graph
+from irbench.errors import IrbenchError
+from irbench.onnx.reading import signature as signatures
+from irbench.onnx.reading.difference import Difference, difference
+from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
+from irbench.onnx.reading.signature import Signature
+from irbench.optimizer import Lineage, kept_for
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.render.inspect import CountedMacs
+
+__all__ = ["GraphDifference", "GraphInspection", "diff", "inspect", "to_json"]
+
+
+class GraphInspection(Displayable):
+    """What an ONNX graph holds; weights are not read.
+
+    Attributes:
+        name: What the graph is called.
+        path: Its file.
+        inventory: Nodes, operators, weights and operator sets.
+    """
+
+    def __init__(self, graph: StoredGraph) -> None:
+        self._graph = graph
+        self.name = graph.name
+        self.path = graph.path
+        self.inventory: Inventory = take_inventory(graph.path)
+
+    @property
+    def signature(self) -> Signature | None:
+        """Inputs and outputs; ``None`` where the graph takes what irbench cannot make."""
+        return self._read[0]
+
+    @property
+    def problem(self) -> str:
+        """Why there is no signature; empty where there is one."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Signature | None, str]:
+        try:
+            return signatures.read(self.path), ""
+        except IrbenchError as error:
+            return None, error.message
+
+    @cached_property
+    def work(self) -> CountedMacs | None:
+        """Multiply-accumulates for one sample; ``None`` where ONNX cannot infer shapes."""
+        from irbench.api.macs import work_of
+
+        return work_of(self._graph, self.signature)
+
+    @property
+    def lineage(self) -> Lineage | None:
+        """How the graph was optimised; ``None`` where it was not, or nobody knows."""
+        return self._graph.lineage
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that is known of the graph as JSON values."""
+        from msgspec import to_builtins
+
+        inventory, signature = self.inventory, self.signature
+        bundle, artifact, lineage = self._graph.bundle, self._graph.artifact, self.lineage
+        return {
+            "name": self.name,
+            "path": str(self.path),
+            "file_bytes": self.path.stat().st_size,
+            "producer": inventory.producer,
+            "ir_version": inventory.ir_version,
+            "opsets": dict(inventory.opsets),
+            "nodes": len(inventory.nodes),
+            "inner_nodes": sum(node.inner for node in inventory.nodes),
+            "operators": dict(inventory.operators),
+            "parameters": inventory.parameters,
+            "weights_bytes": dict(inventory.weights_bytes),
+            "external_weights_bytes": sum(weight.size_bytes for weight in inventory.weights if weight.external),
+            "inputs": None if signature is None else [asdict(tensor) for tensor in signature.inputs],
+            "outputs": None if signature is None else [asdict(tensor) for tensor in signature.outputs],
+            "dynamic_dimensions": None if signature is None else _dynamic_dimensions(signature),
+            "work": _work_json(self.work),
+            "source": None if bundle is None else bundle.source,
+            "versions": None if bundle is None else dict(bundle.versions),
+            "passes": None if artifact is None else list(artifact.passes),
+            "lineage": None if lineage is None else to_builtins(lineage),
+            "optimized": [{"path": str(path), **to_builtins(item)} for path, item in self._kept()],
+        }
+
+    def __repr__(self) -> str:
+        """Return the graph's name and file."""
+        return f"<GraphInspection {self.name}: {self.path}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the view that ``irbench inspect`` prints; called by rich."""
+        from rich.console import Group
+
+        from irbench.render.inspect import graph_view
+
+        view = graph_view(self.name, self.inventory, self.signature, self.work, self.path, self._graph.bundle)
+        return Group(view, *self._history())
+
+    def _history(self) -> Iterator[RenderableType]:
+        """Yield how the graph was made by the optimiser, or what the optimiser made of it."""
+        from irbench.api.lineages import kept_view, lineage_lines
+
+        if self.lineage is not None:
+            yield from lineage_lines(self.lineage)
+        elif kept := self._kept():
+            yield from ("", kept_view([lineage for _, lineage in kept]))
+
+    def _kept(self) -> Sequence[tuple[Path, Lineage]]:
+        return kept_for(self._graph.artifact) if self._graph.artifact is not None else ()
+
+
+class GraphDifference(Displayable):
+    """What was done to one graph to make another.
+
+    Attributes:
+        before: The first graph.
+        after: The second.
+        changes: Operators, fusions, and nodes that were added, removed or changed.
+    """
+
+    def __init__(self, before: GraphInspection, after: GraphInspection) -> None:
+        self.before = before
+        self.after = after
+        self.changes: Difference = difference(before.inventory, after.inventory)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the differences as JSON values."""
+        changes = self.changes
+        return {
+            "before": {"path": str(self.before.path), "nodes": len(self.before.inventory.nodes)},
+            "after": {"path": str(self.after.path), "nodes": len(self.after.inventory.nodes)},
+            "operators": {
+                name: {"before": operator, "after": other} for name, (operator, other) in changes.operators.items()
+            },
+            "fused": [
+                {"into": fusion.into, "of": dict(fusion.of), "times": times}
+                for fusion, times in changes.fusions.items()
+            ],
+            "added": [_node_json(node) for node in changes.added],
+            "removed": [_node_json(node) for node in changes.removed],
+            "changed": [{"before": _node_json(item), "after": _node_json(other)} for item, other in changes.changed],
+        }
+
+    def __repr__(self) -> str:
+        """Return the names of both graphs."""
+        return f"<GraphDifference {self.before.name} -> {self.after.name}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the view that ``irbench inspect --diff`` prints; called by rich."""
+        from irbench.render.inspect import difference_view
+
+        names = (self.before.name, self.after.name)
+        view: RenderableType = difference_view(names, (self.before.inventory, self.after.inventory), self.changes)
+        return view
+
+
+def inspect(model: str | PathLike[str]) -> GraphInspection:
+    """Return what an ONNX graph holds: signature, multiply-accumulates, operators, weights and origin.
+
+    Args:
+        model: An exported bundle's name or folder, or an ONNX file; ``resnet50+basic`` is what :func:`optimize` made
+            of it, and ``resnet50+basic:batch=1`` what it made with that size bound.
+
+    Raises:
+        IrbenchError: There is no such graph, several are meant, or the file is damaged.
+    """
+    return GraphInspection(find_graph(str(model)))
+
+
+def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDifference:
+    """Return what was done to one graph to make another; takes and raises what :func:`inspect` does."""
+    return GraphDifference(inspect(before), inspect(after))
+
+
+def to_json(found: Sequence[GraphInspection] | GraphDifference) -> str:
+    """Return the document of ``irbench inspect --format json``."""
+    document = found.to_dict() if isinstance(found, GraphDifference) else {"graphs": [item.to_dict() for item in found]}
+    return json.dumps(document, indent=2)
+
+
+def _node_json(node: NodeEntry) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "operator": node.operator,
+        "inputs": list(node.inputs),
+        "outputs": list(node.outputs),
+        "inner": node.inner,
+    }
+
+
+def _work_json(work: CountedMacs | None) -> dict[str, Any] | None:
+    if work is None:
+        return None
+    inputs = {spec.name: list(spec.shape) for spec in work.inputs}
+    return {"macs": work.count.macs, "inputs": inputs, "uncounted": list(work.count.uncounted)}
+
+
+def _dynamic_dimensions(signature: Signature) -> list[str]:
+    names = (name for spec in (*signature.inputs, *signature.outputs) for name in spec.dynamic_dimensions)
+    return list(dict.fromkeys(names))

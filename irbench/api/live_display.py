@@ -1,0 +1,87 @@
+"""The progress display of a run: redrawn only when the coordinator speaks, so never while a round is timed."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from irbench.render.progress import activity_text, outlook_text
+from irbench.runner.progress import Progress
+
+__all__ = ["LiveDisplay"]
+
+_BAR_WIDTH = 24
+_LONGEST_SILENCE_S = 30.0
+
+
+class LiveDisplay:
+    """Shows what runs, how long it may take, and how the intervals narrow.
+
+    On a terminal the display is redrawn in place; elsewhere a line is written after each launch, and where one takes
+    long, of what runs in it.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._spoke_s = 0.0
+        # rich would redraw from a thread of its own, in the middle of a timed round
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+
+    def show(self, progress: Progress) -> None:
+        """Take in one moment of the run."""
+        with contextlib.suppress(OSError):  # a terminal that was closed is no reason to lose a launch
+            if self._live is not None:
+                self._live.start()
+                self._live.update(_picture(progress), refresh=True)
+            elif progress.interim is not None or self._silent_s(progress) >= _LONGEST_SILENCE_S:
+                self._console.print(_line(progress), highlight=False, soft_wrap=True)
+                self._spoke_s = progress.elapsed_s
+
+    def say(self, text: str) -> None:
+        """Write a line, above the display where it is drawn already."""
+        if self._live is not None and self._live.is_started:
+            self._console.print(Text(text), soft_wrap=True)
+        else:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    def _silent_s(self, progress: Progress) -> float:
+        """Return the seconds since the last line; a group that has just begun counts its own."""
+        self._spoke_s = min(self._spoke_s, progress.elapsed_s)
+        return progress.elapsed_s - self._spoke_s
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def _picture(progress: Progress) -> Group:
+    share = min(1.0, progress.elapsed_s / progress.budget_s) if progress.budget_s else 0.0
+    filled = round(share * _BAR_WIDTH)
+    bar = Text("━" * filled, style="green") + Text("━" * (_BAR_WIDTH - filled), style="dim")
+    texts = (activity_text(progress.activity), outlook_text(progress.outlook))
+    head = Text.assemble(
+        (progress.model, "bold"),
+        f"  launch {progress.launch} of at most {progress.most_launches}  ",
+        bar,
+        f"  {progress.elapsed_s:.0f} of at most {progress.budget_s:.0f} s",
+    )
+    return Group(head, *(Text(f"  {text}", style="dim") for text in texts))
+
+
+def _line(progress: Progress) -> Text:
+    activity, outlook = activity_text(progress.activity), outlook_text(progress.outlook)
+    doing = "done" if progress.interim is not None else f"of at most {progress.most_launches} · {activity} ·"
+    said = f"{progress.model}: launch {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
+    return Text(f"{said} · {outlook}" if outlook else said)

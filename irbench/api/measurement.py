@@ -1,0 +1,126 @@
+"""Measuring what was asked for: one run at a time on a machine, kept in the store whatever ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irbench import registry
+from irbench.api.native_precision import native_notes
+from irbench.api.options import RunOptions
+from irbench.api.progress import Reporter, Say
+from irbench.api.requests import planned, refuse_contradictions, requested
+from irbench.api.run_summary import settings, too_many_threads
+from irbench.errors import IrbenchError
+from irbench.measure.lock import Company, measuring
+from irbench.result import RunDocument
+from irbench.runner.campaign import run
+from irbench.runner.outline import outline
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.store import RunWriter, Store, default_root
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+__all__ = ["StoredRun", "foresee", "measure", "measure_planned"]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run's document, and the folder that holds it with its raw samples."""
+
+    document: RunDocument
+    folder: Path
+
+
+def measure(options: RunOptions, reporter: Reporter) -> StoredRun:
+    """Measure what was asked for.
+
+    An interrupt ends the run; every finished launch is in the document, whose last group says so.
+
+    Args:
+        options: What is asked.
+        reporter: Hears what is done.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
+    """
+    host.require_linux()
+    refuse_contradictions(options)
+    request = requested(options)
+    # exports, optimising and probing disturb whoever measures, too
+    with measuring(_what(options), insist=options.no_lock) as company, scratch_folder() as folder:
+        request, groups = planned(request, options, folder, reporter.say)
+        return measure_planned(request, groups, folder, options.results, company, reporter)
+
+
+def foresee(options: RunOptions, say: Say) -> str:
+    """Return what would be measured, with which settings, how long it takes at least and where it would be stored.
+
+    Models are exported and graphs optimised for that; nothing is measured.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible.
+    """
+    host.require_linux()
+    refuse_contradictions(options)
+    with scratch_folder() as folder:
+        request, groups = planned(requested(options), options, folder, say)
+    _warn(request, say)
+    place = f"would be stored in {options.results or default_root()}"
+    return f"{outline(groups, request.timing)}\n{settings(request, groups)}\n{place}"
+
+
+def measure_planned(
+    request: RunRequest,
+    groups: Sequence[PlannedGroup],
+    scratch: Path,
+    results: Path | None,
+    company: Company,
+    reporter: Reporter,
+) -> StoredRun:
+    """Measure what was planned.
+
+    Args:
+        request: What was asked for, with each group's share of the budget.
+        groups: What :func:`irbench.runner.plan.plan` made of it.
+        scratch: A folder that is gone after the run.
+        results: Where runs are kept; ``None`` for the usual place.
+        company: Our place among those who measure on this machine.
+        reporter: Hears what is done.
+
+    Raises:
+        IrbenchError: The store cannot be written.
+    """
+    reporter.say(outline(groups, request.timing))
+    _warn(request, reporter.say)
+    pinned = request.precisions or ("fp32", *(cell.load.precision for group in groups for cell in group.group.cells))
+    native = native_notes(tuple(dict.fromkeys(request.backends)), pinned, reporter.say)
+    request = replace(request, notes=(*request.notes, *native))
+    writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
+    with _telling_what_is_kept(writer):
+        document = run(request, groups, scratch, writer, reporter.show, company.others)
+    return StoredRun(document, writer.folder)
+
+
+def _warn(request: RunRequest, say: Say) -> None:
+    for warning in too_many_threads(request):
+        say(f"warning: {warning}")
+
+
+def _what(options: RunOptions) -> str:
+    """Return what is measured, in a few words, before any model is looked at."""
+    names = ", ".join(Path(model).name for model in options.models)
+    return names or ("every exported model" if options.all else "the model exported last")
+
+
+@contextmanager
+def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
+    """Have an error that ends a run say where the launches before it are."""
+    try:
+        yield
+    except IrbenchError as error:
+        kept = f" What was measured before is kept in {writer.folder}" if writer.document.launches else ""
+        raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error

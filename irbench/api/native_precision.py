@@ -1,0 +1,48 @@
+"""What the vendors' own defaults would have been, for readers of a table whose precision is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irbench import registry
+from irbench.address import BackendAddress
+from irbench.api import probes
+from irbench.errors import IrbenchError
+from irbench.notices import Note
+from irbench.spi import Availability
+
+__all__ = ["native_notes"]
+
+
+def native_notes(
+    backends: Sequence[BackendAddress], precisions: Sequence[str], say: Callable[[str], None]
+) -> tuple[Note, ...]:
+    """Return a note for each backend whose default precision here is none of those that are measured.
+
+    Backends that never looked at this machine are asked to, once for each version.
+
+    Args:
+        backends: Those that take part.
+        precisions: What is pinned.
+        say: Hears which backend is looking.
+    """
+    if "native" in precisions:
+        return ()
+    notes: list[Note] = []
+    for name, device in backends:
+        native = _native(name, device, say)
+        if native is not None and native not in precisions:
+            notes.append(Note("native-precision", {"backend": name, "precision": native}))
+    return tuple(notes)
+
+
+def _native(name: str, device: str, say: Callable[[str], None]) -> str | None:
+    description = registry.backend(name).describe()
+    found: Availability | None = probes.remembered(description)
+    if found is None:
+        say(f"looking at {name}: devices and precisions on this machine")
+        try:
+            found = probes.probe(description)
+        except IrbenchError:
+            return None  # its row will say what is wrong with it
+    return found.native.get(device)

@@ -1,0 +1,275 @@
+"""``irbench.optimize``: better graphs, each pass checked against the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from irbench.api import values
+from irbench.api.advice import advice
+from irbench.api.display import Displayable
+from irbench.api.options import Readers, read_keywords
+from irbench.api.progress import ProgressOption, Say, reporting
+from irbench.api.resolve import resolve_bundles
+from irbench.api.values import Shapes
+from irbench.errors import IrbenchError
+from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, copy_model
+from irbench.optimizer import optimize as optimize_graph
+from irbench.render.optimize import in_words
+from irbench.runner.sizes import bind_sizes, refuse_unknown_inputs
+from irbench.spec import BATCH, Bundle
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["OptimizeOptions", "OptimizedModel", "optimize", "optimize_with", "recipe_of"]
+
+_LEVEL = "basic"
+
+Precision = Literal["fp32", "fp16", "bf16", "int8"]
+Quantize = Literal["auto", "static", "dynamic"]
+
+
+@dataclass(frozen=True)
+class OptimizeOptions:
+    """How graphs are made better.
+
+    Attributes:
+        level: ``none``, ``basic``, ``extended`` or ``all``; ``None`` for basic.
+        passes: Passes in this order, in place of a level's.
+        precision: What the result is converted to.
+        calibrate: Inputs to calibrate static int8 on; ``None`` for 64.
+        quantize: How int8 is made; ``None`` for ``auto``.
+        layout: ``nchw`` takes images so where the graph turns them into that itself.
+        batch: Bound first; ``None`` leaves it dynamic.
+        shape: Shapes of inputs to bind, by input.
+        output: Where the graph is copied to; ``None`` leaves it in the cache alone.
+    """
+
+    level: str | None = None
+    passes: tuple[str, ...] | None = None
+    precision: Precision = "fp32"
+    calibrate: int | None = None
+    quantize: Quantize | None = None
+    layout: Literal["keep", "nchw"] = "keep"
+    batch: int | None = None
+    shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
+    output: Path | None = None
+
+
+class OptimizedModel(Displayable):
+    """A graph that passes made of a model's.
+
+    Attributes:
+        model: The model as the user named it.
+        bundle: The model.
+        lineage: How the graph was made: each pass with what it changed, and what that costs in accuracy.
+        path: The graph; the copy where one was asked for.
+    """
+
+    def __init__(self, model: str, bundle: Bundle, optimized: Optimized, options: OptimizeOptions) -> None:
+        self.model = model
+        self.bundle = bundle
+        self._optimized = optimized
+        self._options = options
+        self.path: Path = options.output or optimized.artifact.path
+
+    @property
+    def lineage(self) -> Lineage:
+        """How the graph was made."""
+        return self._optimized.lineage
+
+    @property
+    def kept_path(self) -> Path:
+        """The graph in the cache."""
+        return self._optimized.artifact.path
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Warnings of the result, each with its remedy, and how to go on."""
+        return tuple(advice(self.model, self.bundle, self._optimized, self._options.output))
+
+    @property
+    def bound(self) -> Mapping[str, int]:
+        """The size of each dimension that was dynamic and was bound, in the order of the inputs' axes."""
+        artifact = self.bundle.artifact(("onnx",)) or self._optimized.artifact
+        names = dict.fromkeys(name for spec in artifact.inputs for name in spec.dynamic_dimensions)
+        return {name: self.lineage.sizes[name] for name in names if name in self.lineage.sizes}
+
+    @property
+    def bound_by_default(self) -> tuple[str, ...]:
+        """Which of the bound dimensions no option gave a size."""
+        given = {BATCH} if self._options.batch is not None else set()
+        for tensor in self.bundle.inputs:
+            if tensor.tensor.name in self._options.shape:
+                given |= set(tensor.tensor.dynamic_dimensions)
+        return tuple(name for name in self.bound if name not in given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that is known of it as JSON values."""
+        return {
+            "model": self.bundle.name,
+            "path": str(self.kept_path),
+            "sizes_by_default": list(self.bound_by_default),
+            **msgspec.to_builtins(self.lineage),
+        }
+
+    def __repr__(self) -> str:
+        """Return the model, the recipe and the file."""
+        return f"<OptimizedModel {self.bundle.name}+{self.lineage.recipe.name}: {self.path}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the passes with what each changed, as ``irbench optimize`` prints them; called by rich."""
+        from rich.console import Group
+        from rich.text import Text
+
+        from irbench.render.optimize import agreement_line, sizes_line, steps_view
+
+        lineage = self.lineage
+        lines = [sizes_line(self.bound, list(self.bound_by_default))] if self.bound else []
+        if lineage.agreement is not None and lineage.recipe.conversion is not None:
+            lines.append(agreement_line(lineage.recipe.conversion.precision, lineage.agreement))
+        view = steps_view(self.bundle.name, lineage.recipe.name, lineage.steps, self._opsets())
+        return Group(view, *(Text(f"  {line}") for line in lines))
+
+    def _opsets(self) -> tuple[int, int]:
+        """Return ONNX's operator set of the graph as it came and as it is."""
+        from irbench.onnx.reading.inventory import take_inventory
+
+        original = self.bundle.artifact(("onnx",)) or self._optimized.artifact
+        before, after = (take_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, self.kept_path))
+        return before, after
+
+
+def optimize(
+    model: str | PathLike[str],
+    *,
+    level: str | None = None,
+    passes: str | Iterable[str] | None = None,
+    precision: Precision = "fp32",
+    calibrate: int | None = None,
+    quantize: Quantize | None = None,
+    layout: Literal["keep", "nchw"] = "keep",
+    batch: int | None = None,
+    shape: Mapping[str, str | int | Iterable[int]] | None = None,
+    output: str | PathLike[str] | None = None,
+    progress: ProgressOption = "auto",
+) -> OptimizedModel:
+    """Fuse and simplify a model's graph, each pass checked against the original before the next begins.
+
+    Args:
+        model: An exported bundle, an ONNX file, or anything that :func:`irbench.export` takes.
+        level: ``"basic"`` (the default) and ``"extended"`` write ONNX's own operators, ``"all"`` Microsoft's as well.
+        passes: These passes in this order instead of a level's.
+        precision: Convert the result; what that costs in accuracy is measured.
+        calibrate: Inputs to calibrate static int8 on; 64 by default.
+        quantize: How int8 is made: ``"auto"``, ``"static"`` or ``"dynamic"``.
+        layout: ``"nchw"`` takes images so where the graph turns them into that itself.
+        batch: Bind the batch first; dynamic by default.
+        shape: Bind the shapes of inputs, by input.
+        output: Copy the graph to this file.
+        progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+
+    Raises:
+        IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.
+    """
+    given = {"passes": passes, "calibrate": calibrate, "batch": batch, "shape": shape or {}, "output": output}
+    options = OptimizeOptions(
+        level=level,
+        precision=precision,
+        quantize=quantize,
+        layout=layout,
+        **read_keywords("optimize", given, _READERS, given),
+    )
+    with reporting(progress) as reporter:
+        (made,) = optimize_with((str(model),), options, reporter.say)
+        return made
+
+
+def optimize_with(models: tuple[str, ...], options: OptimizeOptions, say: Say) -> tuple[OptimizedModel, ...]:
+    """Optimize models one after the other; raises what :func:`optimize` does."""
+    if options.output is not None and len(models) > 1:
+        raise IrbenchError("-o names one file.", hint="Optimize one model at a time, or leave -o out.")
+    asked = recipe_of(options)
+    made: list[OptimizedModel] = []
+    for model, bundle in zip(models, resolve_bundles(models, everything=False, say=say), strict=True):
+        if options.output is not None:
+            _spare_original(bundle, options.output)
+        found = OptimizedModel(
+            model, bundle, optimize_graph(bundle, _sizes(bundle, options), asked, in_words(say)), options
+        )
+        if options.output is not None:
+            _copy(found.kept_path, options.output)
+        made.append(found)
+    return tuple(made)
+
+
+def recipe_of(options: OptimizeOptions) -> Recipe:
+    """Return what is to be done.
+
+    Raises:
+        IrbenchError: A level is given beside passes, or settings contradict each other.
+    """
+    if options.level is not None and options.passes is not None:
+        raise IrbenchError("--passes takes the place of a level.", hint="Leave --level or --passes out.")
+    return build_recipe(options.level or _LEVEL, options.passes, _conversion(options), options.layout)
+
+
+def _conversion(options: OptimizeOptions) -> Conversion | None:
+    """Return what the graphs are converted to, if to anything.
+
+    Raises:
+        IrbenchError: An option of int8 is given for another precision.
+    """
+    given = {"calibrate": options.calibrate, "quantize": options.quantize}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given and options.precision != "int8":
+        raise IrbenchError(f"--{next(iter(given))} is for int8.", hint="Add --precision int8, or leave it out.")
+    if "calibrate" in given and options.quantize == "dynamic":
+        raise IrbenchError("Dynamic int8 is not calibrated.", hint="Leave --calibrate or --quantize dynamic out.")
+    if options.precision == "fp32":
+        return None
+    plain = Conversion(options.precision)
+    return Conversion(options.precision, options.quantize or plain.method, options.calibrate or plain.samples)
+
+
+def _sizes(bundle: Bundle, options: OptimizeOptions) -> dict[str, int]:
+    """Return the dynamic dimensions that were given a size, and no others."""
+    refuse_unknown_inputs(options.shape, (bundle,))
+    if options.batch is None and not options.shape:
+        return {}
+    return dict(bind_sizes(bundle, options.batch, options.shape))
+
+
+def _spare_original(bundle: Bundle, output: Path) -> None:
+    """Refuse to write over the graph that is to be optimised.
+
+    Raises:
+        IrbenchError: That is what the output names.
+    """
+    artifact = bundle.artifact(("onnx",))
+    if artifact is not None and output.exists() and output.samefile(artifact.path):
+        raise IrbenchError(f"{output} is the graph that is to be optimised.", hint="Give another path with -o.")
+
+
+def _copy(source: Path, output: Path) -> None:
+    try:
+        copy_model(source, output)
+    except OSError as error:
+        raise IrbenchError(
+            f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
+        ) from error
+
+
+_READERS: Readers = {
+    "passes": ('["fold_shapes", "remove_redundant"]', values.ordered_names),
+    "calibrate": ("64", values.count),
+    "batch": ("1", values.count),
+    "shape": ('{"tokens": (1, 128)}', values.shapes),
+    "output": ('"better.onnx"', Path),
+}

@@ -1,0 +1,197 @@
+"""What ``irbench run`` and :func:`irbench.run` are asked for: one typed request, the words of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, TypedDict, cast
+
+from irbench.api import values
+from irbench.api.values import Settings, Shapes
+from irbench.errors import IrbenchError
+from irbench.suggestions import did_you_mean
+
+__all__ = ["Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
+
+Readers = Mapping[str, tuple[str, Callable[[Any], Any]]]
+"""By keyword: an example, and what reads a value, raising ``ValueError`` for any other."""
+
+
+class RunKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.run`; they mean what the options of ``irbench run`` of the same names do.
+
+    Attributes:
+        all: Every model that was exported, in place of named ones.
+        backends: Backends, each with a device after a colon; every installed one that can read the models by default.
+        batch: Samples per inference, a table for each; 1, or the model's own, by default.
+        shape: Shapes of inputs with dynamic dimensions, by input.
+        streams: Inferences in flight, a row for each.
+        precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
+        optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
+        baseline: What speedups are relative to: ``ort``, or ``ort@streams=1``.
+        allow_mixed: Compare rows of different effective precision, and mark them.
+        threads: Total for each process, or ``native``; the physical cores by default.
+        cpus: Processors that the backends may use.
+        set: Properties by backend, then by key.
+        io: ``copy`` times host arrays in and out, ``bound`` the inference alone.
+        seed: Of inputs and of the order of measurements.
+        within: Closer than this counts as the same: ``"2%"`` or 0.02.
+        budget: Time for the whole run: ``"90s"`` or seconds.
+        deadline: When a backend that gives no answer is ended, for each step: ``"300s"`` or seconds.
+        quick: 3 launches: large differences at once, wide intervals.
+        thorough: 10 to 20 launches, intervals down to 0.5 %.
+        tail: Also p99 and p99.9.
+        sustain: Also frames per second alone for so long in each launch.
+        no_lock: Measure though another irbench does on this machine.
+        results: The folder where runs are kept.
+        name: What the run is called; ``irbench.load(name)`` finds it.
+        note: What is to be remembered of it.
+    """
+
+    all: bool
+    backends: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    shape: Mapping[str, str | int | Iterable[int]]
+    streams: str | int | Iterable[int]
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str]
+    baseline: str | None
+    allow_mixed: bool
+    threads: int | str | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]]
+    io: Literal["copy", "bound"]
+    seed: int
+    within: str | float | None
+    budget: str | float | timedelta | None
+    deadline: str | float | timedelta | None
+    quick: bool
+    thorough: bool
+    tail: bool
+    sustain: str | float | timedelta | None
+    no_lock: bool
+    results: str | PathLike[str] | None
+    name: str
+    note: str
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What is asked of a run, read but not resolved: whether models and backends exist is not known yet.
+
+    Attributes are those of :class:`RunKeywords`, each in one form; durations are in seconds.
+
+    Attributes:
+        models: What is measured, as the user named it.
+        command: The command line that asked for it; empty where there was none.
+    """
+
+    models: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    all: bool = False
+    backends: tuple[str, ...] | None = None
+    batch: tuple[int, ...] | None = None
+    shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
+    streams: tuple[int, ...] = (1,)
+    precision: tuple[str, ...] | None = None
+    optimize: tuple[str, ...] = ("none",)
+    baseline: str | None = None
+    allow_mixed: bool = False
+    threads: int | Literal["native"] | None = None
+    cpus: tuple[int, ...] | None = None
+    set: Settings = field(default_factory=dict[str, Mapping[str, str]])
+    io: Literal["copy", "bound"] = "copy"
+    seed: int = 0
+    within: float | None = None
+    budget: float | None = None
+    deadline: float | None = None
+    quick: bool = False
+    thorough: bool = False
+    tail: bool = False
+    sustain: float | None = None
+    no_lock: bool = False
+    results: Path | None = None
+    name: str = ""
+    note: str = ""
+
+
+def run_options(models: Iterable[str | PathLike[str]], given: RunKeywords) -> RunOptions:
+    """Return what keywords of Python ask for.
+
+    Raises:
+        TypeError: There is no such keyword.
+        IrbenchError: A value is none that the keyword takes.
+    """
+    read = read_keywords("run", cast("Mapping[str, Any]", given), _READERS, frozenset(RunKeywords.__annotations__))
+    return RunOptions(models=tuple(map(str, models)), **read)
+
+
+def read_keywords(function: str, given: Mapping[str, Any], readers: Readers, known: Iterable[str]) -> dict[str, Any]:
+    """Return the values of keywords, those with a reader read.
+
+    Args:
+        function: Whose keywords; for the message.
+        given: By keyword.
+        readers: Those whose values have several forms; ``None`` is left as it is.
+        known: Every keyword.
+
+    Raises:
+        TypeError: There is no such keyword.
+        IrbenchError: A value is none that the keyword takes.
+    """
+    known = tuple(known)
+    for keyword in given:
+        if keyword not in known:
+            hint = did_you_mean(keyword, known)
+            raise TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}".rstrip())
+    return {keyword: _read(keyword, value, readers) for keyword, value in given.items()}
+
+
+def _read(keyword: str, value: Any, readers: Readers) -> Any:
+    if keyword not in readers or value is None:
+        return value
+    example, read = readers[keyword]
+    try:
+        return read(value)
+    except (TypeError, ValueError) as error:
+        raise IrbenchError(
+            f"{keyword}={value!r} is not understood: {error}.", hint=f"Write it like {example}."
+        ) from error
+
+
+def _one_of(*words: str) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if value not in words:
+            raise ValueError(f"{value!r} is not one of {', '.join(words)}")
+        return value
+
+    return read
+
+
+def _seed(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**32:
+        raise ValueError(f"{value!r} is not a whole number from 0 to {2**32 - 1}")
+    return value
+
+
+_READERS: Readers = {
+    "backends": ('["ort", "openvino:gpu"]', values.names),
+    "batch": ("[1, 8]", values.counts),
+    "shape": ('{"tokens": (1, 128)}', values.shapes),
+    "streams": ("[1, 4]", values.counts),
+    "precision": ('["fp32", "bf16"]', values.names),
+    "optimize": ('["none", "int8"]', values.names),
+    "threads": ('4, or "native"', values.threads),
+    "cpus": ('[0, 1], or "0-3,8"', values.cpus),
+    "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
+    "io": ('"copy" or "bound"', _one_of("copy", "bound")),
+    "seed": ("0", _seed),
+    "within": ('"2%", or 0.02', values.fraction),
+    "budget": ('"90s", or 90', values.duration_s),
+    "deadline": ('"300s", or 300', values.duration_s),
+    "sustain": ('"3s", or 3', values.duration_s),
+    "results": ('"./results"', Path),
+}

@@ -1,0 +1,70 @@
+"""How a call says what it is doing: to a terminal or notebook, to a caller's function, or to nobody."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from irbench.runner.progress import Listener, Progress
+
+__all__ = ["ProgressOption", "Reporter", "Say", "displayed", "reporting"]
+
+Say: TypeAlias = Callable[[str], None]
+ProgressOption: TypeAlias = "Literal['auto'] | Listener | None"
+"""``auto`` displays on a terminal and in a notebook; a function hears each :class:`Progress`; ``None`` is silence."""
+
+_LOG = logging.getLogger("irbench")
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Who hears what is done.
+
+    Attributes:
+        say: Hears lines of text: what is chosen, exported or optimised, and warnings.
+        show: Hears each moment of a run, between rounds only.
+    """
+
+    say: Say
+    show: Listener
+
+
+@contextmanager
+def reporting(progress: ProgressOption) -> Iterator[Reporter]:
+    """Yield who hears what is done, as ``progress`` asks for it.
+
+    What is said in words, and not displayed, is logged by the logger ``irbench``.
+    """
+    if progress == "auto":
+        if not (sys.stderr.isatty() or _in_notebook()):
+            yield Reporter(_LOG.info, _ignore)
+            return
+        with displayed() as reporter:
+            yield reporter
+    else:
+        yield Reporter(_LOG.info, progress or _ignore)
+
+
+@contextmanager
+def displayed() -> Iterator[Reporter]:
+    """Yield a reporter that writes to stderr, redrawing in place where that is a terminal."""
+    from rich.console import Console
+
+    from irbench.api.live_display import LiveDisplay
+
+    console = Console(stderr=True)
+    with LiveDisplay(console) as display:
+        yield Reporter(display.say, display.show)
+
+
+def _ignore(_progress: Progress) -> None: ...
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"

@@ -1,0 +1,176 @@
+"""From the options of a run to what the runner is asked for: names resolved, settings refused that contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from irbench import registry
+from irbench.address import BackendAddress
+from irbench.api.ineffective_options import idle_layouts, idle_levels, refuse_idle_levels
+from irbench.api.options import RunOptions
+from irbench.api.progress import Say
+from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
+from irbench.api.values import Settings
+from irbench.errors import IrbenchError
+from irbench.optimizer import variant
+from irbench.render.context import Context
+from irbench.render.note_texts import note_text
+from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.prepare import prepare
+from irbench.runner.request import RunRequest
+from irbench.runner.sizes import refuse_unknown_inputs
+from irbench.spec import Precision, Timing
+from irbench.suggestions import did_you_mean
+from irbench.system import host
+
+__all__ = ["QUICK", "THOROUGH", "allowed_cpus", "planned", "refuse_contradictions", "requested", "total_threads"]
+
+QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
+THOROUGH = Timing(
+    min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
+)
+_LONGEST_NAME = 100
+
+
+def refuse_contradictions(options: RunOptions) -> None:
+    """Refuse options that cannot be obeyed together, before anything is looked up.
+
+    Raises:
+        IrbenchError: Two of them contradict each other, or a model's name is empty.
+    """
+    if options.quick and options.thorough:
+        raise IrbenchError("--quick and --thorough contradict each other.", hint="Leave one of them out.")
+    if not all(options.models):
+        raise IrbenchError("A model's name is empty.", hint="List the models: irbench models")
+    _refuse_name(options.name)
+
+
+def requested(options: RunOptions) -> RunRequest:
+    """Return what was asked for, without its models.
+
+    Raises:
+        IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
+    """
+    backends = resolve_backends(options.backends or ())
+    cpus = allowed_cpus(options.cpus)
+    variants = tuple(dict.fromkeys(variant(item).name for item in options.optimize))
+    refuse_idle_levels(backends, variants)
+    _refuse_wrong_settings(options.set, backends)
+    return RunRequest(
+        bundles=(),
+        backends=backends,
+        batches=options.batch,
+        streams=options.streams,
+        precisions=_precisions(options.precision),
+        variants=variants,
+        threads=total_threads(options.threads, cpus),
+        cpus=cpus,
+        io=options.io,
+        options=options.set,
+        shapes=options.shape,
+        baseline=options.baseline,
+        allow_mixed=options.allow_mixed or any(variant(item).conversion for item in options.optimize),
+        seed=options.seed,
+        timing=_timing(options),
+        budget_s=options.budget,
+        preset="quick" if options.quick else "thorough" if options.thorough else "default",
+        command=options.command,
+        name=options.name,
+        note=options.note,
+    )
+
+
+def planned(
+    request: RunRequest, options: RunOptions, scratch: Path, say: Say
+) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
+    """Return the request with its models and each group's share of the budget, and the groups.
+
+    Args:
+        request: What :func:`requested` returned.
+        options: What it was made from.
+        scratch: A folder that is gone after the run.
+        say: Hears what is exported and optimised, and which options change nothing.
+
+    Raises:
+        IrbenchError: A model is not there, or the plan is impossible.
+    """
+    bundles = resolve_bundles(options.models, everything=options.all, say=say)
+    refuse_unknown_inputs(request.shapes, bundles)
+    backends = request.backends if options.backends else able_backends(request.backends, bundles)
+    request = replace(request, bundles=bundles, backends=backends)
+    groups = plan(request, prepare(request, scratch, say))
+    levels, layouts = tuple(idle_levels(request, groups)), tuple(idle_layouts(groups))
+    for note in levels:
+        say(note_text(note, Context()))
+    for note in layouts:
+        say(f"warning: {note_text(note, Context())}")
+    return replace(request, notes=(*levels, *layouts)).with_budget_for(len(groups)), groups
+
+
+def total_threads(asked: int | Literal["native"] | None, cpus: tuple[int, ...] | None) -> int | None:
+    """Return the threads of each process; ``None`` leaves them to the runtimes."""
+    if asked is None:
+        return host.allowance(cpus).threads
+    return asked if isinstance(asked, int) else None
+
+
+def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return the processors that were asked for.
+
+    Raises:
+        IrbenchError: One of them is not available to this process.
+    """
+    allowed = host.allowance().cpus
+    missing = sorted(set(asked or ()) - set(allowed))
+    if missing:
+        listing = ",".join(str(cpu) for cpu in allowed)
+        raise IrbenchError(f"--cpus names processor {missing[0]}, which we may not use.", hint=f"We may use: {listing}")
+    return asked
+
+
+def _timing(options: RunOptions) -> Timing:
+    timing = QUICK if options.quick else THOROUGH if options.thorough else Timing()
+    return replace(
+        timing,
+        tail=options.tail,
+        within=timing.within if options.within is None else options.within,
+        deadline=timing.deadline if options.deadline is None else options.deadline,
+        sustain=timing.sustain if options.sustain is None else options.sustain,
+    )
+
+
+def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress]) -> None:
+    taking_part = tuple(dict.fromkeys(address.name for address in backends))
+    for backend, given in settings.items():
+        registry.backend(backend)
+        if backend not in taking_part:
+            raise IrbenchError(
+                f"--set {backend}.{next(iter(given), '')} names a backend that takes no part.",
+                hint=f"Taking part: {', '.join(taking_part)}.",
+            )
+    for backend, given in settings.items():
+        registry.require_options(backend, given)
+
+
+def _refuse_name(name: str) -> None:
+    """Refuse a name that no listing could show, or that means something else."""
+    if name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise IrbenchError(
+            f"A run cannot be called {name!r}.", hint=f"Use up to {_LONGEST_NAME} letters, digits and signs."
+        )
+    if name == "latest":
+        raise IrbenchError("`latest` means the newest run.", hint="Call the run something else.")
+
+
+def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
+    if asked is None:
+        return None
+    known = get_args(Precision)
+    for item in asked:
+        if item not in known:
+            near = did_you_mean(item, known)
+            raise IrbenchError(f"There is no precision {item!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
+    return tuple(item for item in known if item in asked)

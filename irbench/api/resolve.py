@@ -1,0 +1,112 @@
+"""From what the user typed to models and backends, exporting what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from irbench import bundles, registry
+from irbench.address import BackendAddress
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import ExportOptions, export, from_onnx_file, validate
+from irbench.spec import Bundle
+
+__all__ = ["FIRST_MODEL", "able_backends", "first_run", "resolve_backends", "resolve_bundles"]
+
+FIRST_MODEL = "resnet50"
+"""What is exported and run when nothing is named and nothing was exported yet."""
+
+
+def resolve_bundles(names: Sequence[str], *, everything: bool, say: Callable[[str], None]) -> tuple[Bundle, ...]:
+    """Return the models to run.
+
+    Args:
+        names: Zoo names, names of bundles, folders of bundles, ``.onnx`` files, or anything that can be exported.
+        everything: Every bundle there is (``--all``); excludes names.
+        say: Hears the progress of exports.
+
+    Raises:
+        IrbenchError: A name is nothing that can be run, or its export fails.
+    """
+    if everything and names:
+        raise IrbenchError("--all and a model's name contradict each other.", hint="Leave one of them out.")
+    if everything:
+        folders = bundles.all()
+        if not folders:
+            raise IrbenchError("Nothing was exported yet.", hint=f"Export something: irbench export {FIRST_MODEL}")
+        return tuple(bundles.load_intact(folder) for folder in folders)
+    if not names:
+        latest = bundles.latest()
+        if latest is not None:
+            return (bundles.load_intact(latest),)
+        say(f"nothing was exported yet: taking {FIRST_MODEL}")
+        return (_bundle(FIRST_MODEL, say),)
+    return tuple(_bundle(name, say) for name in dict.fromkeys(names))
+
+
+def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
+    """Return the backends asked for, or every installed one on the CPU.
+
+    Raises:
+        IrbenchError: A name or device is unknown (exit code 2), or a runtime is not installed (exit code 5).
+    """
+    if not asked:
+        installed = registry.installed_backends()
+        if not installed:
+            raise IrbenchError(
+                "No runtime is installed.", hint="pip install 'irbench[all]'", exit_code=ExitCode.NOT_INSTALLED
+            )
+        return tuple(map(BackendAddress, installed))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(item) for item in asked))
+    for name, _ in pairs:
+        registry.require_installed(name)
+    return pairs
+
+
+def able_backends(backends: Sequence[BackendAddress], models: Sequence[Bundle]) -> tuple[BackendAddress, ...]:
+    """Return the backends that can read a form of at least one of the models; all of them where none can."""
+    able = tuple(address for address in backends if any(_reads(address, model) for model in models))
+    return able or tuple(backends)
+
+
+def _reads(address: BackendAddress, model: Bundle) -> bool:
+    return model.artifact(registry.backend(address.name).consumes) is not None
+
+
+def first_run(models: Sequence[str], *, everything: bool) -> str:
+    """Return what a run is going to do that names no model where nothing was exported yet; empty for any other run."""
+    if models or everything or bundles.latest() is not None:
+        return ""
+    names = ", ".join(registry.installed_backends())
+    return (
+        f"Nothing was exported yet: this exports {FIRST_MODEL} from TensorFlow (a minute or less) and then measures it"
+        f" on {names} (up to 90 s, unless options say otherwise)."
+    )
+
+
+def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
+    path = Path(name)
+    if path.suffix == ".onnx":
+        return from_onnx_file(path)
+    if (path / "card.json").is_file():
+        return bundles.load_intact(path)
+    found = bundles.find(name)
+    if found is None:
+        _refuse_variant(name)
+        validate(name, ExportOptions())
+        say(f"exporting {name}, which was not exported yet")
+        found = export(name, ExportOptions(), say)
+    return bundles.load_intact(found)
+
+
+def _refuse_variant(name: str) -> None:
+    """Refuse a name as ``irbench inspect`` takes it, of a graph that was made from a model."""
+    model, plus, made = name.rpartition("+")
+    path = Path(model)
+    known = path.is_file() or (path / bundles.CARD).is_file() or bundles.find(model) is not None
+    if plus and (known or model in registry.names(registry.MODELS)):
+        made = made.partition(":")[0]
+        way = f"irbench run {model} --optimize {made}"
+        if made.startswith("custom"):  # no run can ask for passes that were named one by one
+            way = f"irbench optimize {model} --passes ... -o better.onnx, then irbench run better.onnx"
+        raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"A variant is measured by: {way}")

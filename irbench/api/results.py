@@ -1,0 +1,229 @@
+"""A stored run as Python sees it: tables, rows, winner, samples, and its view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from irbench.api.display import Displayable
+from irbench.api.rows import RunRow, row_of, rows_to_arrow, rows_to_pandas
+from irbench.errors import IrbenchError
+from irbench.result import GroupResult, RunDocument, row_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from rich.console import RenderableType
+
+    from irbench.render.samples import Sample
+
+__all__ = ["Interrupted", "Run", "RunTable", "TableWinner", "TextFormat"]
+
+TextFormat = Literal["table", "json", "jsonl", "csv", "md"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a call; what had been done by then is in ``result``, and a run is in the store.
+
+    It is a ``KeyboardInterrupt``: a program that does not catch it ends, as it does without irbench.
+
+    Attributes:
+        result: The :class:`Run` or the verification as far as it went.
+    """
+
+    def __init__(self, message: str, result: object) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+@dataclass(frozen=True)
+class TableWinner:
+    """The fastest row of a table.
+
+    Attributes:
+        row: It.
+        rival: The row that comes next.
+        ratio: How many times as fast as its rival it is.
+        low: Lower end of the confidence interval, adjusted for having chosen the best.
+        high: Upper end.
+    """
+
+    row: RunRow
+    rival: RunRow
+    ratio: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return who it is and by how much."""
+        return f"{self.row.label} {self.ratio:.2f}x {self.rival.label} [{self.low:.2f}, {self.high:.2f}]"
+
+
+class RunTable(Displayable):
+    """One table of a run: one model at one batch size.
+
+    Attributes:
+        number: Its place in the run, counted from 0.
+        result: Everything that is known of it, as the document holds it.
+        rows: Its rows, in the order in which they were asked for.
+    """
+
+    def __init__(self, document: RunDocument, number: int) -> None:
+        self._document = document
+        self.number = number
+        self.result: GroupResult = document.groups[number]
+        names = row_names(self.result.cells)
+        self.rows: tuple[RunRow, ...] = tuple(
+            row_of(document.run_id, number, self.result, cell, names[cell.id]) for cell in self.result.cells
+        )
+
+    @property
+    def model(self) -> str:
+        """The model that was measured."""
+        return self.result.model
+
+    @property
+    def batch(self) -> int:
+        """Samples per inference."""
+        return self.result.batch
+
+    @property
+    def winner(self) -> TableWinner | None:
+        """The fastest row; ``None`` where no row is known to be the fastest (``result.lead.reason`` says why)."""
+        found = self.result.winner
+        if found is None:
+            return None
+        by_id = dict(zip((cell.id for cell in self.result.cells), self.rows, strict=True))
+        return TableWinner(by_id[found.cell], by_id[found.rival], found.value, found.low, found.high)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame; raises as :meth:`Run.to_pandas` does."""
+        return rows_to_pandas(self.rows)
+
+    def __repr__(self) -> str:
+        """Return the model, the batch and how many rows there are."""
+        return f"<RunTable {self.model} batch {self.batch}, {len(self.rows)} rows>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench show`` prints it; called by rich."""
+        from irbench.render import GroupView
+
+        return GroupView(self.result, self._document.environment, self._document.plan)
+
+
+class Run(Displayable):
+    """One stored run.
+
+    Attributes:
+        document: All that is known of it, as ``run.json`` holds it.
+        folder: Where it is stored, with its raw samples and logs.
+        tables: One for each model and batch size.
+    """
+
+    def __init__(self, document: RunDocument, folder: Path) -> None:
+        self.document = document
+        self.folder = folder
+        self.tables: tuple[RunTable, ...] = tuple(RunTable(document, number) for number in range(len(document.groups)))
+
+    @property
+    def id(self) -> str:
+        """Its ULID."""
+        return self.document.run_id
+
+    @property
+    def name(self) -> str:
+        """What the user called it; empty without a name."""
+        return str(self.document.plan.get("name") or "")
+
+    @property
+    def note(self) -> str:
+        """What is to be remembered of it."""
+        return str(self.document.plan.get("note") or "")
+
+    @property
+    def created(self) -> str:
+        """When it began, ISO 8601, UTC."""
+        return self.document.created
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended by Ctrl-C or a request to end."""
+        return any(table.result.stopped_by == "interrupt" for table in self.tables)
+
+    @property
+    def rows(self) -> tuple[RunRow, ...]:
+        """The rows of all tables."""
+        return tuple(row for table in self.tables for row in table.rows)
+
+    @property
+    def table(self) -> RunTable:
+        """The only table.
+
+        Raises:
+            IrbenchError: There are several, or none.
+        """
+        if len(self.tables) != 1:
+            raise IrbenchError(f"The run has {len(self.tables)} tables.", hint="Choose one: run.tables[0]")
+        return self.tables[0]
+
+    @property
+    def winner(self) -> TableWinner | None:
+        """The fastest row of the only table; raises as :attr:`table` does."""
+        return self.table.winner
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield every raw sample, each launch's file compared with its checksum.
+
+        A sample is a named tuple; durations are integers in nanoseconds.
+
+        Raises:
+            IrbenchError: A file is missing, changed or damaged.
+        """
+        from irbench.render.samples import samples_of
+        from irbench.store.reading import check_launches, read_launches
+
+        check_launches(self.folder, self.document)
+        return samples_of(self.document, read_launches(self.folder, self.document))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame, a column for each attribute of :class:`RunRow`.
+
+        Raises:
+            IrbenchError: pandas is not installed.
+        """
+        return rows_to_pandas(self.rows)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a table of Arrow, a column for each attribute of :class:`RunRow`.
+
+        Raises:
+            IrbenchError: pyarrow is not installed.
+        """
+        return rows_to_arrow(self.rows)
+
+    def to_text(self, form: TextFormat = "table") -> str:
+        """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown."""
+        if form == "table":
+            return str(self)
+        from irbench.render import render_document
+
+        return render_document(self.document, form)
+
+    def __repr__(self) -> str:
+        """Return the run's id, its name and its models."""
+        models = ", ".join(dict.fromkeys(table.model for table in self.tables))
+        return f"<Run {self.id}{f' {self.name!r}' if self.name else ''}: {models or 'no table'}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the tables as ``irbench show`` prints them; called by rich."""
+        from rich.console import Group
+
+        from irbench.render import incomplete
+
+        parts: list[RenderableType] = []
+        for table in self.tables:
+            parts += [*([""] if parts else []), table.__rich__()]
+        ending = incomplete(self.document)
+        return Group(*parts, *([ending] if ending else []))

@@ -1,0 +1,177 @@
+"""A run's rows as flat values with types and units, for tables of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from irbench.errors import IrbenchError
+from irbench.result import CellResult, GroupResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["RunRow", "row_of", "rows_to_arrow", "rows_to_pandas"]
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One row: a model on a backend under one load. ``None`` is what was not measured.
+
+    Latencies are in milliseconds for one batch; p50, p90, fps and the speedup are those of the table.
+
+    Attributes:
+        run_id: The run's.
+        table: Number of the table in its run, counted from 0.
+        model: What the table is about.
+        batch: Samples per inference.
+        label: What the table calls the row.
+        backend: Its backend.
+        device: Its device.
+        precision: What the runtime really computed in; what was asked of it where it did not run.
+        threads: Total for the process; ``None`` where the runtime chose.
+        streams: Inferences in flight.
+        state: ``ok``, ``mismatch``, ``failed``, ``not-applicable`` or ``interrupted``.
+        is_baseline: Whether speedups are relative to this row.
+        is_winner: Whether it is the fastest.
+        p50_ms: Median latency.
+        p90_ms: 90th percentile.
+        p99_ms: 99th percentile, with ``tail``.
+        p99_9_ms: 99.9th percentile, with ``tail``.
+        mean_ms: Mean latency.
+        fps: Samples per second.
+        sustained_fps: Samples per second of runs alone, with ``sustain``.
+        speedup: How many times as fast as the baseline.
+        speedup_low: Lower end of its confidence interval.
+        speedup_high: Upper end.
+        verdict: ``faster``, ``slower``, ``same``, ``undecided`` or ``preview``.
+        launches: In how many launches it ran.
+        launch_spread: Half the range of launch medians, as a fraction of their median.
+        max_rel_error: Largest difference from the reference, relative to the largest reference value.
+        ready_ms: From process start to the first answer.
+        compile_ms: Compilation.
+        peak_memory_bytes: Resident peak of the process.
+        failure: Why there are no figures.
+        hint: What to do about that.
+    """
+
+    run_id: str
+    table: int
+    model: str
+    batch: int
+    label: str
+    backend: str
+    device: str
+    precision: str
+    threads: int | None
+    streams: int
+    state: str
+    is_baseline: bool
+    is_winner: bool
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p99_9_ms: float | None
+    mean_ms: float | None
+    fps: float | None
+    sustained_fps: float | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    verdict: str | None
+    launches: int | None
+    launch_spread: float | None
+    max_rel_error: float | None
+    ready_ms: float | None
+    compile_ms: float | None
+    peak_memory_bytes: int | None
+    failure: str | None
+    hint: str | None
+
+
+def row_of(run_id: str, number: int, group: GroupResult, cell: CellResult, label: str) -> RunRow:
+    """Return a cell as a flat row.
+
+    Args:
+        run_id: Of its run.
+        number: Of its table in the run, counted from 0.
+        group: Its table.
+        cell: It.
+        label: What the table calls it; no other row of the table is called the same.
+    """
+    latency, speedup, phases, failure = cell.latency_ms, cell.speedup, cell.phases_ms, cell.failure
+    threads = cell.effective.get("threads", cell.requested.threads)
+    return RunRow(
+        run_id=run_id,
+        table=number,
+        model=group.model,
+        batch=cell.batch,
+        label=label,
+        backend=cell.backend,
+        device=cell.device,
+        precision=str(cell.effective.get("precision", cell.requested.precision)),
+        threads=threads if isinstance(threads, int) else None,
+        streams=cell.requested.streams,
+        state=cell.state,
+        is_baseline=cell.id == group.baseline,
+        is_winner=group.winner is not None and cell.id == group.winner.cell,
+        p50_ms=getattr(latency, "p50", None),
+        p90_ms=getattr(latency, "p90", None),
+        p99_ms=getattr(latency, "p99", None),
+        p99_9_ms=getattr(latency, "p99_9", None),
+        mean_ms=getattr(latency, "mean", None),
+        fps=cell.fps,
+        sustained_fps=cell.sustained_fps,
+        speedup=getattr(speedup, "value", None),
+        speedup_low=getattr(speedup, "low", None),
+        speedup_high=getattr(speedup, "high", None),
+        verdict=getattr(speedup, "verdict", None),
+        launches=cell.launches_measured,
+        launch_spread=cell.launch_spread,
+        max_rel_error=getattr(cell.output_error, "max_rel", None),
+        ready_ms=getattr(phases, "ready", None),
+        compile_ms=getattr(phases, "compile", None),
+        peak_memory_bytes=(cell.peak_memory_bytes or {}).get("process"),
+        failure=getattr(failure, "message", None),
+        hint=getattr(failure, "hint", None),
+    )
+
+
+def rows_to_pandas(rows: Sequence[RunRow]) -> pd.DataFrame:
+    """Return rows as a DataFrame whose columns have the same types whatever was measured.
+
+    Raises:
+        IrbenchError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise _missing("pandas") from error
+    frame = pd.DataFrame([asdict(row) for row in rows], columns=[item.name for item in fields(RunRow)])
+    return frame.astype(_types({"int": "int64", "int | None": "Int64", "float | None": "float64", "bool": "bool"}))
+
+
+def rows_to_arrow(rows: Sequence[RunRow]) -> pa.Table:
+    """Return rows as a table of Arrow, whose columns have the same types whatever was measured.
+
+    Raises:
+        IrbenchError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise _missing("pyarrow") from error
+    types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
+    schema = pa.schema([(item.name, types[str(item.type).removesuffix(" | None")]) for item in fields(RunRow)])
+    return pa.Table.from_pylist([asdict(row) for row in rows], schema=schema)
+
+
+def _types(by_annotation: dict[str, Any]) -> dict[str, Any]:
+    """Return the type of each column whose annotation has one."""
+    return {item.name: by_annotation[str(item.type)] for item in fields(RunRow) if str(item.type) in by_annotation}
+
+
+def _missing(library: str) -> IrbenchError:
+    return IrbenchError(f"{library} is not installed.", hint=f"Install it with: pip install {library}")

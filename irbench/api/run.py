@@ -1,0 +1,60 @@
+"""``irbench.run``: measure models on backends and return what was found."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Unpack
+
+from irbench.api.measurement import foresee, measure
+from irbench.api.options import RunKeywords, RunOptions, run_options
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.results import Interrupted, Run
+
+__all__ = ["plan", "run", "run_with"]
+
+
+def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **options: Unpack[RunKeywords]) -> Run:
+    """Measure models on backends under one timing protocol.
+
+    Every row runs in processes of its own, which are gone when this returns or raises. The run is stored.
+
+    Args:
+        models: Names of zoo models, exported bundles, ONNX files, or anything that :func:`irbench.export` takes;
+            the model exported last where there is none.
+        progress: ``"auto"`` shows how it goes on a terminal and in a notebook; a function is called with each
+            :class:`irbench.Progress`; ``None`` is silence.
+        options: Those of ``irbench run``; see :class:`irbench.RunKeywords`.
+
+    Returns:
+        The run, as :func:`irbench.load` returns it again.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    asked = run_options(models, options)
+    with reporting(progress) as reporter:
+        return run_with(asked, reporter)
+
+
+def run_with(options: RunOptions, reporter: Reporter) -> Run:
+    """Measure what was asked for; returns and raises what :func:`run` does."""
+    stored = measure(options, reporter)
+    found = Run(stored.document, stored.folder)
+    if found.interrupted:
+        raise Interrupted(f"what was measured is stored: irbench.load({found.id!r})", found)
+    return found
+
+
+def plan(*models: str | PathLike[str], progress: ProgressOption = None, **options: Unpack[RunKeywords]) -> str:
+    """Return what :func:`run` would measure with these arguments, how, how long at least, and where it would be stored.
+
+    Models are exported and graphs optimised for that.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible.
+        TypeError: There is no such option.
+    """
+    with reporting(progress) as reporter:
+        return foresee(run_options(models, options), reporter.say)

@@ -1,0 +1,204 @@
+"""Stored runs: loaded, listed, removed, and moved between machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from irbench.errors import IrbenchError
+from irbench.store.folders import default_root
+
+if TYPE_CHECKING:
+    from irbench.api.results import Run
+    from irbench.store.arriving import Staged
+    from irbench.store.entries import RunEntry
+
+__all__ = [
+    "chosen_entries",
+    "export_runs",
+    "find_runs",
+    "import_runs",
+    "load",
+    "remove_folders",
+    "remove_runs",
+    "results",
+]
+
+_DEADLINE_S = 600.0
+
+Folder: TypeAlias = "str | PathLike[str] | None"
+
+
+def load(run: str | PathLike[str] = "latest", *, results: Folder = None) -> Run:
+    """Return a stored run.
+
+    Args:
+        run: Its name, its id or the beginning of one, its folder, or ``latest``: the newest run in which at least one
+            cell was measured.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, several are meant, or it is damaged.
+    """
+    from irbench.api.results import Run
+    from irbench.store.listing import find_run
+    from irbench.store.reading import load_document
+
+    folder = find_run(_root(results), str(run))
+    return Run(load_document(folder), folder)
+
+
+def results(
+    *,
+    model: str | None = None,
+    backend: str | None = None,
+    since: str | float | timedelta | None = None,
+    limit: int | None = None,
+    results: Folder = None,
+) -> tuple[RunEntry, ...]:
+    """Return a line for each stored run, newest first; :func:`load` takes its ``run_id``.
+
+    Args:
+        model: Only runs of this model.
+        backend: Only runs in which this backend, or this row, took part.
+        since: Only runs no older than this: ``"7d"``, or seconds.
+        limit: At most so many, the newest.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: A value is none that the keyword takes.
+    """
+    from irbench.api import values
+    from irbench.api.options import read_keywords
+    from irbench.store.listing import list_runs
+
+    given = {"since": since, "limit": limit}
+    read = read_keywords("results", given, {"since": ('"7d"', values.duration_s), "limit": ("20", values.count)}, given)
+    return chosen_entries(list_runs(_root(results)).entries, model, backend, read["since"], read["limit"])
+
+
+def chosen_entries(
+    entries: Iterable[RunEntry],
+    model: str | None = None,
+    backend: str | None = None,
+    since_s: float | None = None,
+    limit: int | None = None,
+) -> tuple[RunEntry, ...]:
+    """Return those entries that fit; the arguments are those of :func:`results`, the age in seconds."""
+    from datetime import datetime
+
+    from irbench.measure.clock import utc_now
+
+    oldest = None if since_s is None else utc_now() - timedelta(seconds=since_s)
+    fitting = (
+        entry
+        for entry in entries
+        if (model is None or model in entry.models)
+        and (backend is None or backend in (*entry.backends, *entry.rows))
+        and (oldest is None or datetime.fromisoformat(entry.created) >= oldest)
+    )
+    return tuple(islice(fitting, limit))
+
+
+def remove_runs(runs: str | PathLike[str] | Sequence[str | PathLike[str]], *, results: Folder = None) -> None:
+    """Remove stored runs for good. Every run is found before the first is removed.
+
+    Args:
+        runs: As :func:`load` takes them.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, or it is being measured; nothing was removed.
+    """
+    root = _root(results)
+    remove_folders(root, find_runs(root, _names(runs)), lambda _folder: None)
+
+
+def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    """Return the folders of runs, each once; raises as :func:`load` does."""
+    from irbench.store.listing import find_run
+
+    return tuple(dict.fromkeys(find_run(root, name) for name in names))
+
+
+def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> None:
+    """Remove runs, and tell of each when it is gone.
+
+    Raises:
+        IrbenchError: One of them is not stored in ``root``, or is being measured; nothing was removed.
+    """
+    from irbench.store import moving
+
+    for folder in folders:
+        if root.resolve() not in folder.resolve().parents:
+            raise IrbenchError(f"{folder} is not stored in {root}.", hint="Name the place with --results.")
+    for folder in moving.remove_runs(folders, root):
+        removed(folder)
+
+
+def export_runs(
+    runs: str | PathLike[str] | Sequence[str | PathLike[str]], output: str | PathLike[str], *, results: Folder = None
+) -> tuple[Path, ...]:
+    """Pack runs with their raw samples and logs into one archive, for another machine.
+
+    Args:
+        runs: As :func:`load` takes them.
+        output: The archive to write; only an archive is replaced there.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Returns:
+        The folders that were packed.
+
+    Raises:
+        IrbenchError: A run is damaged, or the archive cannot be written.
+    """
+    from irbench.store.archives import pack
+
+    folders = find_runs(_root(results), _names(runs))
+    pack(folders, Path(output))
+    return folders
+
+
+def import_runs(
+    sources: str | PathLike[str] | Sequence[str | PathLike[str]], *, results: Folder = None
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Bring in runs of another machine: archives of :func:`export_runs`, or folders with runs in them.
+
+    Args:
+        sources: Archives or folders.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Returns:
+        The folders of runs that are new, and of those that were here already with the same content.
+
+    Raises:
+        IrbenchError: Something of it is wrong; nothing was imported.
+    """
+    from irbench.store import moving
+
+    arrivals = moving.import_runs(tuple(map(Path, _names(sources))), _root(results), _stage)
+    return arrivals.added, arrivals.present
+
+
+def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
+    """Unpack and check what is brought in a process of its own, which may run out of memory or time alone."""
+    from irbench.worker import WorkerDied, call_in_worker
+
+    try:
+        staged: Staged = call_in_worker("irbench.store.arriving:stage", sources, root, scratch, deadline_s=_DEADLINE_S)
+    except WorkerDied as death:
+        remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
+        raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death
+    return staged
+
+
+def _root(results: Folder) -> Path:
+    return default_root() if results is None else Path(results)
+
+
+def _names(given: str | PathLike[str] | Sequence[str | PathLike[str]]) -> tuple[str, ...]:
+    return (str(given),) if isinstance(given, str | PathLike) else tuple(map(str, given))

@@ -1,0 +1,162 @@
+"""Reading what a user gave, as text or as a value of Python's, into the one form that irbench works with.
+
+Every function raises ``ValueError`` or ``TypeError`` with what is wrong; who calls it knows the name of the option.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+__all__ = [
+    "Settings",
+    "Shapes",
+    "count",
+    "counts",
+    "cpus",
+    "duration_s",
+    "fraction",
+    "names",
+    "ordered_names",
+    "setting_of_text",
+    "settings",
+    "shape_of_text",
+    "shapes",
+    "threads",
+]
+
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+Settings: TypeAlias = Mapping[str, Mapping[str, str]]
+
+_NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
+_LONGEST_S = 10_000 * 86400
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LARGEST_COUNT = 999_999_999
+
+
+def names(value: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names, each once: of ``"ort,openvino"`` or of a list of them."""
+    return tuple(dict.fromkeys(ordered_names(value)))
+
+
+def ordered_names(value: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names that may be repeated."""
+    parts = value.split(",") if isinstance(value, str) else list(value)
+    if not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"{value!r} is no list of names")
+    found = tuple(part.strip() for part in parts)
+    if not all(found):
+        raise ValueError(f"there is an empty name in {value!r}")
+    return found
+
+
+def counts(value: str | int | Iterable[int]) -> tuple[int, ...]:
+    """Return whole numbers from 1, each once: of ``"1,8"``, 8, or [1, 8]."""
+    if isinstance(value, str):
+        parts: Iterable[Any] = (part.strip() for part in value.split(","))
+    else:
+        parts = [value] if isinstance(value, int) else value
+    return tuple(dict.fromkeys(count(part) for part in parts))
+
+
+def count(value: str | int) -> int:
+    """Return a whole number from 1."""
+    if isinstance(value, str):
+        if re.fullmatch(r"0*[1-9]\d{0,8}", value, re.ASCII) is None:
+            raise ValueError(f"{value!r} is not a whole number from 1 to {_LARGEST_COUNT}")
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST_COUNT:
+        raise ValueError(f"{value!r} is not a whole number from 1 to {_LARGEST_COUNT}")
+    return value
+
+
+def threads(value: str | int) -> int | Literal["native"]:
+    """Return a number of threads, or ``native``."""
+    return "native" if value == "native" else count(value)
+
+
+def duration_s(value: str | float | timedelta) -> float:
+    """Return seconds: of ``"90s"``, ``"5m"``, a number of seconds or a ``timedelta``."""
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, str):
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?) ?(s|m|h|d)?", value, re.ASCII)
+        seconds = float(match[1]) * _UNITS_S[match[2] or "s"] if match is not None else 0
+    else:
+        seconds = float(value) if math.isfinite(value) else 0
+    if not 0 < seconds <= _LONGEST_S:
+        raise ValueError(f"{value!r} is not a duration: a number above 0, then s, m, h or d; at most 10000 days")
+    return seconds
+
+
+def fraction(value: str | float) -> float:
+    """Return a fraction: of ``"1%"`` or 0.01."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%", value, re.ASCII)
+        share = float(match[1]) / 100 if match is not None else 0
+    else:
+        share = float(value)
+    if not 0 < share < 1:
+        raise ValueError(f"{value!r} is not a percentage between 0% and 100%")
+    return share
+
+
+def cpus(value: str | int | Iterable[int]) -> tuple[int, ...]:
+    """Return processors in ascending order: of ``"0-3,8"``, 0, or [0, 1]."""
+    if not isinstance(value, str):
+        chosen = {value} if isinstance(value, int) else set(value)
+        if not chosen or not all(isinstance(cpu, int) and cpu >= 0 for cpu in chosen):
+            raise ValueError(f"{value!r} is not a list of processors")
+        return tuple(sorted(chosen))
+    from irbench.system.host import parse_cpu_list
+
+    try:
+        return parse_cpu_list(_NUMBER_OF_NO_PROCESSOR.sub("none", value))
+    except ValueError:
+        raise ValueError(f"{value!r} is not a list of processors") from None
+
+
+def shapes(value: Mapping[str, str | int | Iterable[int]]) -> Shapes:
+    """Return shapes by input: of ``{"tokens": (1, 128)}`` or ``{"tokens": "1x128"}``."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{value!r} is no mapping from inputs to shapes")
+    return {name: _sizes(name, shape) for name, shape in value.items()}
+
+
+def shape_of_text(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return the input and the sizes of ``tokens=1x128``."""
+    name, equals, sizes = text.rpartition("=")
+    if not (equals and name):
+        raise ValueError(f"{text!r} names no input")
+    return name, _sizes(name, sizes)
+
+
+def settings(value: Mapping[str, Mapping[str, object]]) -> Settings:
+    """Return properties by backend: of ``{"ort": {"session.dynamic_block_base": 4}}``."""
+    if not isinstance(value, Mapping) or not all(isinstance(item, Mapping) for item in value.values()):
+        raise ValueError(f"{value!r} is no mapping from backends to their properties")
+    return {name: {key: _property(item) for key, item in given.items()} for name, given in value.items()}
+
+
+def setting_of_text(text: str) -> tuple[str, str, str]:
+    """Return backend, key and value of ``backend.KEY=VALUE``."""
+    address, equals, value = text.partition("=")
+    backend, _, key = address.partition(".")
+    if not (equals and backend and key):
+        raise ValueError(f"{text!r} lacks a backend, a key or a value")
+    return backend, key, value
+
+
+def _property(value: object) -> str:
+    """Return a property as the command line would give it; runtimes write truth as 1 and 0."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _sizes(name: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
+    parts: Iterable[Any] = value.split("x") if isinstance(value, str) else [value] if isinstance(value, int) else value
+    if not isinstance(parts, Iterable):
+        raise TypeError(f"{value!r} is no shape for {name!r}")
+    return tuple(count(part) for part in parts)

@@ -1,0 +1,237 @@
+"""``irbench.verify``: whether every backend computes what a model must give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from irbench import __version__, registry
+from irbench.address import BackendAddress
+from irbench.api import values
+from irbench.api.display import Displayable
+from irbench.api.options import Readers, read_keywords
+from irbench.api.progress import ProgressOption, Say, reporting
+from irbench.api.resolve import resolve_backends, resolve_bundles
+from irbench.api.results import Interrupted
+from irbench.api.values import Shapes
+from irbench.conformance import model as model_check
+from irbench.conformance import score
+from irbench.conformance.case import CaseResult, Runtime, SuiteReport
+from irbench.conformance.model import Asked, ModelReport, trials, verified_cells
+from irbench.conformance.suite import collect_cases, run_cases
+from irbench.conformance.view import Document, model_view, suite_view
+from irbench.errors import ExitCode, IrbenchError
+from irbench.measure.clock import Stopwatch
+from irbench.result import CellResult
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["Verification", "VerifyOptions", "verify", "verify_with"]
+
+_SAY_EVERY = 100
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """What is verified: a model, or cases of a suite.
+
+    Attributes:
+        model: As the user named it.
+        backends: Names with devices; ``None`` for every installed one that can read the model.
+        data: A folder of data sets of the ONNX convention.
+        shape: Of inputs with dynamic dimensions, by input.
+        suite: ``onnx`` for the test suite that the onnx package carries.
+        only: A pattern of the suite's cases.
+    """
+
+    model: str | None = None
+    backends: tuple[str, ...] | None = None
+    data: Path | None = None
+    shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
+    suite: Literal["onnx"] | None = None
+    only: str | None = None
+
+
+class Verification(Displayable):
+    """What was verified.
+
+    Attributes:
+        report: Everything that was found, of a model or of a suite.
+    """
+
+    def __init__(self, report: ModelReport | SuiteReport) -> None:
+        self.report = report
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench verify`` exits with."""
+        if isinstance(self.report, ModelReport):
+            return model_check.exit_code(self.report)
+        return score.exit_code(self.report.cases) if self.report.complete else ExitCode.INTERRUPTED
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed, crashed or answered wrongly, and all was done."""
+        return self.exit_code == ExitCode.OK
+
+    @property
+    def rows(self) -> tuple[CellResult, ...] | tuple[CaseResult, ...]:
+        """A row for each backend, or for each case on each backend."""
+        return self.report.cells if isinstance(self.report, ModelReport) else self.report.cases
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the report as text."""
+        if form == "json":
+            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+        return self._view().as_markdown() if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was verified and whether all is well."""
+        what = self.report.model if isinstance(self.report, ModelReport) else f"suite {self.report.suite}"
+        return f"<Verification of {what}: {'ok' if self.ok else 'not ok'}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the report as ``irbench verify`` prints it; called by rich."""
+        return self._view()
+
+    def _view(self) -> Document:
+        return model_view(self.report) if isinstance(self.report, ModelReport) else suite_view(self.report)
+
+
+def verify(
+    model: str | PathLike[str] | None = None,
+    *,
+    backends: str | Iterable[str] | None = None,
+    data: str | PathLike[str] | None = None,
+    shape: Mapping[str, str | int | Iterable[int]] | None = None,
+    suite: Literal["onnx"] | None = None,
+    only: str | None = None,
+    progress: ProgressOption = "auto",
+) -> Verification:
+    """Run a model on every backend and compare the outputs with those expected; nothing is timed.
+
+    Args:
+        model: Anything that :func:`irbench.run` takes.
+        backends: Backends, each with a device after a colon; every installed one by default.
+        data: A folder with test_data_set_*/input_*.pb and output_*.pb.
+        shape: Shapes of inputs with dynamic dimensions, by input.
+        suite: ``onnx`` runs the test suite of the onnx package in place of a model.
+        only: The suite's cases of such names: ``test_add*``.
+        progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+
+    Raises:
+        IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
+        Interrupted: Ctrl-C; what was verified by then is in its ``result``.
+    """
+    given = {"backends": backends, "data": data, "shape": shape or {}, "suite": suite, "only": only}
+    read = read_keywords("verify", given, _READERS, given)
+    with reporting(progress) as reporter:
+        found = verify_with(VerifyOptions(None if model is None else str(model), **read), reporter.say)
+    if not found.report.complete:
+        raise Interrupted("the verification is not complete", found)
+    return found
+
+
+def verify_with(options: VerifyOptions, say: Say) -> Verification:
+    """Verify what was asked for; an interrupt leaves the report incomplete.
+
+    Raises:
+        IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
+    """
+    host.require_linux()
+    _refuse_contradictions(options)
+    backends = resolve_backends(options.backends or ())
+    with scratch_folder() as folder:
+        if options.suite is not None:
+            readers = _readers_of_onnx(backends, named=bool(options.backends))
+            return Verification(_suite(options.only, readers, folder, say))
+        return Verification(_model(options, backends, folder, say))
+
+
+def _refuse_contradictions(options: VerifyOptions) -> None:
+    if options.suite is None:
+        if options.only is not None:
+            raise IrbenchError("--only chooses cases of a suite.", hint="Add --suite onnx.")
+        if options.model is None:
+            raise IrbenchError("Nothing to verify.", hint="Name a model or an ONNX file, or say --suite onnx.")
+        if options.data is not None and options.shape:
+            raise IrbenchError("--data gives the shapes of the inputs itself.", hint="Leave --shape out.")
+        return
+    given = {"A model": options.model, "--data": options.data, "--shape": options.shape}
+    for name, value in given.items():
+        if value:
+            raise IrbenchError(f"{name} and --suite contradict each other.", hint="Leave one of them out.")
+
+
+def _readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tuple[BackendAddress, ...]:
+    """Return the backends that can run the suite's graphs; one that was named and cannot is refused."""
+    readers = tuple(address for address in backends if "onnx" in registry.backend(address.name).consumes)
+    for address in backends:
+        if named and address not in readers:
+            raise IrbenchError(
+                f"{address.name} does not read ONNX, which the suite is made of.", hint="Leave it out of --backends."
+            )
+    return readers
+
+
+def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch: Path, say: Say) -> ModelReport:
+    (bundle,) = resolve_bundles((str(options.model),), everything=False, say=say)
+    planned, source = trials(Asked(bundle, backends, options.shape, options.data), scratch)
+    cells: list[CellResult] = []
+    complete = False
+    try:
+        for cell in verified_cells(planned):
+            cells.append(cell)
+            say(f"{cell.label}: {cell.state}")
+        complete = True
+    except KeyboardInterrupt:
+        say("interrupted")
+    return ModelReport(bundle.name, source, complete, tuple(cells))
+
+
+def _suite(pattern: str | None, backends: tuple[BackendAddress, ...], scratch: Path, say: Say) -> SuiteReport:
+    say(f"collecting the cases of onnx {version('onnx')}")
+    cases = collect_cases(scratch, pattern or "*")
+    results: list[CaseResult] = []
+    complete, watch = False, Stopwatch()
+    try:
+        for number, done in enumerate(run_cases(cases, backends, scratch), 1):
+            results += done
+            if number % _SAY_EVERY == 0:
+                say(f"{number} of {len(cases)} cases after {watch.elapsed_s:.0f} s")
+        complete = True
+    except KeyboardInterrupt:
+        say("interrupted")
+    return SuiteReport(
+        suite="onnx",
+        suite_version=version("onnx"),
+        irbench_version=__version__,
+        pattern=pattern,
+        seconds=round(watch.elapsed_s, 1),
+        complete=complete,
+        backends=tuple(_runtime(address, results) for address in backends),
+        cases=tuple(results),
+    )
+
+
+def _runtime(address: BackendAddress, results: list[CaseResult]) -> Runtime:
+    label = str(address)
+    description = registry.backend(address.name).describe()
+    own = (result for result in results if result.backend == label)
+    return Runtime(label, description.distribution, str(description.version), score.counts(own))
+
+
+_READERS: Readers = {
+    "backends": ('["ort", "openvino:gpu"]', values.names),
+    "data": ('"model_zoo/model"', Path),
+    "shape": ('{"tokens": (1, 128)}', values.shapes),
+}

@@ -1,0 +1,40 @@
+"""``irbench backends``: what can run here, or what is missing and the command that installs it."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import click
+
+from irbench.api.backend_rows import as_json, as_table, backend_rows
+from irbench.cli.options.formats import TABLE_OR_JSON
+from irbench.cli.output.stderr import plugin_warnings_told, say
+
+__all__ = ["command"]
+
+
+@click.command(
+    "backends",
+    short_help="List the runtimes: versions, devices, or what installs them.",
+    epilog="\b\nExamples:\n  irbench backends --probe\n  irbench backends --format json\n",
+)
+@click.option(
+    "--probe", "look", is_flag=True, help="Start each runtime and see which devices and precisions it has here."
+)
+@TABLE_OR_JSON
+def command(look: bool, form: Literal["table", "json"]) -> None:
+    """List the runtimes: versions, devices, or what is missing and the command that installs it.
+
+    Nothing is imported: devices and precisions are those a former --probe found with the same versions.
+    """
+    from irbench.cli.output import console
+
+    with plugin_warnings_told():
+        rows = backend_rows(look=look, say=say)
+    if form == "json":
+        click.echo(json.dumps({"backends": [as_json(row) for row in rows]}, indent=2))
+        return
+    console.print_data(console.to_text(as_table(rows)), None)
+    if any(row.description.version is not None and row.found is None and not row.problem for row in rows):
+        say("Devices and precisions on this machine: irbench backends --probe")

@@ -1,0 +1,26 @@
+"""``irbench completion``: the script by which a shell completes irbench's command lines."""
+
+from __future__ import annotations
+
+import click
+
+from irbench.cli.options.groups import OneOf
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+To enable it:
+  bash  irbench completion bash > ~/.irbench.bash; echo '. ~/.irbench.bash' >> ~/.bashrc
+  zsh   irbench completion zsh > ~/.irbench.zsh; echo '. ~/.irbench.zsh' >> ~/.zshrc
+  fish  irbench completion fish > ~/.config/fish/completions/irbench.fish
+"""
+
+
+@click.command("completion", short_help="Print what makes a shell complete irbench's commands.", epilog=_EXAMPLES)
+@click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the script that makes a shell complete commands, options, backends and their settings, models and runs."""
+    from irbench.cli import COMPLETION, cli
+    from irbench.cli.options.shells import completion_class
+
+    click.echo(completion_class(shell)(cli, {}, "irbench", COMPLETION).source())

@@ -1,0 +1,111 @@
+"""``irbench export``: TensorFlow and Keras models to bundles that every backend can run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from irbench.cli.options.completion import MODEL
+from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import Parsed, ToldInWords
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from irbench.exporter import ExportOptions
+
+__all__ = ["command"]
+
+
+def _batch(text: str) -> int | None:
+    if text == "dynamic":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{text!r} is no number of samples")
+    return int(text)
+
+
+_EXAMPLES = """\b
+Examples:
+  irbench export resnet50
+  irbench export vgg16 --batch 8 --opset 17
+  irbench export my_model.keras my_package:my_function
+"""
+
+
+@click.command(name="export", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL...")
+@click.option("--opset", type=int, metavar="N", default=18, show_default=True, help="ONNX operator set, 13 to 23.")
+@click.option(
+    "--batch",
+    type=Parsed("8|dynamic", _batch),
+    default="dynamic",
+    show_default=True,
+    help="A fixed batch, or a free one.",
+)
+@click.option(
+    "--seed", type=int, metavar="N", default=0, show_default=True, help="Of random weights and of generated inputs."
+)
+@click.option(
+    "--weights",
+    cls=ToldInWords,
+    metavar="random|PATH",
+    show_default="the model's own",
+    help="Random weights, or a file of them.",
+)
+@click.option(
+    "--layout",
+    type=OneOf(["keep", "nchw"]),
+    default="nchw",
+    show_default=True,
+    help="Of image inputs in ONNX; nchw is the faster one.",
+)
+@click.option("--force", is_flag=True, help="Build even if a bundle made from the same things exists.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Put the one bundle into DIR.")
+def command(
+    models: tuple[str, ...],
+    opset: int,
+    batch: int | None,
+    seed: int,
+    weights: str | None,
+    layout: Literal["keep", "nchw"],
+    force: bool,
+    output: Path | None,
+) -> None:
+    """Export models to bundles: ONNX, a TensorFlow graph and the outputs that both must give.
+
+    MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
+    or path/to/file.py:function; the function takes nothing and returns a Keras model.
+    """
+    from irbench.api.export import require_exportable
+    from irbench.exporter import ExportOptions
+
+    asked = ExportOptions(opset, batch, seed, weights, layout, force, output)
+    require_exportable(models, asked)
+    for model in dict.fromkeys(models):
+        _export(model, asked)
+
+
+def _export(model: str, asked: ExportOptions) -> None:
+    from rich.text import Text
+
+    from irbench.api.export import export_with
+    from irbench.cli.output.console import err_console, print_data, to_text
+
+    progress = err_console()
+    with progress.status(f"{model}: starting", spinner="dots") as status:
+        made = export_with(model, asked, lambda text: _report(progress, status, model, text))
+    summary = str(made)
+    print_data(to_text(Text.assemble((made.name, "bold"), summary.removeprefix(made.name))), None)
+    print_data(f"  {made.folder}", None)  # never wrapped: it is there to be copied
+
+
+def _report(progress: Console, status: Any, model: str, text: str) -> None:
+    from rich.markup import escape
+
+    if text.startswith("warning: "):
+        progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(text.removeprefix('warning: '))}")
+    else:
+        status.update(f"{escape(model)}: {escape(text)}")

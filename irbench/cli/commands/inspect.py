@@ -1,0 +1,64 @@
+"""``irbench inspect``: what an ONNX graph holds, and how two graphs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from irbench.cli.options.completion import GRAPH
+from irbench.cli.options.formats import OUTPUT
+from irbench.cli.output.stderr import say
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    from irbench.api.inspect import GraphDifference, GraphInspection
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench inspect resnet50
+  irbench inspect model.onnx --format json
+  irbench inspect resnet50+basic:batch=1
+  irbench inspect --diff resnet50 resnet50+extended
+  irbench inspect --diff model.onnx optimised.onnx
+"""
+
+
+@click.command("inspect", short_help="Show what a graph holds, or how two graphs differ.", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
+@click.option("--diff", "compares", is_flag=True, help="Say what was done to the first graph to make the second.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@OUTPUT
+def command(models: tuple[str, ...], compares: bool, form: Literal["table", "json"], output: Path | None) -> None:
+    """Show what ONNX graphs hold: signature, multiply-accumulates, operators, weights and origin.
+
+    MODEL is an exported bundle's name or folder, or an ONNX file; resnet50+basic is what `irbench optimize` made of it,
+    and resnet50+basic:batch=1 what it made with that size bound. Weights are not read, so a file of gigabytes takes
+    no longer than a small one. With --diff nodes are the same when they have the same name; nodes that one new node
+    took the place of are shown as fused.
+    """
+    from irbench.api.inspect import GraphDifference
+    from irbench.api.inspect import inspect as inspect_graph
+    from irbench.cli.output.console import print_data
+
+    if compares and len(models) != 2:
+        raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
+    found = [inspect_graph(model) for model in models]
+    shown = GraphDifference(*found) if compares else found
+    print_data(_as_text(shown, form, to_file=output is not None), output)
+
+
+def _as_text(shown: Sequence[GraphInspection] | GraphDifference, form: str, *, to_file: bool) -> str:
+    from irbench.api.inspect import GraphDifference, to_json
+    from irbench.cli.output.console import to_text
+
+    if isinstance(shown, GraphDifference):
+        return to_json(shown) if form == "json" else to_text(shown.__rich__(), to_file=to_file)
+    for graph in shown:
+        if graph.problem:
+            say(f"warning: {graph.problem}")
+    return to_json(shown) if form == "json" else "\n".join(to_text(item.__rich__(), to_file=to_file) for item in shown)

@@ -1,0 +1,155 @@
+"""``irbench results``: list the stored runs; removing and moving them are commands below it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from irbench.cli.commands.stored_runs import export, import_, remove
+from irbench.cli.options.completion import BACKEND, MODEL_NAME
+from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.options.groups import SuggestingGroup
+from irbench.cli.options.types import COUNT, DURATION
+from irbench.cli.output.stderr import say
+from irbench.errors import IrbenchError
+from irbench.render.quantities import plural
+
+if TYPE_CHECKING:
+    from irbench.store import RunEntry
+
+__all__ = ["command"]
+
+
+_EXAMPLES = """\b
+Examples:
+  irbench results --model resnet50 --since 7d
+  irbench results rm 01KAJ3WQ --yes
+  irbench results export latest -o run.tar.gz
+  irbench results import run.tar.gz
+"""
+
+
+@click.group(
+    "results",
+    cls=SuggestingGroup,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND]",
+    short_help="List the stored runs, remove them, or move them between machines.",
+    epilog=_EXAMPLES,
+)
+@click.option("--model", type=MODEL_NAME, metavar="NAME", help="Only runs of this model.")
+@click.option(
+    "--backend", type=BACKEND, metavar="NAME", help="Only runs in which this backend, or this row, took part."
+)
+@click.option("--since", type=DURATION, help="Only runs no older than this: 12h or 7d, for example.")
+@click.option("--limit", type=COUNT, metavar="N", help="At most so many, the newest.")
+@click.option("--rebuild", is_flag=True, help="Make the index anew from the folders, and say which cannot be read.")
+@FORMAT
+@OUTPUT
+@RESULTS
+@click.pass_context
+def command(
+    context: click.Context, /, form: str, output: Path | None, results: Path | None, rebuild: bool, **filters: Any
+) -> None:
+    """List the stored runs, newest first; or remove them, or move them between machines.
+
+    The last column says what came of each run: who won by how much, who leads in a preview, or that no cell
+    was measured.
+    """
+    given = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
+    if context.invoked_subcommand is not None:
+        _refuse_lost_options(context, given)
+        return
+    from irbench.store.folders import default_root
+
+    root = results or default_root()
+    if rebuild:
+        _rebuild(root, [item for item in given if item not in ("rebuild", "results")])
+        return
+    _list(root, form, output, **filters)
+
+
+command.add_command(remove)
+command.add_command(export)
+command.add_command(import_)
+
+
+def _refuse_lost_options(context: click.Context, given: list[str]) -> None:
+    if given:
+        options, name = _as_options(given), context.invoked_subcommand
+        behind = (
+            f"Write it behind: irbench results {name} ... {options} DIR" if given == ["results"] else "Leave it out."
+        )
+        raise IrbenchError(f"{options} before {name} has no effect.", hint=behind)
+
+
+def _as_options(names: list[str]) -> str:
+    return " ".join("--format" if name == "form" else f"--{name}" for name in names)
+
+
+def _rebuild(root: Path, others: list[str]) -> None:
+    from irbench.store.listing import list_runs
+
+    if others:
+        raise IrbenchError(
+            f"--rebuild and {_as_options(others)} contradict each other.", hint="Rebuild first, then list."
+        )
+    listing = list_runs(root, anew=True)
+    _tell(listing.problems)
+    click.echo(
+        f"index of {root} made anew: {plural(len(listing.entries), 'run')}, {len(listing.problems)} cannot be read"
+    )
+
+
+def _list(
+    root: Path,
+    form: str,
+    output: Path | None,
+    *,
+    model: str | None,
+    backend: str | None,
+    since: float | None,
+    limit: int | None,
+) -> None:
+    from irbench.api.stored_runs import chosen_entries
+    from irbench.cli.output.console import print_data
+    from irbench.store.listing import list_runs
+
+    listing = list_runs(root)
+    _tell(listing.problems)
+    found = chosen_entries(listing.entries, model, backend, since, limit)
+    if not found:
+        say(f"No run in {root} fits." if listing.entries else f"No run is stored in {root}.")
+    if found or form != "table":
+        print_data(_as_text(found, form, to_file=output is not None), output)
+
+
+def _tell(problems: Sequence[str]) -> None:
+    for problem in problems:
+        say(f"warning: {problem}")
+
+
+def _as_text(found: Sequence[RunEntry], form: str, *, to_file: bool) -> str:
+    from msgspec import to_builtins
+
+    if form == "json":
+        return json.dumps({"runs": to_builtins(found)}, indent=2)
+    if form == "jsonl":
+        return "".join(json.dumps(to_builtins(entry)) + "\n" for entry in found)
+    from irbench.measure.clock import utc_now
+    from irbench.render.run_listing import run_table
+
+    table = run_table(found, utc_now())
+    if form == "csv":
+        return table.as_csv()
+    if form == "md":
+        return table.as_markdown()
+    from irbench.cli.output.console import to_text
+    from irbench.render.table import ListingTable
+
+    return to_text(ListingTable(table), to_file=to_file)

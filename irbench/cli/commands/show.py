@@ -1,0 +1,115 @@
+"""``irbench show``: print a stored run again, or its raw samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from irbench.cli.options.completion import RUN
+from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    from irbench.result import RunDocument
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench show
+  irbench show 01KAJ3WQ --format json -o run.json
+  irbench show latest --samples -o samples.csv
+"""
+
+
+@click.command("show", short_help="Print a stored run again, or its raw samples.", epilog=_EXAMPLES)
+@click.argument("run", required=False, type=RUN)
+@click.option("--samples", is_flag=True, help="Print the raw samples instead: a line for each, as CSV or JSON lines.")
+@click.option(
+    "--intervals", is_flag=True, help="Medians over launches, with intervals, in place of figures of all calls."
+)
+@click.option("--warnings", is_flag=True, help="Warnings whole, each with its remedy, in place of a line for each.")
+@FORMAT
+@OUTPUT
+@RESULTS
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    run: str | None,
+    samples: bool,
+    intervals: bool,
+    warnings: bool,
+    form: str,
+    output: Path | None,
+    results: Path | None,
+) -> None:
+    """Print a stored run again, or its raw samples.
+
+    RUN is a run's name or the beginning of one, its folder, or `latest`, which is the default: the newest run
+    in which at least one cell was measured.
+
+    Of a sample, --samples says the table (group), model and row it belongs to, its launch and block, whether the
+    block was disturbed and whether it counts, when it was issued and completed in nanoseconds from the opening of
+    its round, its latency, and how many calls it lasted. Its kind is `round` for the calls that are compared, `tail`
+    for the uninterrupted ones of --tail, and `sustained` for a line that sums up a cell's run alone. Every file is
+    compared with its checksum before anything is printed.
+    """
+    from irbench.cli.output.document import write_document
+    from irbench.store import Store, default_root
+
+    for option, field in (("intervals", "p50_over_launches, ..."), ("warnings", "groups[].warnings in JSON")):
+        if context.params[option] and (samples or form != "table"):
+            raise IrbenchError(
+                f"--{option} is for the table that people read.",
+                hint=f"Other formats hold them anyway ({field}): leave --{option} out.",
+            )
+    wanted = _sample_format(context, form) if samples else form
+    store = Store(results or default_root())
+    folder = _find(store.root, run)
+    document = store.load(folder)
+    click.echo(f"run {document.run_id} of {document.created}, in {folder}", err=True)
+    if samples:
+        _write_samples(folder, document, wanted, output)
+    else:
+        write_document(document, wanted, output, intervals=intervals, warnings=warnings)
+
+
+def _find(root: Path, name: str | None) -> Path:
+    """Return the folder of a run; where ``latest`` is not simply the newest, say which it is."""
+    from irbench.store.listing import LATEST, find_run, latest_run
+
+    if name not in (None, LATEST):
+        return find_run(root, name)
+    latest = latest_run(root)
+    if not latest.entry.measured:
+        click.echo("no stored run has a measured cell; this is the newest", err=True)
+    elif latest.passed_over:
+        click.echo(f"{latest.passed_over[0].run_id} is newer, but none of its cells was measured", err=True)
+    return Path(latest.entry.folder)
+
+
+def _sample_format(context: click.Context, form: str) -> str:
+    from irbench.render.samples import SAMPLE_FORMATS
+
+    if context.get_parameter_source("form") is ParameterSource.DEFAULT:
+        return SAMPLE_FORMATS[0]
+    if form not in SAMPLE_FORMATS:
+        raise IrbenchError(
+            f"Raw samples cannot be printed as {form}.",
+            hint=f"Write --format {' or '.join(SAMPLE_FORMATS)}, or leave --samples out.",
+        )
+    return form
+
+
+def _write_samples(folder: Path, document: RunDocument, form: str, output: Path | None) -> None:
+    from irbench.cli.output.console import data_file
+    from irbench.render.samples import samples_of, write_samples
+    from irbench.store.reading import check_launches, read_launches
+
+    check_launches(folder, document)
+    with data_file(output) as target:
+        write_samples(samples_of(document, read_launches(folder, document)), form, target)

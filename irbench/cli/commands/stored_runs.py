@@ -1,0 +1,124 @@
+"""``irbench results rm``, ``export`` and ``import``: what is done with stored runs as a whole."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from irbench.cli.options.completion import RUN
+from irbench.cli.options.formats import RESULTS, OutputFile
+from irbench.cli.output.stderr import say
+from irbench.errors import IrbenchError
+
+__all__ = ["export", "import_", "remove"]
+
+
+@click.command(
+    "rm",
+    short_help="Remove stored runs for good.",
+    epilog="\b\nExample:\n  irbench results rm 01KAJ3WQ 01KAJ4XY --yes\n",
+)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@RESULTS
+def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
+    """Remove stored runs for good.
+
+    RUN is a run's name or the beginning of one, its folder, or `latest`. Every name is understood before
+    the first run is removed; a run that is still being measured is not.
+    """
+    from irbench.api.stored_runs import find_runs, remove_folders
+    from irbench.store.folders import default_root
+
+    root = results or default_root()
+    _refuse_doubtful_latest(root, runs)
+    folders = find_runs(root, runs)
+    if yes or _confirmed(root, folders):
+        remove_folders(root, folders, lambda folder: click.echo(f"removed {folder.name}"))
+
+
+@click.command(
+    "export",
+    short_help="Pack runs into an archive, for another machine.",
+    epilog="\b\nExample:\n  irbench results export latest 01KAJ3WQ -o runs.tar.gz\n",
+)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(path_type=Path),
+    required=True,
+    metavar="FILE.tar.gz",
+    help="The archive to write.",
+)
+@RESULTS
+def export(runs: tuple[str, ...], output: Path | None, results: Path | None) -> None:
+    """Pack runs with their raw samples and logs into one archive, for another machine.
+
+    RUN is a run's name or the beginning of one, its folder, or `latest`. Every file is compared with its
+    checksum; of a log, the last megabyte is packed. `irbench results import` unpacks the archive, and so does
+    tar, in a folder of results. Only an archive is replaced where FILE is there already.
+    """
+    from irbench.api.stored_runs import export_runs
+
+    if output is None:
+        raise IrbenchError("An archive is not written to stdout.", hint="Name a file with -o.")
+    for folder in export_runs(runs, output, results=results):
+        click.echo(f"exported {folder.name}")
+
+
+@click.command(
+    "import",
+    short_help="Bring in runs of another machine.",
+    epilog="\b\nExample:\n  irbench results import runs.tar.gz\n",
+)
+@click.argument(
+    "sources", nargs=-1, required=True, metavar="FILE.tar.gz|DIR...", type=click.Path(exists=True, path_type=Path)
+)
+@RESULTS
+def import_(sources: tuple[Path, ...], results: Path | None) -> None:
+    """Bring in runs of another machine: archives of `irbench results export`, or folders with runs in them.
+
+    Structure, format and checksums are verified before anything becomes visible; where something is wrong,
+    nothing is imported. A run that is here already with the same content is passed over.
+    """
+    from irbench.api.stored_runs import import_runs
+
+    added, present = import_runs(sources, results=results)
+    for folder in added:
+        click.echo(f"imported {folder.name}")
+    for folder in present:
+        say(f"{folder.name} was here already")
+
+
+def _refuse_doubtful_latest(root: Path, names: Sequence[str]) -> None:
+    """Refuse ``latest`` where it is not the newest: what is removed must be what was meant."""
+    from irbench.store.listing import LATEST, latest_run
+
+    if LATEST not in names:
+        return
+    latest = latest_run(root)
+    if latest.passed_over:
+        newest = latest.passed_over[0].run_id
+        raise IrbenchError(
+            f"`latest` is {latest.entry.run_id}, but {newest} is newer, without a measured cell.",
+            hint="Say by its name which one is to go.",
+        )
+
+
+def _confirmed(root: Path, folders: Sequence[Path]) -> bool:
+    if not sys.stdin.isatty():
+        raise IrbenchError("What is removed is gone, and there is no terminal to ask on.", hint="Add --yes to do it.")
+    from irbench.render.outcomes import outcomes_text
+    from irbench.store.listing import list_runs
+
+    known = {Path(entry.folder).resolve(): entry for entry in list_runs(root).entries}
+    for folder in folders:
+        entry = known.get(folder.resolve())
+        said = f"{', '.join(entry.models)}  {outcomes_text(entry)}" if entry else "no table can be read"
+        click.echo(f"{folder.name}  {said}", err=True)
+    which = "this run" if len(folders) == 1 else f"these {len(folders)} runs"
+    return click.confirm(f"Remove {which} for good?", err=True)

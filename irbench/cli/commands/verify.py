@@ -1,0 +1,70 @@
+"""``irbench verify``: whether every backend computes what a model must give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from irbench.cli.options.completion import MODEL
+from irbench.cli.options.formats import OUTPUT
+from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import BACKENDS, SHAPE, ToldInWords, as_shapes
+from irbench.cli.output.stderr import say
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench verify resnet50
+  irbench verify model.onnx --data model_zoo/model --backends ort,openvino
+  irbench verify --suite onnx --only 'test_conv*'
+  irbench verify --suite onnx --format json -o suite.json
+"""
+
+
+@click.command("verify", short_help="Check every backend's answers, or run ONNX' own test suite.", epilog=_EXAMPLES)
+@click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Holds test_data_set_*/input_*.pb and output_*.pb: inputs and the outputs to expect.",
+)
+@click.option("--shape", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
+@click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite that the onnx package carries.")
+@click.option("--only", metavar="PATTERN", help="The suite's cases of such names, test_add* for example.")
+@click.option(
+    "--backends",
+    type=BACKENDS,
+    cls=ToldInWords,
+    show_default="every installed one",
+    help="Backends, each with a device after a colon.",
+)
+@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@OUTPUT
+def command(
+    form: Literal["table", "json", "md"],
+    output: Path | None,
+    shape: Sequence[tuple[str, tuple[int, ...]]],
+    **options: Any,
+) -> int:
+    """Run a model on every backend and compare the outputs with those expected; nothing is timed.
+
+    MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export` takes.
+    Expected are the outputs in --data, matched by order; without it those of the original model that an export
+    stored, or what ONNX Runtime with optimisations off or ONNX' reference evaluator answers to seeded inputs. Backends
+    compute in fp32 where they can, and are held to the tolerance of the precision that they report.
+
+    With --suite onnx each case of ONNX' backend test suite is run and compared as ONNX' own runner does: every
+    element within 1e-3 relative, and a scoreboard says what passed, was wrong, is unsupported or crashed.
+    """
+    from irbench.api.verify import VerifyOptions, verify_with
+    from irbench.cli.output.console import print_data, to_text
+
+    found = verify_with(VerifyOptions(shape=as_shapes(shape), **options), say)
+    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    print_data(text, output)
+    return int(found.exit_code)

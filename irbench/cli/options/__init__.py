@@ -1,0 +1,1 @@
+"""What options take: types, shared options, completion, and the frame of commands."""

@@ -1,0 +1,141 @@
+"""Option types that several commands share, each refusing what it cannot read with the form it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Generic, TypeVar, get_args
+
+import click
+from click.shell_completion import CompletionItem
+from click.types import OptionHelpExtra
+
+from irbench.api import values
+from irbench.cli.options.completion import addresses, levels, offer_list, settings
+from irbench.errors import IrbenchError
+
+__all__ = [
+    "BACKENDS",
+    "COUNT",
+    "COUNTS",
+    "CPUS",
+    "DURATION",
+    "LEVELS",
+    "PASSES",
+    "PERCENT",
+    "PRECISIONS",
+    "SETTING",
+    "SHAPE",
+    "THREADS",
+    "Parsed",
+    "ToldInWords",
+    "as_settings",
+    "as_shapes",
+]
+
+T = TypeVar("T")
+Offer = Callable[[str], list[CompletionItem]]
+
+
+def _nothing(_incomplete: str) -> list[CompletionItem]:
+    return []
+
+
+class ToldInWords(click.Option):
+    """An option whose help tells its default in words, as they are; click would put them into brackets once more."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:  # noqa: ARG002 - click's signature
+        """Return what follows the help; see click."""
+        return {"default": str(self.show_default)}
+
+
+class Parsed(click.ParamType[T], Generic[T]):
+    """An option whose text a function reads.
+
+    Args:
+        form: An example; the help shows it, and a refusal says to write it like that.
+        read: Returns the value; raises ``ValueError``, with what is wrong, for any other text.
+        offer: Returns what a text that is being typed may become, for a shell to complete.
+    """
+
+    def __init__(self, form: str, read: Callable[[str], T], offer: Offer = _nothing) -> None:
+        self.name = form
+        self._read = read
+        self._offer = offer
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
+        """Return the example as it is; click would make capitals of it."""
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value of what was typed; a default that is a value already stays as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value.strip())
+        except ValueError as error:
+            self.fail(f"{error}; write it like {self.name}", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
+        """Return what the text may become."""
+        return self._offer(incomplete)
+
+
+def _passes(_begun: str) -> tuple[str, ...]:
+    from irbench import registry
+
+    return registry.names(registry.PASSES)
+
+
+def _precisions(_begun: str) -> tuple[str, ...]:
+    from irbench.spec import Precision
+
+    return get_args(Precision)
+
+
+PASSES = Parsed("a,b", values.ordered_names, partial(offer_list, _passes))
+BACKENDS = Parsed("a,b", values.names, partial(offer_list, addresses))
+LEVELS = Parsed("a,b", values.names, partial(offer_list, levels))
+PRECISIONS = Parsed("a,b", values.names, partial(offer_list, _precisions))
+COUNT = Parsed("20", values.count)
+COUNTS = Parsed("1,8", values.counts)
+THREADS = Parsed("4|native", values.threads)
+DURATION = Parsed("90s|5m", values.duration_s)
+PERCENT = Parsed("1%", values.fraction)
+CPUS = Parsed("0-3,8", values.cpus)
+SHAPE = Parsed("name=1x128", values.shape_of_text)
+SETTING = Parsed("backend.KEY=VALUE", values.setting_of_text, settings)
+
+
+def as_shapes(pairs: Iterable[tuple[str, tuple[int, ...]]]) -> values.Shapes:
+    """Return what ``--shape`` gave, by input.
+
+    Raises:
+        IrbenchError: One input was given two shapes.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for name, sizes in pairs:
+        before = found.setdefault(name, sizes)
+        if before != sizes:
+            raise _contradiction("--shape", name, "x".join(map(str, before)), "x".join(map(str, sizes)))
+    return found
+
+
+def as_settings(triples: Iterable[tuple[str, str, str]]) -> values.Settings:
+    """Return what ``--set`` gave, by backend, then by key.
+
+    Raises:
+        IrbenchError: One property was given two values.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for backend, key, value in triples:
+        before = found.setdefault(backend, {}).setdefault(key, value)
+        if before != value:
+            raise _contradiction("--set", f"{backend}.{key}", before, value)
+    return found
+
+
+def _contradiction(option: str, name: str, first: str, second: str) -> IrbenchError:
+    return IrbenchError(
+        f"{option} {name}={first} and {option} {name}={second} contradict each other.", hint="Leave one of them out."
+    )

@@ -1,0 +1,29 @@
+"""Writing a run as ``--format`` and ``-o`` say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from irbench.result import RunDocument
+
+__all__ = ["write_document"]
+
+
+def write_document(
+    document: RunDocument, form: str, output: Path | None, *, intervals: bool = False, warnings: bool = False
+) -> None:
+    """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
+
+    Raises:
+        IrbenchError: The file cannot be written.
+    """
+    from irbench.cli.output.console import print_data, to_text
+    from irbench.render import DocumentView, render_document
+
+    if form == "table":
+        view = DocumentView(document, intervals=intervals, warnings=warnings)
+        print_data(to_text(view, to_file=output is not None), output)
+    else:
+        print_data(render_document(document, form), output)

@@ -1,0 +1,24 @@
+"""What a machine is, what disturbs measurement on it and how to mend that, and whether it can be trusted."""
+
+from irbench.diagnostics.activity import watch
+from irbench.diagnostics.facts import Activity, CoreToCore, Facts, Machine
+from irbench.diagnostics.findings import Finding, find
+from irbench.diagnostics.machine import describe_machine
+from irbench.diagnostics.report import Report
+from irbench.diagnostics.self_comparison import SelfComparison, judge_self_comparison
+from irbench.diagnostics.view import ReportView
+
+__all__ = [
+    "Activity",
+    "CoreToCore",
+    "Facts",
+    "Finding",
+    "Machine",
+    "Report",
+    "ReportView",
+    "SelfComparison",
+    "describe_machine",
+    "find",
+    "judge_self_comparison",
+    "watch",
+]

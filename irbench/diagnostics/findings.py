@@ -1,0 +1,44 @@
+"""From what was seen of a machine to what disturbs measurement there: all the rules, by what they usually cost."""
+
+from __future__ import annotations
+
+from irbench.diagnostics.facts import Facts
+from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.rules_activity import core_to_core, crowded, quota, stolen
+from irbench.diagnostics.rules_machine import (
+    affinity,
+    clock,
+    freezing,
+    governor,
+    memory,
+    schedstat,
+    siblings,
+    swap,
+    turbo,
+    virtual,
+)
+
+__all__ = ["Finding", "find"]
+
+_RULES = (
+    crowded,
+    freezing,
+    quota,
+    stolen,
+    core_to_core,
+    governor,
+    turbo,
+    siblings,
+    schedstat,
+    memory,
+    swap,
+    clock,
+    affinity,
+    virtual,
+)
+"""By what they usually cost: from half of the speed down to what concerns only some runs; last what nothing mends."""
+
+
+def find(facts: Facts) -> tuple[Finding, ...]:
+    """Return what disturbs measurement, in the order of what it usually costs."""
+    return tuple(finding for rule in _RULES for finding in rule(facts))

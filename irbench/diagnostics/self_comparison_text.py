@@ -1,0 +1,71 @@
+"""What came of a backend against itself, in words."""
+
+from __future__ import annotations
+
+from irbench.diagnostics.resolution import FOUND
+from irbench.diagnostics.self_comparison import SelfComparison
+from irbench.render.figures import ratio
+from irbench.render.quantities import percent, plural
+from irbench.result import Speedup
+
+__all__ = ["self_comparison_message"]
+
+
+def self_comparison_message(compared: SelfComparison) -> str:
+    """Return what it means, what to do about it, and how small a difference such a run finds."""
+    return " ".join(filter(None, (_outcome(compared), _resolution(compared))))
+
+
+def _outcome(compared: SelfComparison) -> str:
+    found, launches, backend = (
+        compared.speedup,
+        compared.table.launches,
+        compared.table.cells[0].backend,
+    )
+    if compared.outcome == "interrupted":
+        return f"Interrupted after {plural(launches, 'launch')}: nothing is decided."
+    if found is None:
+        return f"Failed: {backend} has no two valid results to compare; its row says why."
+    if found.verdict == "preview":
+        needed = plural(compared.timing.min_launches, "launch")
+        return f"Undecided: {launches} of at least {needed} fitted in. Give it more time with --budget."
+    if compared.outcome == "busy":
+        share = f"{compared.table.blocks_disturbed} of {plural(compared.table.blocks_measured, 'block')}"
+        return (
+            f"Undecided: other programs disturbed {share}, so this run says nothing of {backend} or of this machine."
+            " Close what else runs (top shows it) and repeat it."
+        )
+    value, low, high = ratio(found.value, found.low, found.high)
+    itself, band = (
+        f"{backend} against itself is {value}x [{low}, {high}]",
+        f"±{100 * compared.timing.within:g} %",
+    )
+    if compared.outcome == "failed":
+        return (
+            f"Failed: {itself}, so this machine tells a backend from itself. One run in twenty does so by chance:"
+            " repeat it. If it fails again, mend what disturbs; until it passes, do not trust differences of this size"
+            " here."
+        )
+    if compared.outcome == "undecided":
+        return (
+            f"Undecided: {itself}, which neither stays within {band} nor leaves 1 out. Mend what disturbs, or give it"
+            " more time with --budget."
+        )
+    return f"Passed: {itself}{_place(found, band)}."
+
+
+def _place(found: Speedup, band: str) -> str:
+    """Return where a passed interval lies; inside the band it may still leave 1 out."""
+    if not found.excludes_one:
+        return f", within {band}"
+    return f": it differs from itself by {percent(abs(found.value - 1))}, inside the {band} that counts as the same"
+
+
+def _resolution(compared: SelfComparison) -> str:
+    smallest = compared.smallest_difference
+    if smallest is None:
+        return ""
+    return (
+        f"In a run of this length ({plural(compared.table.launches, 'launch')}) a true difference of about"
+        f" {100 * smallest:.2g} % is found in {percent(FOUND, 0)} of runs, a smaller one in fewer."
+    )

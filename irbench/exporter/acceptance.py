@@ -1,0 +1,79 @@
+"""What runs in workers: making a bundle's files, and comparing what was made with the original."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irbench import bundles, feeds, registry
+from irbench.errors import IrbenchError
+from irbench.onnx.reading.check import check_file
+from irbench.onnx.rewriting.bind import bind
+from irbench.output_check import compare, judge
+from irbench.record import OutputError
+from irbench.spec import BATCH, Artifact, Bundle
+from irbench.spi import Array, ExportRequest
+from irbench.worker.reference import answer
+from irbench.worker.scratch import scratch_folder
+
+__all__ = ["accept", "make"]
+
+_HINT = "Either the conversion went wrong, or the model mixes the samples of a batch; nothing was kept."
+_BATCHES = (1, 3)
+"""One alone, and one that no kernel is written for."""
+
+
+def make(exporter: str, request: ExportRequest, say: Callable[[str], None]) -> Bundle:
+    """Have the named exporter write a bundle's files."""
+    return registry.exporter(exporter).export(request, say)
+
+
+def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> OutputError:
+    """Check the ONNX file of ``bundle`` and run it on a backend whose answers may be trusted.
+
+    Args:
+        bundle: Its paths are absolute.
+        reference: Name of the reference backend.
+        say: Hears progress.
+
+    Returns:
+        The worst error over all batches.
+
+    Raises:
+        IrbenchError: The file is invalid, or its outputs are not those of the original.
+    """
+    artifact = bundle.artifact(("onnx",))
+    expected = bundles.reference_outputs(bundle)
+    assert artifact is not None
+    assert expected is not None
+    say("checking the ONNX file")
+    check_file(artifact.path, shapes=True)
+    fixed = not any(BATCH in spec.dynamic_dimensions for spec in artifact.inputs)
+    worst: OutputError | None = None
+    for batch in (bundle.defaults[BATCH],) if fixed else _BATCHES:
+        say(f"comparing with the original at batch {batch}")
+        answer = _run(bundle, artifact, reference, batch)
+        error = _compare(bundle, answer, feeds.repeat_pool(expected, batch))
+        wrong = judge(error, "fp32")
+        if wrong is not None:
+            raise IrbenchError(
+                f"The ONNX model of {bundle.name} is not what the original is: at batch {batch} its {wrong.message}.",
+                hint=_HINT,
+            )
+        worst = error if worst is None or error.max_rel > worst.max_rel else worst
+    assert worst is not None
+    return worst
+
+
+def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, ...]) -> OutputError:
+    try:
+        return compare(answer, expected, bundle.classifier)
+    except ValueError as error:
+        raise IrbenchError(
+            f"The ONNX model of {bundle.name} is not what the original is: {error}.", hint=_HINT
+        ) from error
+
+
+def _run(bundle: Bundle, artifact: Artifact, reference: str, batch: int) -> tuple[Array, ...]:
+    sizes = {**bundle.defaults, BATCH: batch}
+    with scratch_folder() as scratch:
+        return answer(reference, bind(artifact, sizes, scratch), bundle, sizes, bundle.seed)

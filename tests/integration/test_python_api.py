@@ -1,0 +1,108 @@
+"""irbench from Python, with backends whose speed and faults are scripted; and the examples of its document."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+
+import models
+import psutil
+import pytest
+
+import irbench
+
+ROOT = Path(__file__).parents[2]
+FENCED = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+QUICK: irbench.RunKeywords = {"backends": ["fake-a", "fake-b"], "quick": True, "budget": "1s"}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.mlp(tmp_path).path
+
+
+def workers() -> list[psutil.Process]:
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if "irbench.worker" in child.cmdline()]
+
+
+def test_a_run_returns_its_rows_and_is_stored(model: Path):
+    run = irbench.run(model, progress=None, **QUICK, set={"fake-b": {"call_us": 600}}, name="first")
+    slow = next(row for row in run.rows if row.backend == "fake-b")
+    assert slow.p50_ms == pytest.approx(0.6, rel=1e-3)
+    assert slow.speedup == pytest.approx(0.5, rel=1e-3)
+    assert irbench.load("first").document == run.document == irbench.load().document
+    assert sum(sample.row == "fake-b" for sample in run.samples()) > 0
+    assert workers() == []
+
+
+def test_a_run_in_another_thread_reports_its_progress_there(model: Path):
+    found: list[irbench.Run] = []
+    heard: list[tuple[str, threading.Thread]] = []
+
+    def measure() -> None:
+        def hear(progress: irbench.Progress) -> None:
+            heard.append((progress.activity, threading.current_thread()))
+
+        found.append(irbench.run(model, progress=hear, **QUICK))
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    thread.join()
+    assert [row.state for row in found[0].rows] == ["ok", "ok"]
+    assert {place for _, place in heard} == {thread}
+    assert "launch finished" in [activity for activity, _ in heard]
+    assert workers() == []
+
+
+def test_an_interrupt_is_raised_with_what_was_measured_and_leaves_no_worker(model: Path):
+    def interrupt(progress: irbench.Progress) -> None:
+        if progress.interim is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(irbench.Interrupted) as caught:
+        irbench.run(model, backends=["fake-a", "fake-b"], progress=interrupt)
+    run = caught.value.result
+    assert isinstance(run, irbench.Run)
+    assert run.interrupted
+    assert run.table.result.launches == 1
+    assert irbench.load(run.id).document == run.document
+    assert workers() == []
+
+
+def test_nothing_is_written_to_the_terminal_where_silence_is_asked_for(model: Path, capfd: pytest.CaptureFixture[str]):
+    irbench.run(model, progress=None, **QUICK)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_backend_that_cannot_read_the_model_is_not_chosen(model: Path):
+    assert "tf" not in irbench.plan(model).splitlines()[0]
+    assert "fake-a" in irbench.plan(model).splitlines()[0]
+
+
+def test_a_script_needs_no_main_guard(model: Path, tmp_path: Path):
+    script = tmp_path / "script.py"
+    call = f"irbench.run({str(model)!r}, backends='fake-a', quick=True, budget='1s')"
+    script.write_text(f"import irbench\nprint({call}.rows[0].state)\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
+
+
+def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    models.mlp(tmp_path).path.rename(tmp_path / "model.onnx")
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join(FENCED.findall((ROOT / "docs" / "python.md").read_text()))
+    # scripted backends take the place of the runtimes, and little time that of minutes; the rest is as it is written
+    text = text.replace('"ort", "openvino"', '"fake-a", "fake-b"').replace('"ort"', '"fake-a"')
+    text = text.replace('budget="2m"', 'budget="1s", quick=True')
+    text = re.sub(r'backends="fake-a", quick=True', 'backends="fake-a", quick=True, budget="1s"', text)
+    if find_spec("pandas") is None:
+        text = re.sub(r"^run\.to_pandas\(\).*$", "", text, flags=re.MULTILINE)
+    names: dict[str, object] = {}
+    exec(compile(text, "docs/python.md", "exec"), names)  # it is our own document
+    assert isinstance(names["run"], irbench.Run)
+    assert (tmp_path / "better.onnx").is_file()

@@ -1,0 +1,69 @@
+"""What a user is told of an optimised graph besides its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from irbench.api.advice import advice
+from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
+from irbench.record import Agreement, GraphStep, OutputError
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+
+TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 9)
+BUNDLE = Bundle("bert", (TOKENS,), (), defaults={"sequence": 128})
+ORIGINAL, FOLDED = GraphStep("original", False, {"Add": 2}), GraphStep("fold_shapes", True, {"Add": 1}, 0.0)
+LINEAGE = Lineage("key", "source", "model", build_recipe("extended"), {}, (ORIGINAL, FOLDED), {}, "2026-11-21")
+
+
+def told(lineage: Lineage, output: Path | None = None) -> Iterator[str]:
+    artifact = Artifact("onnx", Path("model.onnx"), (TOKENS.tensor.bind(lineage.sizes),), ())
+    return advice("bert", BUNDLE, Optimized(artifact, lineage), output)
+
+
+def test_what_can_be_named_is_measured_by_its_name() -> None:
+    assert list(told(LINEAGE)) == ["measure it: irbench run bert --optimize none,extended"]
+    bound = replace(LINEAGE, sizes={"batch": 8, "sequence": 128})
+    assert list(told(bound)) == ["measure it: irbench run bert --batch 8 --optimize none,extended"]
+    short = replace(LINEAGE, sizes={"batch": 1, "sequence": 32})
+    assert list(told(short)) == ["measure it: irbench run bert --shape tokens=1x32 --optimize none,extended"]
+
+
+def test_passes_that_were_named_one_by_one_are_measured_as_a_file() -> None:
+    named = replace(LINEAGE, recipe=build_recipe("basic", ("fold_shapes",)))
+    assert list(told(named)) == ["measure it as a file: add -o FILE"]
+    assert list(told(named, Path("b.onnx"))) == ["measure it: irbench run b.onnx --shape tokens=1x128"]
+    bound = replace(named, sizes={"batch": 1, "sequence": 128})
+    assert list(told(bound, Path("b.onnx"))) == ["measure it: irbench run b.onnx"]
+
+
+def test_a_calibration_of_its_own_is_measured_as_a_file() -> None:
+    asked = build_recipe("basic", conversion=Conversion("int8", samples=8))
+    assert list(told(replace(LINEAGE, recipe=asked))) == ["measure it as a file: add -o FILE"]
+
+
+def test_a_graph_in_which_nothing_changed_is_told() -> None:
+    assert list(told(replace(LINEAGE, steps=(ORIGINAL,)))) == ["bert: nothing to simplify"]
+
+
+def test_free_sizes_are_named_where_no_attention_was_fused() -> None:
+    idle = replace(LINEAGE, steps=(ORIGINAL, FOLDED, GraphStep("fuse_attention", False, {"Add": 1})))
+    first, _ = told(idle)
+    assert first.startswith("sizes are free (batch, sequence): ")
+    assert first.endswith("attention for example: --batch 1 --shape tokens=1x128")
+    assert len(list(told(replace(idle, sizes={"sequence": 128})))) == 1
+
+
+def test_a_conversion_that_fails_is_told_with_its_limit_and_what_to_try() -> None:
+    step = GraphStep("quantize_static", True, {"Add": 1}, 0.1)
+    asked = build_recipe("basic", conversion=Conversion("int8"))
+    agreement = Agreement(64, "ort", OutputError(0.1, 0.1, 0.99, 0.5))
+    failed = replace(LINEAGE, recipe=asked, steps=(ORIGINAL, step), agreement=agreement)
+    (warning,) = told(failed)
+    assert warning == (
+        "warning: bert+basic-int8 answers differently from fp32: top-1 agreement 50 %, below 90 %. "
+        "Try --precision fp16, --quantize dynamic or more --calibrate."
+    )
+    wide = replace(failed, agreement=Agreement(64, "ort", OutputError(0.5, 0.5, 0.99, None)))
+    assert "max err 0.5, above 0.2. Try" in next(told(wide))

@@ -1,0 +1,100 @@
+"""From what the user typed to a graph that was made from another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import models
+import pytest
+
+from irbench.api.graphs import find_graph
+from irbench.errors import IrbenchError
+from irbench.optimizer import Conversion, Lineage, build_recipe
+from irbench.record import GraphStep
+
+
+def bound(name: str, sizes: dict[str, int]) -> tuple[Path, Lineage]:
+    steps = (GraphStep("original", False),)
+    return Path(name), Lineage("key", "source", "model", build_recipe("basic"), sizes, steps, {}, "2026-11-21")
+
+
+FREE = bound("free.onnx", {})
+ONE = bound("one.onnx", {"batch": 1})
+ONE_LONG = bound("one_long.onnx", {"batch": 1, "sequence": 128})
+TWO_LONG = bound("two_long.onnx", {"batch": 2, "sequence": 128})
+ONE_SHORT = bound("one_short.onnx", {"batch": 1, "sequence": 8})
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.mlp(tmp_path).path
+
+
+@pytest.mark.parametrize(
+    ("kept", "sizes", "meant", "name"),
+    [
+        ((FREE, ONE), "", FREE, "mlp+basic"),
+        ((ONE_LONG,), "", ONE_LONG, "mlp+basic:batch=1,sequence=128"),
+        ((FREE, ONE_LONG), ":batch=1", ONE_LONG, "mlp+basic:batch=1,sequence=128"),
+        ((ONE_LONG, TWO_LONG), ":sequence=128,batch=2", TWO_LONG, "mlp+basic:batch=2,sequence=128"),
+        ((ONE_LONG, ONE), ":batch=1", ONE, "mlp+basic:batch=1"),
+        ((ONE_LONG, FREE), ":free", FREE, "mlp+basic"),
+    ],
+)
+def test_a_graph_is_named_by_nothing_or_by_as_many_sizes_as_tell_it_from_others(
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: tuple[tuple[Path, Lineage], ...],
+    sizes: str,
+    meant: tuple[Path, Lineage],
+    name: str,
+) -> None:
+    monkeypatch.setattr("irbench.optimizer.kept_for", lambda _: kept)
+    found = find_graph(f"{model}+basic{sizes}")
+    assert (found.path, found.name) == (meant[0], name)
+
+
+@pytest.mark.parametrize(
+    ("kept", "sizes", "said", "offered"),
+    [
+        ((ONE, TWO_LONG), "", "+basic means 2 graphs", "Name one: {}:batch=1, {}:batch=2,sequence=128"),
+        (
+            (ONE_LONG, ONE_SHORT, FREE),
+            ":batch=1",
+            "+basic:batch=1 means 2 graphs",
+            "Name one: {}:batch=1,sequence=128, {}:batch=1,sequence=8",
+        ),
+        ((FREE, TWO_LONG), ":batch=1", "+basic was not made for batch=1", "There is: {}:free, {}:batch=2,sequence=128"),
+        ((ONE, TWO_LONG), ":free", "+basic was not made for free", "There is: {}:batch=1, {}:batch=2,sequence=128"),
+    ],
+)
+def test_sizes_of_several_graphs_or_of_none_are_refused_and_graphs_offered(
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: tuple[tuple[Path, Lineage], ...],
+    sizes: str,
+    said: str,
+    offered: str,
+) -> None:
+    monkeypatch.setattr("irbench.optimizer.kept_for", lambda _: kept)
+    with pytest.raises(IrbenchError) as refused:
+        find_graph(f"{model}+basic{sizes}")
+    assert said in refused.value.message
+    assert refused.value.hint == offered.replace("{}", f"{model}+basic")
+
+
+def converted(samples: int) -> Lineage:
+    asked = build_recipe("basic", conversion=Conversion("int8", samples=samples))
+    steps = (GraphStep("original", False), GraphStep("quantize_static", True))
+    return Lineage("key", "source", "model", asked, {"batch": 1}, steps, {}, "2026-11-21")
+
+
+def test_graphs_of_one_name_and_size_are_named_by_path_with_their_settings(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = [(Path("few.onnx"), converted(8)), (Path("many.onnx"), converted(64))]
+    monkeypatch.setattr("irbench.optimizer.kept_for", lambda _: kept)
+    with pytest.raises(IrbenchError, match="means 2 graphs") as refused:
+        find_graph(f"{model}+basic-int8:batch=1")
+    few, many = "few.onnx (batch=1, static, 8 inputs)", "many.onnx (batch=1, static, 64 inputs)"
+    assert refused.value.hint == f"Name one: {few}, {many}"

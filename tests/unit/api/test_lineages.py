@@ -1,0 +1,65 @@
+"""The list of graphs that were made from another, at every width."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from irbench.api.lineages import kept_view, settings_text
+from irbench.optimizer import Conversion, Lineage, build_recipe
+from irbench.record import Agreement, GraphStep, OutputError
+
+PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
+STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))
+PLAIN = Lineage(
+    *("key", "source", "model", build_recipe("all"), {"batch": 1, "sequence": 128}, STEPS),
+    versions={"irbench": "0.1.0"},
+    created="2026-11-21T20:26:00Z",
+)
+
+
+def converted(samples: int, top1: float = 0.97) -> Lineage:
+    agreement = Agreement(64, "ort", OutputError(0.1, 0.04, 0.999, top1))
+    steps = (*STEPS, GraphStep("quantize_static", True, {"Add": 50}, 0.04))
+    asked = build_recipe("basic", conversion=Conversion("int8", samples=samples))
+    return replace(PLAIN, recipe=asked, sizes={"batch": 1}, steps=steps, agreement=agreement)
+
+
+def shown(kept: list[Lineage], width: int) -> list[str]:
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(kept_view(kept), highlight=False)
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_a_graph_of_many_passes_is_one_line(width: int) -> None:
+    heading, row = shown([PLAIN], width)
+    assert heading.split() == ["optimised", "bound", "nodes", "max", "err", "made"]
+    assert row.split() == ["all", "batch=1,sequence=128", "42", "2e-06", "2026-11-21", "20:26"]
+
+
+def test_graphs_of_one_name_are_told_apart_by_their_settings() -> None:
+    heading, few, many = shown([converted(8), converted(64)], 100)
+    assert "settings" in heading
+    assert "top-1" in heading
+    assert "static, 8 inputs" in few
+    assert "static, 64 inputs" in many
+    assert "97 %" in many
+
+
+def test_passes_that_were_named_are_settings() -> None:
+    assert settings_text(replace(PLAIN, recipe=build_recipe("basic", ("fold_shapes",)))) == "fold_shapes"
+    assert settings_text(PLAIN) == ""
+
+
+def test_the_version_is_shown_where_it_differs() -> None:
+    assert "irbench 0.2.0" in shown([PLAIN, replace(PLAIN, versions={"irbench": "0.2.0"})], 100)[2]
+
+
+def test_what_is_special_is_said_once_below_the_table() -> None:
+    failed = converted(8, top1=0.5)
+    *_, note = shown([failed, failed], 100)
+    assert note == "basic-int8: no stand-in for the original: top-1 agreement 50 %"

@@ -1,0 +1,57 @@
+"""The progress display: whole on a terminal, a line for each launch elsewhere."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from irbench.activity import Activity, Outlook
+from irbench.api.live_display import LiveDisplay
+from irbench.result import GroupResult
+from irbench.runner.progress import Progress
+
+INTERIM = GroupResult("model", 1, {}, None, 1, 8, 0, 8, "launches", True, 1.0, None, ())
+BLOCK = Activity("block", block=3, clean_blocks=8)
+MOMENT = Progress("resnet50", BLOCK, 2, 12, 31.0, 150.0, Outlook("ort", None, 0.018, target=0.01, rows_left=0))
+
+
+def shown(*moments: Progress, terminal: bool) -> str:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None)
+    with LiveDisplay(console) as display:
+        for moment in moments:
+            display.show(moment)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_terminal_sees_what_runs_how_long_and_how_the_interval_narrows() -> None:
+    text = shown(MOMENT, terminal=True)
+    for part in (
+        "resnet50",
+        "launch 2 of at most 12",
+        "block 3, until 8 are clean",
+        "31 of at most 150 s",
+        "ort ±1.8 %",
+    ):
+        assert part in text
+
+
+def test_a_pipe_sees_a_line_for_each_launch_and_nothing_between() -> None:
+    finished = replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM)
+    moments = (replace(MOMENT, elapsed_s=29.0), finished, replace(MOMENT, launch=3, elapsed_s=60.0))
+    assert shown(*moments, terminal=False) == "resnet50: launch 2 done after 31 s · ort ±1.8 %: decided\n"
+
+
+def test_a_pipe_sees_what_runs_where_a_launch_takes_long() -> None:
+    moments = (replace(MOMENT, launch=1, outlook=None, elapsed_s=second) for second in range(0, 100, 5))
+    assert shown(*moments, terminal=False).splitlines() == [
+        f"resnet50: launch 1 of at most 12 · block 3, until 8 are clean · after {second} s" for second in (30, 60, 90)
+    ]
+
+
+def test_a_pipe_hears_of_the_next_group_by_its_own_time() -> None:
+    moments = (replace(MOMENT, elapsed_s=140.0), *(replace(MOMENT, elapsed_s=second) for second in (1.0, 29.0, 32.0)))
+    said = [line.split("after ")[1] for line in shown(*moments, terminal=False).splitlines()]
+    assert said == ["140 s · ort ±1.8 %: decided", "32 s · ort ±1.8 %: decided"]

@@ -1,0 +1,59 @@
+"""Keywords of Python become the request that options of the command line become."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from irbench.api.options import RunKeywords, RunOptions, run_options
+from irbench.cli.commands.run import command
+from irbench.errors import IrbenchError
+
+OF_THE_TERMINAL = {"models", "form", "output", "strict", "dry_run", "yes"}
+"""What a call from Python has other means for: arguments, methods of the run, ``irbench.plan`` and exceptions."""
+
+
+def test_keywords_options_and_the_request_have_the_same_words():
+    options = {param.name for param in command.params if isinstance(param, click.Option)} - OF_THE_TERMINAL
+    assert options == set(RunKeywords.__annotations__) == {item.name for item in fields(RunOptions)} - OF_THE_TERMINAL
+
+
+def test_nothing_asked_is_what_the_command_line_asks_by_default():
+    context = command.make_context("run", [])
+    assert context.params["streams"] == RunOptions().streams
+    given = {name: value for name, value in context.params.items() if name not in OF_THE_TERMINAL | {"shape", "set"}}
+    assert RunOptions(**given) == RunOptions() == run_options((), {})
+
+
+def test_values_are_read():
+    asked = run_options(
+        [Path("m.onnx")],
+        {"backends": "ort", "batch": [1, 8], "budget": "5m", "within": 0.05, "threads": "native", "results": "runs"},
+    )
+    assert asked.models == ("m.onnx",)
+    assert (asked.backends, asked.batch, asked.budget, asked.within) == (("ort",), (1, 8), 300.0, 0.05)
+    assert (asked.threads, asked.results) == ("native", Path("runs"))
+
+
+def test_an_unknown_keyword_is_a_type_error_that_names_the_nearest():
+    wrong: Any = {"backend": "ort"}
+    with pytest.raises(TypeError, match=r"'backend'\. Did you mean backends\?"):
+        run_options([], wrong)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value", "example"),
+    [
+        ("budget", "soon", '"90s"'), ("batch", 0, "[1, 8]"), ("io", "copied", '"bound"'), ("seed", -1, "0"),
+        ("set", {"ort": 1}, '{"ort"'), ("cpus", "a", "0-3"), ("within", "2", "0.02"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_refused_with_an_example(keyword: str, value: object, example: str):
+    wrong: Any = {keyword: value}
+    with pytest.raises(IrbenchError, match=f"^{keyword}=") as caught:
+        run_options([], wrong)
+    assert example in caught.value.hint

@@ -1,0 +1,30 @@
+"""Options that cannot be obeyed are refused before anything is looked up."""
+
+from __future__ import annotations
+
+import pytest
+
+from irbench.api.options import RunOptions
+from irbench.api.requests import refuse_contradictions
+from irbench.errors import IrbenchError
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        RunOptions(quick=True, thorough=True),
+        RunOptions(models=("resnet50", "")),
+        RunOptions(name="two\nlines"),
+        RunOptions(name=" "),
+        RunOptions(name="x" * 101),
+        RunOptions(name="latest"),
+    ],
+)
+def test_what_cannot_be_obeyed_is_refused(options: RunOptions):
+    with pytest.raises(IrbenchError) as caught:
+        refuse_contradictions(options)
+    assert caught.value.hint
+
+
+def test_anything_else_passes():
+    refuse_contradictions(RunOptions(models=("resnet50",), name="after the patch, Ü", quick=True))

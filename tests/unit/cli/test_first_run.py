@@ -1,0 +1,37 @@
+"""On a terminal, a run that names no model asks before it takes minutes."""
+
+from __future__ import annotations
+
+import io
+
+import click
+import pytest
+
+from irbench.api.options import RunOptions
+from irbench.cli.commands import run
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def outlook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irbench.api.resolve.first_run", lambda *_, **_options: "this exports and measures")
+
+
+@pytest.mark.usefixtures("outlook")
+def test_whoever_says_no_measures_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setattr(click, "confirm", lambda *_, **options: (_ for _ in ()).throw(click.Abort()))
+    with pytest.raises(click.Abort):
+        run._confirm_first_run(RunOptions())
+
+
+@pytest.mark.usefixtures("outlook")
+def test_elsewhere_it_is_said_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    run._confirm_first_run(RunOptions())
+    assert capsys.readouterr().err == "this exports and measures\n"

@@ -1,0 +1,142 @@
+"""What the doctor says, to people at every width and to programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from documents import cell, document, group, speedup
+from golden_files import check_golden
+from machines import OVERHEAD, facts
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from irbench.diagnostics import (
+    CoreToCore,
+    Facts,
+    Finding,
+    Report,
+    ReportView,
+    SelfComparison,
+    find,
+    judge_self_comparison,
+)
+from irbench.diagnostics.facts import Program
+from irbench.render.finding_texts import finding_words
+from irbench.spec import Timing
+
+AGAIN = cell("ort", label="ort again", id="ort-again", speedup=speedup(1.0, 0.99, 1.01, "same"))
+COMPARISON = judge_self_comparison(document(group(AGAIN, cell("ort"))), Path("results/runs/x"), Timing())
+TROUBLED = facts(
+    hypervisor="KVM",
+    container="docker",
+    governors=(),
+    turbo=None,
+    quota=2.5,
+    threads=2,
+    foreign_share=0.98,
+    programs=(
+        Program("[red]stress[/red]\x1b[2J", 4711, 0.95, "[red]stress[/red]\x1b[2J --cpu 1", stoppable=True),
+        Program("cron", 1, 0.03),
+    ),
+    core_to_core=CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0)),
+)
+
+
+def report(seen: Facts = TROUBLED, self_comparison: SelfComparison | None = COMPARISON) -> Report:
+    return Report(seen, find(seen), OVERHEAD, self_comparison)
+
+
+def shown(report_: Report, width: int) -> str:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(ReportView(report_, Text("ort  onnxruntime  1.31.1  cpu (not probed)")), highlight=False)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_report_is_the_one_that_was_looked_at(width: int) -> None:
+    check_golden(f"doctor-{width}", shown(report(), width))
+
+
+def test_the_report_of_a_quiet_machine_is_the_one_that_was_looked_at() -> None:
+    check_golden("doctor-quiet", shown(report(facts(), None), 100))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_every_line_but_a_command_fits(width: int) -> None:
+    commands = {finding_words(finding.code, finding.facts).command for finding in report().findings}
+    for line in shown(report(), width).splitlines():
+        assert cell_len(line) <= width or line.strip() in commands
+
+
+def test_the_name_of_a_program_is_neither_markup_nor_an_order_to_the_terminal() -> None:
+    text = shown(report(), 200)
+    assert "[red]stress[/red]" in text
+    assert "\x1b[2J" not in text
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (facts(), "60 ns [60, 60] in 12 looks; one regime in 1.5 s"),
+        (facts(unanswered_looks=2), "60 ns [60, 60] in 12 looks, 2 more unanswered; one regime in 1.5 s"),
+        (facts(core_to_core=CoreToCore((90.0, 92.0))), "91 ns [90, 92] in 2 looks; too few to tell whether it moved"),
+        (facts(core_to_core=None, unanswered_looks=9), "not measured: none of 9 looks was answered"),
+        (facts(core_to_core=None), "not measured: it takes two processors"),
+    ],
+)
+def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_that_tells(
+    seen: Facts, said: str
+) -> None:
+    assert f"core to core  {said}\n" in shown(report(seen, None), 200)
+
+
+@pytest.mark.parametrize(
+    ("count", "verdict"),
+    [
+        (0, "Nothing found that disturbs measurement."),
+        (1, "1 thing disturbs measurement here."),
+        (2, "2 things disturb measurement here, in the order of what they usually cost."),
+    ],
+)
+def test_the_verdict_counts_the_findings(count: int, verdict: str) -> None:
+    finding = Finding("turbo", {"file": "/sys/x/boost"})
+    assert replace(report(), findings=(finding,) * count).verdict == verdict
+
+
+def test_what_nothing_mends_is_shown_and_not_counted() -> None:
+    virtual = facts(hypervisor="KVM")
+    assert report(virtual).verdict == "Nothing that can be fixed here disturbs measurement."
+    assert "This is a virtual machine (KVM)" in shown(report(virtual), 120)
+    assert report(facts(hypervisor="KVM", turbo=True)).verdict == "1 thing disturbs measurement here."
+
+
+def test_programs_get_numbers_nulls_and_stable_keys() -> None:
+    found = json.loads(json.dumps(report().as_document([{"name": "ort"}])))
+    assert list(found) == [
+        "machine", "activity", "core_to_core", "overhead", "backends", "findings", "verdict", "aa",
+    ]  # fmt: skip
+    assert found["machine"]["turbo"] is None
+    assert found["machine"]["governors"] == []
+    assert found["machine"]["caches"][0] == {"name": "L1d", "size_bytes": 49152, "count": 4}
+    assert found["core_to_core"]["regimes_ns"] == [91, 300]
+    assert "core_to_core" not in found["activity"]
+    assert found["overhead"] == {
+        "cost_ns": 140, "cost_low_ns": 140, "cost_high_ns": 145, "bare_ns": 41, "repeats": 3, "goal_ns": 300,
+        "within_goal": True,
+    }  # fmt: skip
+    assert set(found["findings"][0]) == {"code", "facts", "found", "effect", "remedy", "command", "lasting"}
+    assert found["aa"]["verdict"] == "same"
+    assert found["aa"]["speedup"] == {"value": 1, "low": 0.99, "high": 1.01}
+    assert found["aa"]["outcome"] == "passed"
+
+
+def test_what_was_not_asked_for_or_not_measured_is_null() -> None:
+    found = report(facts(core_to_core=None), None).as_document([])
+    assert found["aa"] is None
+    assert found["core_to_core"] is None

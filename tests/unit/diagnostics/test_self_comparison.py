@@ -1,0 +1,91 @@
+"""A backend against itself: passed, failed or undecided, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from documents import cell, document, failed, group, speedup
+
+from irbench.diagnostics import SelfComparison, judge_self_comparison
+from irbench.diagnostics.self_comparison_text import self_comparison_message
+from irbench.result import Verdict
+from irbench.spec import Timing
+
+
+def self_comparison(value: float, low: float, high: float, verdict: Verdict, launches: int = 7) -> SelfComparison:
+    again = cell("ort", speedup=speedup(value, low, high, verdict))
+    return judge_self_comparison(document(group(again, cell("ort"), launches=launches)), Path("runs/x"), Timing())
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict", "outcome", "said"),
+    [
+        (1.0, 0.99, 1.01, "same", "passed", "Passed: ort against itself is 1.00x [0.99, 1.01], within ±2 %."),
+        (
+            1.01,
+            1.006,
+            1.014,
+            "same",
+            "passed",
+            "[1.006, 1.014]: it differs from itself by 1.0 %, inside the ±2 % that counts as the same.",
+        ),
+        (1.0, 0.96, 1.03, "undecided", "undecided", "Undecided"),
+        (1.05, 1.03, 1.08, "faster", "failed", "tells a backend from itself"),
+        (0.95, 0.93, 0.97, "slower", "failed", "tells a backend from itself"),
+        (
+            1.0,
+            0.99,
+            1.01,
+            "preview",
+            "undecided",
+            "3 of at least 4 launches fitted in. Give it more time",
+        ),
+    ],
+)
+def test_not_different_passes_and_different_fails(
+    value: float, low: float, high: float, verdict: Verdict, outcome: str, said: str
+) -> None:
+    found = self_comparison(value, low, high, verdict, launches=3 if verdict == "preview" else 7)
+    assert found.outcome == outcome
+    assert said in self_comparison_message(found)
+
+
+def test_a_passed_run_says_how_small_a_difference_its_length_finds() -> None:
+    found = self_comparison(1.0, 1 / 1.002, 1.002, "same")
+    assert found.smallest_difference == pytest.approx(0.019, abs=0.001)
+    assert "In a run of this length (7 launches) a true difference of about 1.9 % is found in 80 % of runs" in (
+        self_comparison_message(found)
+    )
+
+
+def test_an_interval_that_holds_one_is_not_said_to_differ_from_itself() -> None:
+    assert "differs from itself" not in self_comparison_message(self_comparison(1.003, 0.999, 1.006, "same"))
+
+
+@pytest.mark.parametrize("verdict", ["preview", "faster", "slower"])
+def test_what_has_no_interval_or_tells_itself_apart_finds_no_smallest_difference(verdict: Verdict) -> None:
+    found = self_comparison(1.05, 1.03, 1.08, verdict)
+    assert found.smallest_difference is None
+    assert "In a run of this length" not in self_comparison_message(found)
+
+
+def test_an_interrupt_decides_nothing() -> None:
+    again = cell("ort", speedup=speedup(1.0, 0.99, 1.01, "preview"))
+    found = judge_self_comparison(
+        document(group(again, cell("ort"), launches=1, stopped_by="interrupt")), Path("x"), Timing()
+    )
+    assert found.outcome == "interrupted"
+    assert self_comparison_message(found) == "Interrupted after 1 launch: nothing is decided."
+
+
+def test_a_twin_with_wrong_answers_is_different() -> None:
+    found = judge_self_comparison(document(group(cell("ort", state="mismatch"), cell("ort"))), Path("x"), Timing())
+    assert found.outcome == "mismatch"
+
+
+def test_a_twin_that_fails_is_a_failed_cell() -> None:
+    found = judge_self_comparison(document(group(failed("ort"), cell("ort"))), Path("runs/x"), Timing())
+    assert found.outcome == "broken"
+    assert found.smallest_difference is None
+    assert "its row says why" in self_comparison_message(found)

@@ -1,0 +1,22 @@
+"""What is refused before a worker is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import models
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.exporter import from_onnx_file
+from irbench.system import host
+
+
+def test_a_foreign_file_larger_than_what_the_cgroup_leaves_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = models.mlp(tmp_path).path
+    monkeypatch.setattr(host, "available_memory_bytes", lambda: path.stat().st_size - 1)
+    with pytest.raises(IrbenchError, match="of memory are available") as caught:
+        from_onnx_file(path)
+    assert caught.value.hint

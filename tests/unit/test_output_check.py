@@ -1,0 +1,155 @@
+import ml_dtypes
+import numpy as np
+import pytest
+
+from irbench.output_check import TOLERANCES, compare, judge, tolerance
+
+SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]], np.float32)
+
+
+def test_equal_outputs_have_no_error():
+    error = compare([SCORES], [SCORES.copy()], classifier=True)
+    assert (error.max_abs, error.max_rel, error.cosine, error.top1_agreement) == (0.0, 0.0, pytest.approx(1.0), 1.0)
+
+
+def test_the_relative_error_is_the_largest_difference_over_the_largest_reference_value():
+    error = compare([np.array([1.0, 2.5, -4.0])], [np.array([1.0, 2.0, -4.0])], classifier=False)
+    assert (error.max_abs, error.max_rel, error.top1_agreement) == (0.5, 0.125, None)
+    assert error.cosine == pytest.approx(22 / np.sqrt(23.25 * 21))
+
+
+def test_the_worst_output_decides():
+    fine, off = np.ones(3), np.ones(3) * 2
+    error = compare([fine, off, fine], [fine, fine, fine], classifier=False)
+    assert (error.max_abs, error.max_rel) == (1.0, 1.0)
+
+
+def test_top1_agreement_is_the_share_of_positions_with_the_same_best_class():
+    swapped = SCORES[:, [1, 0, 2]]
+    half = np.stack([SCORES[0], swapped[1]])
+    assert compare([half], [SCORES], classifier=True).top1_agreement == 0.5
+    tokens = np.stack([SCORES, SCORES])
+    assert compare([tokens], [tokens], classifier=True).top1_agreement == 1.0
+
+
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinities")])
+def test_a_value_that_is_no_number_where_the_reference_is_one_cannot_be_compared(bad, word):
+    broken = SCORES.copy()
+    broken[0, 0] = bad
+    with pytest.raises(ValueError, match=f"output 0 holds {word} at 1 of 6 places"):
+        compare([broken], [SCORES], classifier=False)
+
+
+def test_a_number_where_the_reference_has_none_cannot_be_compared_either():
+    broken = SCORES.copy()
+    broken[1, 1] = np.inf
+    with pytest.raises(ValueError, match="finite values where the reference has none"):
+        compare([SCORES], [broken], classifier=False)
+
+
+def test_the_same_infinity_in_both_is_agreement():
+    masked = np.array([1.0, -np.inf, np.nan, 2.0])
+    error = compare([masked + 0.0], [masked], classifier=False)
+    assert (error.max_abs, error.cosine) == (0.0, pytest.approx(1.0))
+
+
+def test_the_opposite_infinity_is_not():
+    with pytest.raises(ValueError, match="infinities"):
+        compare([np.array([np.inf])], [np.array([-np.inf])], classifier=False)
+
+
+def test_other_shapes_and_numbers_of_outputs_are_told_in_words():
+    with pytest.raises(ValueError, match="output 0 has shape 3, the reference 2x3"):
+        compare([SCORES[0]], [SCORES], classifier=False)
+    with pytest.raises(ValueError, match="gave 2 outputs, the reference has 1"):
+        compare([SCORES, SCORES], [SCORES], classifier=False)
+
+
+def test_an_all_zero_reference_is_measured_against_one():
+    zeros = np.zeros(4, np.float32)
+    assert compare([zeros], [zeros], classifier=False).cosine == 1.0
+    error = compare([zeros + np.float32(1e-7)], [zeros], classifier=False)
+    assert (error.max_rel, error.cosine) == (pytest.approx(1e-7), 0.0)
+    assert judge(error, "fp32") is None
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
+def test_integers_must_be_equal(dtype):
+    reference = np.array([0, 1, 1, 0, 1], dtype)
+    other = np.array([0, 1, 0, 0, 1], dtype)
+    assert judge(compare([reference], [reference], classifier=False), "fp32") is None
+    error = compare([other], [reference], classifier=False)
+    assert error.max_rel >= 1
+    assert all(judge(error, precision) is not None for precision in TOLERANCES)
+
+
+def test_one_wrong_label_among_large_ones_is_not_lost():
+    reference = np.array([5, 1_000_000])
+    error = compare([reference + np.array([1, 0])], [reference], classifier=False)
+    assert (error.max_abs, error.max_rel) == (1.0, 1.0)
+
+
+def test_strings_must_be_equal():
+    words = np.array(["cat", "dog"], object)
+    assert judge(compare([words], [words.copy()], classifier=False), "fp32") is None
+    assert judge(compare([words[::-1]], [words], classifier=False), "bf16") is not None
+
+
+def test_bfloat16_outputs_are_compared_in_full_width():
+    error = compare([SCORES.astype(ml_dtypes.bfloat16)], [SCORES], classifier=True)
+    assert 0 < error.max_rel < 2**-8
+    assert judge(error, "bf16") is None
+    assert judge(error, "fp32") is not None
+
+
+def test_half_precision_differences_do_not_overflow():
+    large = np.array([60000.0, -60000.0], np.float16)
+    assert compare([-large], [large], classifier=False).max_abs == 120000.0
+
+
+def test_the_cosine_of_tiny_and_huge_vectors_is_not_lost():
+    for scale in (1e-200, 1e200):
+        assert compare([SCORES * np.float64(scale)], [SCORES * np.float64(scale)], False).cosine == pytest.approx(1.0)
+
+
+def test_complex_outputs_differ_by_their_modulus():
+    assert compare([np.array([3 + 4j])], [np.array([0 + 0j])], classifier=False).max_abs == 5.0
+
+
+def test_an_empty_output_agrees_with_an_empty_one():
+    empty = np.empty((0, 4), np.float32)
+    assert compare([empty], [empty], classifier=True).max_rel == 0.0
+
+
+def test_a_scalar_output_can_be_compared():
+    assert compare([np.float32(2.0)], [np.float32(4.0)], classifier=True).max_rel == 0.5
+
+
+def off_by(relative):
+    reference = np.ones(8)
+    return compare([reference * (1 + relative)], [reference], classifier=False)
+
+
+@pytest.mark.parametrize(
+    ("relative", "precision", "passes"),
+    [(1e-4, "fp32", True), (2e-3, "fp32", False), (5e-3, "tf32", True), (5e-3, "fp16", True), (0.05, "bf16", True),
+     (0.05, "fp16", False), (0.2, "bf16", False), (1e-4, "fp64", False)],
+)  # fmt: skip
+def test_the_tolerance_is_that_of_the_effective_precision(relative, precision, passes):
+    assert (judge(off_by(relative), precision) is None) == passes
+
+
+def test_an_unknown_precision_is_held_to_single_precision():
+    assert tolerance("posit16") == tolerance("fp32")
+
+
+def test_a_failure_names_the_least_tolerance_that_would_pass():
+    failure = judge(off_by(0.00123), "fp32")
+    assert failure.stage == "verify"
+    assert failure.message == "wrong outputs: max_rel 0.0012 is above 0.001, the tolerance of fp32"
+    assert "A tolerance of 0.0013 would pass" in failure.hint
+
+
+def test_eight_bit_floats_get_no_less_room_than_eight_bit_integers():
+    assert tolerance("fp8") >= tolerance("int8") > tolerance("bf16")
+    assert tolerance("fp8") < 1.0

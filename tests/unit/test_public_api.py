@@ -1,0 +1,63 @@
+"""What is public is named once, is there, costs nothing before it is used, and is documented."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import irbench
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "python.md").read_text()
+FOUND = [module.name for module in pkgutil.walk_packages(irbench.__path__, "irbench.")]
+MODULES = sorted(name for name in FOUND if not name.endswith("__main__"))
+
+
+def test_every_public_name_is_documented_and_every_documented_name_is_public():
+    (listing,) = re.findall(r"^## Every public name$\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
+    assert sorted(re.findall(r"^\| `(\w+)", listing, re.MULTILINE)) == sorted(irbench.__all__)
+
+
+@pytest.mark.parametrize("name", irbench.__all__)
+def test_every_public_name_is_there_and_says_what_it_is(name: str):
+    found = getattr(irbench, name)
+    assert isinstance(found, str) or found.__doc__
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'ruin'"):
+        irbench.ruin  # type: ignore[attr-defined] # noqa: B018
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_name_of_a_module_that_is_listed_exists(name: str):
+    source = Path(str(importlib.util.find_spec(name).origin))  # type: ignore[union-attr]
+    tree = ast.parse(source.read_text())
+    listed = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
+    if listed:
+        module = importlib.import_module(name)
+        assert [item for item in ast.literal_eval(listed[0].value) if not hasattr(module, item)] == []
+
+
+def test_no_module_replaces_a_public_function():
+    modules = {module.name for module in pkgutil.iter_modules(irbench.__path__)}
+    assert modules.isdisjoint(irbench.__all__)
+
+
+def test_importing_irbench_imports_none_of_it():
+    code = "import sys; before = set(sys.modules); import irbench; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"irbench", "__future__"}
+
+
+def test_options_of_a_run_need_no_arrays():
+    code = "import sys; import irbench; irbench.RunKeywords, irbench.models; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
