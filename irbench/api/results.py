@@ -218,12 +218,6 @@ class Run(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the tables as ``irbench show`` prints them; called by rich."""
-        from rich.console import Group
+        from irbench.render import DocumentView
 
-        from irbench.render import incomplete
-
-        parts: list[RenderableType] = []
-        for table in self.tables:
-            parts += [*([""] if parts else []), table.__rich__()]
-        ending = incomplete(self.document)
-        return Group(*parts, *([ending] if ending else []))
+        return DocumentView(self.document)

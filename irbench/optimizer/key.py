@@ -20,7 +20,17 @@ from irbench.spec import Bundle
 __all__ = ["key_of"]
 
 _FORMAT = 5
-_CODE = ("onnx/**/*.py", "optimizer/**/*.py", "feeds.py", "verify.py", "worker/reference.py")
+_CODE = (
+    *("onnx/**/*.py", "optimizer/**/*.py"),
+    *("feeds.py", "output_check.py", "worker/inference.py", "worker/reference.py"),
+)
+    "onnx/**/*.py",
+    "optimizer/**/*.py",
+    "feeds.py",
+    "output_check.py",
+    "worker/inference.py",
+    "worker/reference.py",
+)
 
 
 def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools) -> str:

@@ -28,7 +28,7 @@ Examples:
 """
 
 
-@click.command("optimize", short_help="Fuse and simplify graphs, each step proven.", epilog=_EXAMPLES)
+@click.command("optimize", short_help="Fuse and simplify graphs, each step checked.", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",
@@ -36,7 +36,7 @@ Examples:
     cls=ToldInWords,
     show_default="basic",
     metavar="none|basic|extended|all",
-    help="basic and extended write ONNX' own operators; all writes Microsoft's as well.",
+    help="basic and extended write ONNX's own operators; all writes Microsoft's as well.",
 )
 @click.option("--passes", type=PASSES, help="These passes in this order instead of a level's.")
 @click.option(
@@ -66,9 +66,9 @@ Examples:
     type=click.Choice(["keep", "nchw"]),
     default="keep",
     show_default=True,
-    help="nchw: take images so where the graph turns them into that itself.",
+    help="nchw: take images as NCHW where the graph transposes them itself.",
 )
-@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; left free by default.")
+@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; dynamic by default.")
 @click.option("--shape", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
@@ -85,7 +85,7 @@ def command(
     shape: Sequence[tuple[str, tuple[int, ...]]],
     **options: Any,
 ) -> None:
-    """Fuse and simplify graphs: passes from ONNX to ONNX, each proven before the next begins.
+    """Fuse and simplify graphs: passes from ONNX to ONNX, each checked before the next begins.
 
     MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass that changes
     something the graph is checked, loaded and its outputs compared with the original's. What comes out is kept with

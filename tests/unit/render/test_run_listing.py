@@ -1,14 +1,62 @@
-"""The listing of runs fits the terminal and keeps its words whole."""
+"""The listing of runs fits the terminal, keeps its words whole, and tells runs apart."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from documents import RUN_ID, document, example
 from rich.cells import cell_len
 
-from irbench.render.run_listing import run_table
-from irbench.store.entries import RunEntry
+from irbench.render.run_listing import age, run_table
+from irbench.store.entries import Outcome, RunEntry
 from irbench.store.outcomes import entry_of
+
+NOW = datetime(2026, 1, 8, tzinfo=UTC)
+ENTRY = RunEntry(
+    run_id="01KAJ", created="2026-01-06T00:00:00+00:00", folder="", models=("resnet50",), rows=("ort",),
+    backends=("ort",), outcomes=(Outcome("only", "ort", p50_ms=28.0),), measured=True, launches=4,
+    complete=True, batches=(1,), streams=(1,), threads=2, precisions=("fp32",), machine="A processor x2",
+)  # fmt: skip
+
+
+def headings(*entries: RunEntry) -> list[str]:
+    return [column.heading for column in run_table(entries, NOW).columns]
+
+
+def shown(entry: RunEntry) -> tuple[str, ...]:
+    return run_table([entry], NOW).rows[0].cells
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        (timedelta(seconds=30), "now"),
+        (timedelta(minutes=2), "2 min"),
+        (timedelta(hours=5, minutes=59), "5 h"),
+        (timedelta(days=3), "3 d"),
+        (timedelta(days=-1), "now"),
+    ],
+)
+def test_an_age_is_told_in_its_largest_unit(since: timedelta, said: str):
+    assert age((NOW - since).isoformat(), NOW) == said
+
+
+def test_runs_that_differ_in_load_or_machine_differ_in_their_rows():
+    from msgspec.structs import replace
+
+    others = (
+        replace(ENTRY, batches=(8,)), replace(ENTRY, streams=(1, 4)), replace(ENTRY, threads=None),
+        replace(ENTRY, machine="Another x8"), replace(ENTRY, created="2026-01-07T00:00:00+00:00"),
+    )  # fmt: skip
+    assert len({shown(entry) for entry in (ENTRY, *others)}) == 6
+
+
+def test_names_and_notes_have_columns_where_a_run_has_some():
+    from msgspec.structs import replace
+
+    assert {"name", "note"}.isdisjoint(headings(ENTRY))
+    assert {"name", "note"} <= set(headings(ENTRY, replace(ENTRY, name="before", note="hot day")))
 
 
 def entries() -> list[RunEntry]:
@@ -17,20 +65,21 @@ def entries() -> list[RunEntry]:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_a_listing_fits_its_width_and_breaks_no_word(width: int):
-    lines = [line.plain for line in run_table(entries()).as_lines(width)]
+    lines = [line.plain for line in run_table(entries(), NOW).as_lines(width)]
     assert max(map(cell_len, lines)) <= width
-    whole = set(" ".join(line.plain for line in run_table(entries()).as_lines(1000)).split())
+    whole = set(" ".join(line.plain for line in run_table(entries(), NOW).as_lines(1000)).split())
     assert set(" ".join(lines).split()) <= whole
     assert sum(RUN_ID in line for line in lines) == 2
 
 
 def test_what_has_no_room_is_named():
-    table = run_table(entries())
-    assert table.left_out(60) == ("when (UTC)", "launches", "rows")
+    table = run_table(entries(), NOW)
+    assert "rows" in table.left_out(60)
     assert not table.left_out(200)
 
 
 def test_what_came_of_a_run_stands_at_the_end_of_its_line():
-    _, broken, whole = (line.plain for line in run_table(entries()).as_lines(200))
-    assert whole.endswith("openvino 1.14x ort")
-    assert broken.endswith("openvino 1.14x ort (not complete)")
+    _, broken, whole = (line.plain for line in run_table(entries(), NOW).as_lines(200))
+    assert "openvino 1.14x ort" in whole
+    assert "(not complete)" not in whole
+    assert "openvino 1.14x ort (not complete)" in broken

@@ -155,5 +155,5 @@ def test_a_property_that_a_launch_did_not_read_back_is_unknown():
 
 def test_a_reference_is_named_by_where_it_came_from():
     assert reference_text(Reference("export", "TensorFlow")) == "TensorFlow at export"
-    assert reference_text(Reference("backend", "ort")) == "ort with optimisations off"
+    assert reference_text(Reference("backend", "ort", "ort with optimisations off")) == "ort with optimisations off"
     assert reference_text(Reference("backend", "onnx")) == "the reference onnx"
