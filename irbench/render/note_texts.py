@@ -112,7 +112,7 @@ NOTES: Mapping[NoteCode, Text] = {
     "another-irbench": Text(
         "with `--no-lock`: the figures of both are disturbed",
         _meanwhile,
-        {"process": 4711, "since": "2026-01-05T10:00:00+00:00", "what": "vgg16"},
+        {"process": None, "since": None, "what": None},
     ),
     "chosen-backend": Text(
         "`irbench doctor --aa` without `--backend`",
