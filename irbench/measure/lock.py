@@ -12,13 +12,14 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
 
-__all__ = ["Company", "measuring"]
+__all__ = ["Company", "Holder", "holder_text", "measuring"]
 
 _VARIABLE = "IRBENCH_LOCK"
 _SHARED = "/tmp/irbench.lock"  # noqa: S108 - every user of the machine must find it, and TMPDIR may be one's own
@@ -26,7 +27,26 @@ _MOST_BYTES = 4096
 _MOST_OTHERS = 5
 _LONGEST_WORD = 200
 _LONGEST_NUMBER = 10
-_SOMEBODY = "another irbench"
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Somebody who measures on this machine; ``None`` is what they have not written.
+
+    Attributes:
+        process: The number of the process.
+        since: When it began, ISO 8601.
+        what: What it measures, in its own words.
+    """
+
+    process: int | None = None
+    since: str | None = None
+    what: str | None = None
+
+
+def holder_text(process: int | None, since: str | None, what: str | None) -> str:
+    """Return who measures, as the beginning of a sentence."""
+    return "another irbench" if process is None else f"irbench (process {process}, since {since}: {what})"
 
 
 class Company:
@@ -71,11 +91,11 @@ class Company:
             os.close(self._descriptor)
         self._descriptor, self.holds = None, False
 
-    def holder(self) -> str:
-        """Return who holds the lock, as the beginning of a sentence."""
-        return next(iter(self._named(self._lines())), _SOMEBODY)
+    def holder(self) -> Holder:
+        """Return who holds the lock."""
+        return next(iter(self._holders(self._lines())), Holder())
 
-    def others(self) -> tuple[str, ...]:
+    def others(self) -> tuple[Holder, ...]:
         """Return who else has measured since the last call, and stay visible to them; ``()`` where none can be seen.
 
         Who was refused the lock takes it once it is free.
@@ -87,13 +107,13 @@ class Company:
         if self._descriptor is None:
             return ()
         lines = self._lines()
-        others = self._named(lines)
+        others = self._holders(lines)
         if self.holds:
             _write(self._descriptor, [self._line])  # who still measures writes again
             return others
         if self._line not in lines:
             _write(self._descriptor, [*lines, self._line])
-        return others or (_SOMEBODY,)  # which may not have written yet
+        return others or (Holder(),)  # who may not have written yet
 
     def _lines(self) -> list[str]:
         assert self._descriptor is not None
@@ -102,9 +122,9 @@ class Company:
         except OSError:
             return []
 
-    def _named(self, lines: Sequence[str]) -> tuple[str, ...]:
-        named = (_name(line) for line in lines if line != self._line)
-        return tuple(dict.fromkeys(filter(None, named)))[:_MOST_OTHERS]
+    def _holders(self, lines: Sequence[str]) -> tuple[Holder, ...]:
+        found = (_holder(line) for line in lines if line != self._line)
+        return tuple(dict.fromkeys(holder for holder in found if holder is not None))[:_MOST_OTHERS]
 
 
 @contextmanager
@@ -128,8 +148,9 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[Company]:
         with contextlib.suppress(*([IrbenchError] if insist else [])):
             company.join()
         if not (company.holds or insist):
+            holder = company.holder()
             raise IrbenchError(
-                f"{company.holder()} is measuring on this machine already.",
+                f"{holder_text(holder.process, holder.since, holder.what)} is measuring on this machine already.",
                 hint="Wait until it has ended, or accept that both disturb each other: --no-lock",
             )
         yield company
@@ -178,11 +199,11 @@ def _write(descriptor: int, lines: Sequence[str]) -> None:
         os.pwrite(descriptor, "".join(f"{line}\n" for line in lines).encode(), 0)
 
 
-def _name(line: str) -> str | None:
+def _holder(line: str) -> Holder | None:
     """Return whom a line names, if anybody: any user can write anything."""
     try:
         holder: dict[str, Any] = json.loads(line)
-        since, what = (str(holder[key])[:_LONGEST_WORD] for key in ("since", "what"))
-        return one_line(f"irbench (process {str(int(holder['process']))[:_LONGEST_NUMBER]}, since {since}: {what})")
+        since, what = (one_line(str(holder[key])[:_LONGEST_WORD]) for key in ("since", "what"))
+        return Holder(int(str(int(holder["process"]))[:_LONGEST_NUMBER]), since, what)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

@@ -24,13 +24,6 @@ _CODE = (
     *("onnx/**/*.py", "optimizer/**/*.py"),
     *("feeds.py", "output_check.py", "worker/inference.py", "worker/reference.py"),
 )
-    "onnx/**/*.py",
-    "optimizer/**/*.py",
-    "feeds.py",
-    "output_check.py",
-    "worker/inference.py",
-    "worker/reference.py",
-)
 
 
 def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools) -> str:

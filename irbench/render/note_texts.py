@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Mark, MarkCode, Note, NoteCode, Reference
 from irbench.render.context import Context
 from irbench.render.text_types import Text, said
@@ -56,7 +57,8 @@ def _layout(facts: Facts, _: Context) -> str:
 
 
 def _meanwhile(facts: Facts, _: Context) -> str:
-    return f"{facts['who']} was measuring at the same time, as --no-lock allows"
+    who = holder_text(facts["process"], facts["since"], facts["what"])
+    return f"{who} was measuring at the same time, as --no-lock allows"
 
 
 def _backend(facts: Facts, _: Context) -> str:
@@ -108,7 +110,7 @@ NOTES: Mapping[NoteCode, Text] = {
     "another-irbench": Text(
         "with `--no-lock`: the figures of both are disturbed",
         _meanwhile,
-        {"who": "irbench (process 4711, since 2026-01-05T10:00:00+00:00: vgg16)"},
+        {"process": None, "since": None, "what": None},
     ),
     "chosen-backend": Text(
         "`irbench doctor --aa` without `--backend`",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
+from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.comparison import Comparison, GroupContext
@@ -26,7 +27,7 @@ def run(
     scratch: Path,
     writer: RunWriter,
     listen: Listener,
-    others: Callable[[], Sequence[str]],
+    others: Callable[[], Sequence[Holder]],
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 

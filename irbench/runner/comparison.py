@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from irbench.activity import Activity, Outlook
 from irbench.measure.clock import Stopwatch
 from irbench.measure.corelink import CoreLink
+from irbench.measure.lock import Holder
 from irbench.notices import Note, Reference, Warn
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy
@@ -45,7 +46,7 @@ class GroupContext:
     request: RunRequest
     writer: RunWriter
     listen: Listener
-    others: Callable[[], Sequence[str]]
+    others: Callable[[], Sequence[Holder]]
     link: CoreLink
     scratch: Path
     number: int
@@ -187,7 +188,7 @@ class Comparison:
             verified_against=self._verified_against,
         )
         self._others.update(dict.fromkeys(self._context.others()))
-        disturbed = (Note("another-irbench", {"who": other}) for other in self._others)
+        disturbed = (Note("another-irbench", asdict(other)) for other in self._others)
         result = replace(result, notes=(*result.notes, *self._context.request.notes, *disturbed))
         self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
         return result

@@ -48,7 +48,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
             )
         document = _decoded(data, version)
         _require_sense(document)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
             f"{name} is damaged, or no run document: {error}",
             hint="Restore it from a copy, or remove the run's folder; no other run is affected.",

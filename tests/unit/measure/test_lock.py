@@ -12,7 +12,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.measure import lock as locking
-from irbench.measure.lock import Company, measuring
+from irbench.measure.lock import Company, Holder, holder_text, measuring
 
 HOLDER = """
 import subprocess, sys
@@ -31,12 +31,16 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def said(holder: Holder) -> str:
+    return holder_text(holder.process, holder.since, holder.what)
+
+
 def who_measures() -> str | None:
     """Return who holds the lock; ``None`` where nobody does."""
     company = Company("a look")
     company.join()
     try:
-        return None if company.holds else company.holder()
+        return None if company.holds else said(company.holder())
     finally:
         company.leave()
 
@@ -108,16 +112,16 @@ def test_whatever_stands_in_the_file_its_holder_holds_the_lock(lock: Path, writt
         assert who_measures() is not None
         assert len(str(who_measures())) < 500
         lock.write_bytes(written)
-        assert all(len(other) < 500 for other in company.others())
+        assert all(len(said(other)) < 500 for other in company.others())
 
 
 def test_what_others_wrote_is_shown_short_and_harmless(lock: Path) -> None:
     with measuring("resnet50"):
         lock.write_text(json.dumps({"process": 7, "since": "\x1b[2J" * 99, "what": "word " * 400 + "\n"}))
-        said = str(who_measures())
-    assert said.startswith("irbench (process 7, since ")
-    assert said.isprintable()
-    assert len(said) < 500
+        shown = str(who_measures())
+    assert shown.startswith("irbench (process 7, since ")
+    assert shown.isprintable()
+    assert len(shown) < 500
 
 
 def test_of_a_hundred_models_a_few_words_are_told(lock: Path) -> None:
@@ -138,8 +142,8 @@ def test_two_of_whom_one_insists_see_each_other_whoever_came_first(lock: Path) -
     with measuring("resnet50") as first:
         assert first.others() == ()
         with measuring("vgg16", insist=True) as second:
-            assert [": resnet50)" in other for other in second.others()] == [True]
-            assert [": vgg16)" in other for other in first.others()] == [True]
+            assert [": resnet50)" in said(other) for other in second.others()] == [True]
+            assert [": vgg16)" in said(other) for other in first.others()] == [True]
             assert len(second.others()) == 1
         assert len(first.others()) == 1
         assert first.others() == ()
@@ -182,7 +186,7 @@ def test_a_file_that_is_removed_while_we_measure_is_made_anew_at_the_next_look(l
         assert ": resnet50)" in str(who_measures())
         lock.unlink()
         with measuring("vgg16"):
-            assert [": vgg16)" in other for other in first.others()] == [True]
+            assert [": vgg16)" in said(other) for other in first.others()] == [True]
 
 
 def test_a_lock_that_cannot_be_opened_is_told_with_its_remedy(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:

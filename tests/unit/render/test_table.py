@@ -143,6 +143,20 @@ def test_columns_fold_before_anything_is_cut():
     ]
 
 
+@given(
+    st.lists(st.text("abcdefg ", min_size=1, max_size=60), min_size=1, max_size=4), st.sampled_from([60, 80, 120, 200])
+)
+def test_a_column_that_folds_keeps_usual_words_whole(cells: list[str], width: int):
+    table = TextTable(
+        (Column("name", words=True), *(Column("what", words=True, folds=True, drops=number) for number in range(4))),
+        (Row(("a", *(cells + cells[:1] * 3)[:4])),),
+    )
+    lines = [line.plain for line in table.as_lines(width)]
+    usual = {word for line in lines[1:] for word in line.split() if len(word) < 30}
+    whole = {word for cell_ in cells for word in cell_.split()}
+    assert all(word in whole or any(word in longer for longer in whole if len(longer) > 30) for word in usual - {"a"})
+
+
 def test_the_table_is_as_wide_as_it_needs_to_be_where_nothing_limits_it():
     console = Console(width=1000)
     assert 90 < console.measure(TextTable((Column("x" * 95),), ())).maximum < 100

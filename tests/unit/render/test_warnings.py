@@ -148,6 +148,11 @@ def test_a_mark_is_one_line(code: MarkCode):
     assert "{" not in text
 
 
+def test_another_irbench_is_named_by_its_process_and_what_it_measures():
+    note = Note("another-irbench", {"process": 7, "since": "2026-01-05T10:00:00+00:00", "what": "vgg16"})
+    assert note_text(note, Context()).startswith("irbench (process 7, since 2026-01-05T10:00:00+00:00: vgg16) was ")
+
+
 def test_a_property_that_a_launch_did_not_read_back_is_unknown():
     mark = Mark("changes-over-launches", {"property": "threads", "values": [2, None]})
     assert mark_text(mark) == "threads 2, unknown over launches"

@@ -12,6 +12,7 @@ import models
 import pytest
 
 from irbench.measure.corelink import CoreLink
+from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner import comparison
 from irbench.runner.comparison import Comparison, GroupContext
@@ -21,13 +22,15 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, InputSpec
 from irbench.store import RunWriter, Store
 
+ONE = Holder(7, "2026-01-05T10:00:00+00:00", "vgg16")
+
 
 @pytest.fixture
 def writer(tmp_path: Path) -> RunWriter:
     return Store(tmp_path / "results").begin({}, {})
 
 
-def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[str, ...]]) -> Comparison:
+def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[Holder, ...]]) -> Comparison:
     """Return a comparison that is interrupted before its first launch."""
     artifact = models.mlp(tmp_path)
     bundle = Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
@@ -42,8 +45,8 @@ def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[str, .
 
 
 def test_all_who_measured_meanwhile_are_noted_once(tmp_path: Path, writer: RunWriter) -> None:
-    result = interrupted(tmp_path, writer, iter([("one",), ("one", "another")])).run()
-    assert [note.facts["who"] for note in result.notes if note.code == "another-irbench"] == ["one", "another"]
+    result = interrupted(tmp_path, writer, iter([(ONE,), (ONE, Holder())])).run()
+    assert [note.facts["what"] for note in result.notes if note.code == "another-irbench"] == ["vgg16", None]
 
 
 def test_a_second_interrupt_does_not_cut_the_storing_of_what_the_first_kept(

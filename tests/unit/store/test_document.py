@@ -114,6 +114,13 @@ def test_anything_else_is_one_clear_error_that_names_the_file(data: bytes):
         decode_document(data, "results/run.json")
 
 
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION])
+def test_a_document_nested_without_end_is_damaged(version: int):
+    data = b'{"schema_version": %d, "groups": %s%s}' % (version, b"[" * 100_000, b"]" * 100_000)
+    with pytest.raises(IrbenchError, match=r"run\.json is damaged"):
+        decode_document(data, "run.json")
+
+
 def test_fields_that_a_later_version_of_the_same_format_adds_are_passed_over():
     plain = json.loads(encode_document(document()))
     plain["groups"][0]["cells"][0]["energy_j"] = 1.5
