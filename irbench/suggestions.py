@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 __all__ = ["did_you_mean", "nearest"]
 
-_CUTOFF = 0.7
-"""How alike two names must be, from 0 to 1: of three letters, two in the same order are not enough."""
+_CUTOFF = 0.65
+"""How alike two names must be, from 0 to 1: of three letters, two in the same order."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

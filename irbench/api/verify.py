@@ -46,7 +46,7 @@ class VerifyOptions:
 
     Attributes:
         model: As the user named it.
-        backends: Names with devices; ``None`` for every installed one that can read the model.
+        backends: Names with devices; ``None`` for every installed one.
         data: A folder of data sets of the ONNX convention.
         shape: Of inputs with dynamic dimensions, by input.
         suite: ``onnx`` for the test suite that the onnx package carries.

@@ -102,7 +102,8 @@ def find_run(root: Path, name: str | None) -> Path:
     for folder in (path, path.parent) if path.name == RUN_FILE else (path,):
         if name and (folder / RUN_FILE).is_file():
             return folder.resolve()  # the folder's own name is the run's, which "." would hide
-    return _called(root, name) or _beginning_with(root, name)
+    folders = sorted(root / folder for folder, _ in run_folders(root))
+    return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
 
 
 def _read(root: Path, folder: str) -> RunEntry:
@@ -127,14 +128,20 @@ def _called(root: Path, name: str) -> Path | None:
     return Path(entries[0].folder) if entries else None
 
 
-def _beginning_with(root: Path, name: str) -> Path:
-    folders = sorted(root / folder for folder, _ in run_folders(root))
-    fitting = [folder for folder in folders if name and folder.name.upper().startswith(name.upper())]
-    exact = [folder for folder in fitting if folder.name.upper() == name.upper()]
+def _of_id(folders: Sequence[Path], name: str) -> Path | None:
+    """Return the folder of the run whose whole id this is, if there is one.
+
+    Raises:
+        IrbenchError: It is stored several times.
+    """
+    exact = [folder for folder in folders if folder.name.upper() == name.upper()]
     if len(exact) > 1:
         raise IrbenchError(f"{name} is stored {len(exact)} times.", hint=f"Name its folder: {_listed(exact)}")
-    if exact:
-        return exact[0]
+    return exact[0] if exact else None
+
+
+def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
+    fitting = [folder for folder in folders if name and folder.name.upper().startswith(name.upper())]
     if len(fitting) > 1:
         names = _listed([folder.name for folder in fitting[-5:]])
         raise IrbenchError(f"{len(fitting)} runs begin with {name!r}.", hint=f"Write more of it: {names}")

@@ -8,7 +8,8 @@ from irbench.suggestions import did_you_mean, nearest
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("opnvino", "openvino"), ("ROT", None), ("tf-xal", "tf-xla"), ("OpenVino", "openvino")]
+    ("name", "meant"),
+    [("opnvino", "openvino"), ("ROT", "ort"), ("tvm", None), ("tf-xal", "tf-xla"), ("OpenVino", "openvino")],
 )
 def test_the_nearest_name_is_found_whatever_its_case(name: str, meant: str | None):
     assert nearest(name, ("openvino", "ort", "tf-xla")) == meant

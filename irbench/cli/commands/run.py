@@ -220,11 +220,18 @@ def _refuse_wrong_output(asked: RunOptions, output: Path | None, *, dry_run: boo
 
 
 def _confirm_first_run(asked: RunOptions) -> None:
-    """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask."""
+    """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask.
+
+    Raises:
+        IrbenchError: The answer is no.
+    """
     from irbench.api.resolve import first_run
 
     outlook = first_run(asked.models, everything=asked.all)
     if outlook:
         say(outlook)
-        if sys.stdin.isatty() and sys.stderr.isatty():
-            click.confirm("Go on?", default=True, abort=True, err=True)
+        asks = sys.stdin.isatty() and sys.stderr.isatty()
+        if asks and not click.confirm("Go on?", default=True, err=True):
+            raise IrbenchError(
+                "Nothing was measured.", hint="Name a model (irbench models lists them) or an ONNX file."
+            )

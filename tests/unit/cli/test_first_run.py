@@ -9,6 +9,7 @@ import pytest
 
 from irbench.api.options import RunOptions
 from irbench.cli.commands import run
+from irbench.errors import IrbenchError
 
 
 class Terminal(io.StringIO):
@@ -25,8 +26,8 @@ def outlook(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whoever_says_no_measures_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     monkeypatch.setattr("sys.stderr", Terminal())
-    monkeypatch.setattr(click, "confirm", lambda *_, **options: (_ for _ in ()).throw(click.Abort()))
-    with pytest.raises(click.Abort):
+    monkeypatch.setattr(click, "confirm", lambda *_, **_options: False)
+    with pytest.raises(IrbenchError, match="Nothing was measured"):
         run._confirm_first_run(RunOptions())
 
 
