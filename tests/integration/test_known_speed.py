@@ -38,7 +38,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(model: Path, *arguments: object) -> Called:
     """Compare the two in a single short launch."""
     backends = ("--backends", "known-a,known-b", "--set", "known-a.call_us=200", "--set", "known-b.call_us=200")
-    return irbench("run", model, *backends, "--quick", "--budget", "1s", "--format", "json", *arguments)
+    return irbench("run", model, *backends, *FASTEST, "--format", "json", *arguments)
 
 
 def cell(called: Called, backend: str) -> dict[str, Any]:

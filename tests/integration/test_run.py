@@ -119,7 +119,7 @@ def test_where_processes_cannot_be_frozen_the_table_says_so(model: Path, monkeyp
 
 
 def test_the_resident_peak_covers_the_whole_launch(model: Path) -> None:
-    called = run(model, "--set", "fake-b.call_us=20000", "--set", "fake-b.fault=grow", "--set", "fake-b.at=run:45")
+    called = run(model, "--set", "fake-b.call_us=20000", "--set", "fake-b.fault=grow", "--set", "fake-b.at=run:30")
     peaks = cell(called, "fake-b")["peak_memory_bytes"]
     assert peaks["process"] == peaks["run"]
     assert peaks["run"] - peaks["warm_up"] > GROWTH_BYTES // 2

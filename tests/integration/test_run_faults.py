@@ -31,7 +31,7 @@ def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_ra
 
 def test_a_cell_that_fails_when_it_runs_alone_is_told_with_its_reason(model: Path) -> None:
     called = irbench(
-        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "1s", "--sustain", "1s",
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "0.01s", "--sustain", "3s",
         "--set", "fake-b.call_us=20000", "--set", "fake-b.fault=raise", "--set", "fake-b.at=run:95",
     )  # fmt: skip
     assert called.code == 3, called.err
