@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from front_door import Called, irbench
+from front_door import Called, irbench, irbench_process
 
 FASTEST = ("--quick", "--budget", "0.01s")
 """The first launch uses up the budget on any machine, which is enough where a test is not about intervals."""
@@ -33,7 +33,7 @@ def run_all(model: Path, faults: Mapping[str, str], *arguments: object) -> Calle
         for setting in ("call_us=20000", f"fault={fault}", *([f"at={at}"] if at else [])):
             settings += ["--set", f"fake-{letter}.{setting}"]
     names = ",".join(f"fake-{letter}" for letter in ("a", *faults))
-    return irbench("run", model, "--backends", names, "--format", "json", *FASTEST, *settings, *arguments)
+    return irbench_process("run", model, "--backends", names, "--format", "json", *FASTEST, *settings, *arguments)
 
 
 def cell(called: Called, backend: str) -> dict[str, Any]:

@@ -11,6 +11,8 @@ import pytest
 from fake_runs import FASTEST
 from front_door import irbench, irbench_here
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 SMALL = ("--level", "none", "--calibrate", "16", "--format", "json")
 
 

@@ -18,7 +18,7 @@ import models
 import psutil
 import pytest
 from fake_runs import FASTEST
-from front_door import irbench
+from front_door import irbench_process as irbench
 from processes import none_left
 
 from irbench.measure.lock import measuring
@@ -26,6 +26,8 @@ from irbench.store import Store
 
 IRBENCH = (sys.executable, "-m", "irbench")
 QUICK = ("--backends", "fake-a", "--quick")
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +38,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results(own_home: Path) -> Path:
     return own_home / "results"
-
-
-@pytest.fixture(autouse=True)
-def known_backends(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs of this file share what the backends found on this machine."""
-    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path_factory.getbasetemp() / "known-backends"))
 
 
 def nothing_runs() -> bool:

@@ -13,6 +13,8 @@ from front_door import irbench
 
 from irbench.store import Store
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -14,6 +14,8 @@ from fake_runs import FASTEST, cell
 from front_door import Called, irbench, irbench_here
 from onnx import TensorProto, helper
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 _IDENTITY = helper.make_node("Identity", ["x"], ["y"])
 _AGAIN = "Export or download it again"
 _OUTSIDE = "outside its own folder"

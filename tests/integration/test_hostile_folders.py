@@ -12,6 +12,8 @@ from fake_runs import FASTEST
 from front_door import irbench
 from stored_runs import measured
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 SHADOWED = {
     "modules": ("numpy", "onnx", "msgspec", "psutil", "socket", "irbench_ort", "fake_backend"),
     "irbench": ("__init__", "worker/__init__", "worker/__main__", "measure/__init__", "measure/corelink"),

@@ -12,7 +12,8 @@ from typing import Any
 
 import models
 import pytest
-from front_door import Called, irbench
+from fake_runs import FASTEST
+from front_door import Called, irbench_process
 
 PROJECT = Path(__file__).parents[1] / "known_speed"
 
@@ -38,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(model: Path, *arguments: object) -> Called:
     """Compare the two in a single short launch."""
     backends = ("--backends", "known-a,known-b", "--set", "known-a.call_us=200", "--set", "known-b.call_us=200")
-    return irbench("run", model, *backends, *FASTEST, "--format", "json", *arguments)
+    return irbench_process("run", model, *backends, *FASTEST, "--format", "json", *arguments)
 
 
 def cell(called: Called, backend: str) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def cell(called: Called, backend: str) -> dict[str, Any]:
 
 
 def test_its_names_are_listed_like_any_other_backend() -> None:
-    listed = irbench("backends")
+    listed = irbench_process("backends")
     assert listed.code == 0, listed.err
     assert [line.split()[:3] for line in listed.out.splitlines() if line.startswith("known-")] == [
         [f"known-{letter}", "irbench-known-speed", "1.0"] for letter in "abcde"

@@ -19,6 +19,8 @@ from irbench.optimizer import LEVELS, Optimized
 from irbench.runner import artifacts
 from irbench.spec import Bundle
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:

@@ -11,7 +11,9 @@ import models
 import psutil
 import pytest
 from fake_runs import cell, run
-from front_door import irbench, irbench_here
+from front_door import irbench, irbench_here, irbench_process
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> Non
 
 
 def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
-    called = irbench(
+    called = irbench_process(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
         "--set", "fake-b.fault=interrupt", "--set", "fake-b.at=relaunch",
     )  # fmt: skip

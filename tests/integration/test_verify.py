@@ -17,6 +17,8 @@ from onnx.reference import ReferenceEvaluator
 
 from irbench.spi import Array
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 FAKES = ("--backends", "fake-a,fake-b")
 REAL = ("--backends", "ort,openvino")
 

@@ -12,16 +12,12 @@ from fake_runs import cell, run_all
 from front_door import Called
 from processes import none_left
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
-
-
-@pytest.fixture(autouse=True)
-def known_backends(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs of this file share what the backends found on this machine."""
-    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path_factory.getbasetemp() / "known-backends"))
 
 
 def failed(called: Called, letter: str) -> tuple[str, str, str]:
