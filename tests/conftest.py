@@ -11,8 +11,8 @@ from hypothesis import settings
 
 from irbench.measure import clock, drive, evidence, phases
 
-# Fast tests try the same examples everywhere, so that a failure is one of the change.
-settings.register_profile("repeatable", derandomize=True)
+# Fast tests try the same few examples everywhere, so that a failure is one of the change.
+settings.register_profile("repeatable", derandomize=True, max_examples=30)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
 
@@ -25,10 +25,12 @@ def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def common_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def common_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Keep what fixtures of modules do out of the user's folders; all workers of a session share the bundles' one."""
     own = tmp_path_factory.getbasetemp()
-    common = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "common"
+    common = (
+        own.parent if hasattr(request.config, "workerinput") else own
+    ) / "common"  # pytest-xdist's workers have it
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IRBENCH_HOME", str(common))
         patch.setenv("IRBENCH_RESULTS", str(own / "results"))

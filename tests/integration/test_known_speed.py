@@ -66,18 +66,24 @@ def test_two_names_are_measured_verified_and_compared(model: Path) -> None:
     assert second["speedup"]["value"] > 0
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_wrong_outputs_keep_their_time_and_get_no_speedup(model: Path) -> None:
     wrong = cell(run(model, "--set", "known-b.wrong=1.5"), "known-b")
     assert (wrong["state"], wrong["speedup"]) == ("mismatch", None)
     assert wrong["latency_ms"]["p50"] > 0
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_several_streams_share_one_process(model: Path) -> None:
     called = run(model, "--streams", "2", "--set", "known-a.wait=sleep", "--set", "known-b.wait=sleep")
     assert cell(called, "known-a")["mode"] == "streams"
     assert cell(called, "known-a")["effective"]["streams"] == 2
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_option_that_it_does_not_have_is_refused_in_its_row(model: Path) -> None:
     failure = cell(run(model, "--set", "known-b.speed=9"), "known-b")["failure"]
     assert failure["message"] == "known-b has no option 'speed'."

@@ -107,7 +107,7 @@ def test_a_tail_is_read_from_a_thousand_uninterrupted_calls(model: Path) -> None
 def test_each_cell_also_runs_alone_in_every_launch_where_that_is_asked_for(
     model: Path, healthy: tuple[Called, Path]
 ) -> None:
-    called = irbench("run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--sustain", "1s")
+    called = run(model, "--sustain", "1s")
     assert called.code == 0, called.err
     assert cell(called, "fake-a")["sustained_fps"] == pytest.approx(1e9 / 300_000, rel=1e-3)
     assert cell(healthy[0], "fake-a")["sustained_fps"] is None

@@ -56,6 +56,8 @@ def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> Non
     assert "baseline" in " ".join(item["message"] for item in called.document["groups"][0]["warnings"]).lower()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     called = irbench_process(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
@@ -68,6 +70,8 @@ def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     assert cell(called, "fake-a")["latency_ms"]["count"] > 0
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
     started = subprocess.Popen(
         [sys.executable, "-m", "irbench", "run", model, "--backends", "fake-a,fake-b", "--format", "json"],

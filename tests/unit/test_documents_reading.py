@@ -137,7 +137,9 @@ def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
     assert {row[1].strip("`") for row in stopped} == set(get_args(StoppedBy))
 
 
-@pytest.mark.parametrize("module", ["render/sentences.py", "stats/marks.py", "stats/notes.py", "cli/native_precision.py"])
+@pytest.mark.parametrize(
+    "module", ["render/sentences.py", "stats/marks.py", "stats/notes.py", "cli/native_precision.py"]
+)
 def test_every_phrase_above_below_and_beside_the_rows_is_explained(module: str):
     tree = ast.parse((HARNESS / module).read_text())
     spoken = strings(tree) - docstrings(tree)

@@ -7,7 +7,9 @@ from graphs import graph, kept
 
 from irbench.optimizer.passes import Rewrite
 
-PASSES = {point.name: point.load() for point in entry_points(group="irbench.passes") if "irbench.optimizer." in point.value}
+PASSES = {
+    point.name: point.load() for point in entry_points(group="irbench.passes") if "irbench.optimizer." in point.value
+}
 
 
 def test_passes_are_found_by_their_entry_points():
