@@ -28,9 +28,8 @@ def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 def common_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Keep what fixtures of modules do out of the user's folders; all workers of a session share the bundles' one."""
     own = tmp_path_factory.getbasetemp()
-    common = (
-        own.parent if hasattr(request.config, "workerinput") else own
-    ) / "common"  # pytest-xdist's workers have it
+    is_worker_of_xdist = hasattr(request.config, "workerinput")
+    common = (own.parent if is_worker_of_xdist else own) / "common"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IRBENCH_HOME", str(common))
         patch.setenv("IRBENCH_RESULTS", str(own / "results"))
