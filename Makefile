@@ -6,7 +6,14 @@ UV_VERSION := 0.13.8
 STAMP := $(VENV)/.installed-cpu
 KNOWN_SPEED := build/known_speed
 
-.PHONY: help setup demo test test-all bench bench-truth bench-fusions zoo lint types lock clean
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
+
+.PHONY: help setup demo test test-ci test-all bench bench-truth bench-fusions zoo lint types pyright lock clean
+
+# Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
+# keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
+test test-ci test-all: export PYTHONDONTWRITEBYTECODE :=
+test test-ci test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -17,11 +24,14 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 	$(BIN)/irbench export resnet50
 	$(BIN)/irbench run resnet50 --backends tf,tf-xla,ort,openvino
 
-test: $(STAMP) lint types ## Lint, check types, run the fast tests
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+test: $(STAMP) lint types ## Lint, check types, run the fast tests: 3 minutes
+	$(PYTEST) -m "not slow"
 
-test-all: $(STAMP) lint types ## The same with the slow tests
-	$(BIN)/python -m pytest --hypothesis-profile=explore
+test-ci: $(STAMP) pyright ## The slow tests that matter most: 5 minutes
+	$(PYTEST) -m "slow and ci"
+
+test-all: $(STAMP) lint types pyright ## Every test, and laws tried on more examples: 30 minutes
+	$(PYTEST) --hypothesis-profile=explore
 
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
@@ -41,8 +51,10 @@ lint: $(STAMP) ## ruff and the import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: $(STAMP) ## mypy (strict) and basedpyright
+types: $(STAMP) ## mypy (strict)
 	$(BIN)/mypy
+
+pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
 
 lock: $(BIN)/uv ## Write the hashed lock files anew

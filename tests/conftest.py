@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import settings
 
 from irbench.measure import clock, drive, evidence, phases
 
-# Fast tests try the same examples everywhere, so that a failure is one of the change.
-settings.register_profile("repeatable", derandomize=True)
+# Fast tests try the same few examples everywhere, so that a failure is one of the change.
+settings.register_profile("repeatable", derandomize=True, max_examples=30)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
 
@@ -23,6 +24,19 @@ def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "now_ns", module.now_ns)  # type: ignore[attr-defined]
 
 
+@pytest.fixture(autouse=True, scope="session")
+def common_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep what fixtures of modules do out of the user's folders; all workers of a session share the bundles' one."""
+    own = tmp_path_factory.getbasetemp()
+    is_worker_of_xdist = hasattr(request.config, "workerinput")
+    common = (own.parent if is_worker_of_xdist else own) / "common"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IRBENCH_HOME", str(common))
+        patch.setenv("IRBENCH_RESULTS", str(own / "results"))
+        patch.setenv("IRBENCH_LOCK", str(own / "lock"))  # tests run side by side
+        yield common
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test empty folders for bundles and results, and a machine of its own to measure on."""
@@ -32,6 +46,14 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("IRBENCH_LOCK", str(home / "lock"))  # tests run side by side
     monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it, and tables would be cut to it
     return home
+
+
+@pytest.fixture
+def known_backends(own_home: Path, common_home: Path) -> None:
+    """Let tests share what the backends found on this machine: each backend looks once in a session."""
+    (common_home / "probes").mkdir(parents=True, exist_ok=True)
+    (own_home / "cache").mkdir()
+    (own_home / "cache" / "probes").symlink_to(common_home / "probes")
 
 
 @pytest.fixture(autouse=True, scope="session")

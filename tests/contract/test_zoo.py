@@ -27,7 +27,15 @@ BATCH = 2
 REAL = [name for name in registry.names(registry.BACKENDS) if not name.startswith("fake-")]
 
 
-@pytest.fixture(scope="module", params=registry.names(registry.MODELS))
+IN_CI = ("lenet5", "lstm_ptb_1", "mobilenet_v2")
+"""A model of each kind, small enough for continuous integration: plain, recurrent, with many layers."""
+
+PARAMS = [
+    pytest.param(name, marks=pytest.mark.ci) if name in IN_CI else name for name in registry.names(registry.MODELS)
+]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Export a model of the zoo, and delete it afterwards: together they would fill a disk."""
     output = tmp_path_factory.mktemp(request.param)

@@ -11,6 +11,8 @@ import pytest
 from fake_runs import FASTEST
 from front_door import irbench, irbench_here
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 SMALL = ("--level", "none", "--calibrate", "16", "--format", "json")
 
 
@@ -77,6 +79,7 @@ def test_a_dry_run_says_the_precision_that_a_file_was_converted_to(tmp_path: Pat
     assert " · fp32 · " in irbench_here(*asked, "--precision", "fp32").out
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_converted_file_runs_in_its_own_precision(model: Path, tmp_path: Path) -> None:
     made = tmp_path / "int8.onnx"
@@ -97,6 +100,7 @@ def test_a_precision_that_a_graph_does_not_hold_is_answered_with_how_to_convert_
     assert "--optimize fp16" in cell["failure"]["hint"]
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_run_compares_a_converted_graph_with_its_original_and_marks_the_difference(model: Path) -> None:
     called = irbench(

@@ -18,7 +18,7 @@ import models
 import psutil
 import pytest
 from fake_runs import FASTEST
-from front_door import irbench
+from front_door import irbench_process as irbench
 from processes import none_left
 
 from irbench.measure.lock import measuring
@@ -26,6 +26,8 @@ from irbench.store import Store
 
 IRBENCH = (sys.executable, "-m", "irbench")
 QUICK = ("--backends", "fake-a", "--quick")
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +38,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results(own_home: Path) -> Path:
     return own_home / "results"
-
-
-@pytest.fixture(autouse=True)
-def known_backends(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs of this file share what the backends found on this machine."""
-    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path_factory.getbasetemp() / "known-backends"))
 
 
 def nothing_runs() -> bool:
@@ -58,7 +54,7 @@ def launches_stored(results: Path) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "at", "launches"), [("SIGTERM", "import", 0), ("SIGHUP", "run:45", 0), ("SIGINT", "relaunch", 1)]
+    ("sent", "at", "launches"), [("SIGTERM", "import", 0), ("SIGHUP", "run:30", 0), ("SIGINT", "relaunch", 1)]
 )
 def test_a_signal_at_any_moment_ends_the_run_and_keeps_its_launches(
     model: Path, results: Path, sent: str, at: str, launches: int
@@ -109,7 +105,7 @@ def test_a_closed_terminal_keeps_what_was_measured(model: Path, results: Path) -
     assert nothing_runs()
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_coordinator_that_is_killed_loses_no_launch_and_leaves_no_process(
     model: Path, results: Path, kills: int
 ) -> None:

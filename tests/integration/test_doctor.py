@@ -13,6 +13,8 @@ from front_door import irbench
 
 from irbench.store import Store
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -62,6 +64,8 @@ def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, 
     assert len(store.launches(folder)) == self_comparison["launches"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(model: Path, tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     called = irbench(

@@ -93,7 +93,6 @@ def test_a_batch_that_is_no_number_is_a_wrong_call(batch):
     assert call("resnet50", "--batch", batch).exit_code == ExitCode.USAGE
 
 
-@pytest.mark.slow
 def test_a_function_in_a_file_becomes_a_bundle_that_is_not_built_twice(models_file):
     source = f"{models_file}:image_net"
     result = call(source, "--weights", "random")
@@ -134,6 +133,7 @@ def test_a_function_in_a_file_becomes_a_bundle_that_is_not_built_twice(models_fi
     assert bundles.latest() == place
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file, tmp_path):
     folder = export(
@@ -155,6 +155,7 @@ def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file,
     assert bundles.all() == ()
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "message"),
@@ -178,6 +179,7 @@ def test_a_file_that_cannot_be_imported_is_named_with_the_reason(tmp_path):
     assert "no_such_module_at_all" in refused(f"{tmp_path / 'broken.py'}:build").message
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_keras_file_keeps_its_weights_and_its_vocabulary(tmp_path):
     path = tmp_path / "words.keras"
@@ -189,6 +191,7 @@ def test_a_keras_file_keeps_its_weights_and_its_vocabulary(tmp_path):
     assert not bundle.classifier
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_code_inside_a_keras_file_is_not_run(tmp_path):
     path = tmp_path / "lambda.keras"
@@ -196,6 +199,7 @@ def test_code_inside_a_keras_file_is_not_run(tmp_path):
     assert "which irbench does not run" in refused(path).message
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_saved_model_is_exported_with_all_its_inputs_and_outputs(tmp_path):
     path = tmp_path / "two"
@@ -216,6 +220,7 @@ def test_a_saved_model_without_one_signature_is_refused(signatures, message, tmp
     assert message in refused(path).message
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_weights_of_another_shape_are_refused(models_file, tmp_path):
     path = tmp_path / "words.keras"
@@ -223,6 +228,7 @@ def test_weights_of_another_shape_are_refused(models_file, tmp_path):
     assert "do not fit" in refused(f"{models_file}:image_net", "--weights", path).message
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "present", "absent"),
@@ -243,6 +249,7 @@ def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present,
     assert error < 1e-5
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
     assert "Betainc" in converted["without counterpart"]

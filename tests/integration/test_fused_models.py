@@ -68,6 +68,7 @@ def test_a_transformer_falls_below_a_fifth_and_answers_the_same(name, tmp_path):
         assert len(operations) < before / 5
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_transformer_of_any_length_is_fused_too(tmp_path):
     bundle = exported("transformer_base", tmp_path / "bundle")

@@ -22,6 +22,8 @@ from irbench import bundles, feeds
 from irbench.onnx.rewriting import detached_weights
 from irbench.spec import Bundle
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 _AGAIN = "irbench export"
 
 

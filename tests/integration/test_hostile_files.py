@@ -14,6 +14,8 @@ from fake_runs import FASTEST, cell
 from front_door import Called, irbench, irbench_here
 from onnx import TensorProto, helper
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 _IDENTITY = helper.make_node("Identity", ["x"], ["y"])
 _AGAIN = "Export or download it again"
 _OUTSIDE = "outside its own folder"
@@ -182,12 +184,15 @@ def test_weights_in_a_file_of_their_own_are_measured(tmp_path: Path) -> None:
     assert (tmp_path / "weights.bin").stat().st_nlink == 1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_weights_with_several_names_are_measured(tmp_path: Path) -> None:
     path = hostile.with_external(lambda folder: os.link(folder / "weights.bin", folder / "again.bin"))(tmp_path)
     called = run(path, "ort,openvino")
     assert called.code == 0, called.err
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_file_that_shrinks_while_it_is_measured_is_a_row_with_its_reason(tmp_path: Path) -> None:
     path = hostile.changed(hostile.of_sizes(1, 3, 8, 8))(tmp_path)

@@ -12,6 +12,8 @@ from fake_runs import FASTEST
 from front_door import irbench
 from stored_runs import measured
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 SHADOWED = {
     "modules": ("numpy", "onnx", "msgspec", "psutil", "socket", "irbench_ort", "fake_backend"),
     "irbench": ("__init__", "worker/__init__", "worker/__main__", "measure/__init__", "measure/corelink"),
@@ -54,13 +56,23 @@ def bring_in(folder: Path) -> tuple[object, ...]:
     return ("results", "import", "elsewhere")
 
 
-@pytest.mark.parametrize("asked", [inspect, run, verify, bring_in], ids=lambda item: item.__name__)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(inspect, marks=[pytest.mark.slow, pytest.mark.ci]),
+        run,
+        pytest.param(verify, marks=[pytest.mark.slow, pytest.mark.ci]),
+        bring_in,
+    ],
+    ids=lambda item: item.__name__,
+)
 def test_modules_beside_a_model_are_not_imported(folder: Path, asked: Callable[[Path], tuple[object, ...]]) -> None:
     called = irbench(*asked(folder), folder=folder)
     assert ran(folder) == []
     assert called.code == 0, called.err
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_function_in_the_folder_one_is_in_is_exported(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text(f"import beside\n{MODELS_FILE}")

@@ -12,7 +12,8 @@ from typing import Any
 
 import models
 import pytest
-from front_door import Called, irbench
+from fake_runs import FASTEST
+from front_door import Called, irbench_process
 
 PROJECT = Path(__file__).parents[1] / "known_speed"
 
@@ -38,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(model: Path, *arguments: object) -> Called:
     """Compare the two in a single short launch."""
     backends = ("--backends", "known-a,known-b", "--set", "known-a.call_us=200", "--set", "known-b.call_us=200")
-    return irbench("run", model, *backends, "--quick", "--budget", "1s", "--format", "json", *arguments)
+    return irbench_process("run", model, *backends, *FASTEST, "--format", "json", *arguments)
 
 
 def cell(called: Called, backend: str) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def cell(called: Called, backend: str) -> dict[str, Any]:
 
 
 def test_its_names_are_listed_like_any_other_backend() -> None:
-    listed = irbench("backends")
+    listed = irbench_process("backends")
     assert listed.code == 0, listed.err
     assert [line.split()[:3] for line in listed.out.splitlines() if line.startswith("known-")] == [
         [f"known-{letter}", "irbench-known-speed", "1.0"] for letter in "abcde"
@@ -65,18 +66,24 @@ def test_two_names_are_measured_verified_and_compared(model: Path) -> None:
     assert second["speedup"]["value"] > 0
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_wrong_outputs_keep_their_time_and_get_no_speedup(model: Path) -> None:
     wrong = cell(run(model, "--set", "known-b.wrong=1.5"), "known-b")
     assert (wrong["state"], wrong["speedup"]) == ("mismatch", None)
     assert wrong["latency_ms"]["p50"] > 0
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_several_streams_share_one_process(model: Path) -> None:
     called = run(model, "--streams", "2", "--set", "known-a.wait=sleep", "--set", "known-b.wait=sleep")
     assert cell(called, "known-a")["mode"] == "streams"
     assert cell(called, "known-a")["effective"]["streams"] == 2
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_option_that_it_does_not_have_is_refused_in_its_row(model: Path) -> None:
     failure = cell(run(model, "--set", "known-b.speed=9"), "known-b")["failure"]
     assert failure["message"] == "known-b has no option 'speed'."

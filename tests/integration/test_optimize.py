@@ -19,6 +19,8 @@ from irbench.optimizer import LEVELS, Optimized
 from irbench.runner import artifacts
 from irbench.spec import Bundle
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
@@ -74,6 +76,7 @@ def test_the_graph_that_is_optimised_is_not_written_over(model: Path) -> None:
     assert model.read_bytes() == before
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_run_measures_graphs_before_and_after_side_by_side(model: Path) -> None:
     called = irbench(
@@ -109,6 +112,8 @@ def test_an_optimisation_that_fails_is_told_in_its_row_and_the_others_are_measur
     assert failed["failure"]["message"].startswith("The pass fake-failing breaks mlp")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_baseline_whose_optimisation_fails_is_replaced_and_the_table_says_so(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +126,8 @@ def test_a_baseline_whose_optimisation_fails_is_replaced_and_the_table_says_so(
     assert "baseline-replaced" in {warning["code"] for warning in group["warnings"]}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_model_whose_every_optimisation_fails_does_not_keep_another_from_being_measured(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +180,8 @@ def test_a_layout_that_nothing_is_to_be_done_for_is_one_line_and_no_error(model:
     assert nothing == "mlp: nothing to simplify"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_run_says_that_a_layout_changed_nothing_and_its_table_keeps_that(model: Path) -> None:
     asked = ("--backends", "fake-a,fake-b", "--optimize", "none,none-nchw", "--format", "json")
     called = irbench_here("run", model, *asked, *FASTEST)
@@ -183,6 +192,7 @@ def test_a_run_says_that_a_layout_changed_nothing_and_its_table_keeps_that(model
     assert called.document["groups"][0]["notes"].count(kept) == 1
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_an_exported_model_runs_with_its_images_turned(model: Path) -> None:
     assert irbench("export", "cnn_cifar10", "--layout", "keep").code == 0
@@ -215,7 +225,9 @@ def test_a_pass_may_be_named_again(model: Path) -> None:
     assert [step["name"] for step in graph["steps"][1:]] == ["fake-harmless", "fake-idle", "fake-harmless"]
 
 
-@pytest.mark.parametrize("opset", [7, 9, 11, 12])
+@pytest.mark.parametrize(
+    "opset", [7, pytest.param(9, marks=pytest.mark.slow), pytest.param(11, marks=pytest.mark.slow), 12]
+)
 def test_a_graph_of_an_old_opset_is_raised_and_optimised(tmp_path: Path, opset: int) -> None:
     called = irbench("optimize", old(tmp_path, opset), "--format", "json")
     assert called.code == 0, called.err

@@ -10,6 +10,8 @@ from front_door import irbench_here
 
 from irbench.spec import Bundle
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.mark.parametrize(
     ("asked", "said", "by_default"),

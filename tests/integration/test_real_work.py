@@ -15,7 +15,14 @@ from benchmarks.real_work.layers import write_model
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("level", "layers"), [("same", 40), ("longer", 42), ("twice", 80)])
+@pytest.mark.parametrize(
+    ("level", "layers"),
+    [
+        pytest.param("same", 40, marks=pytest.mark.slow),
+        pytest.param("longer", 42, marks=pytest.mark.slow),
+        ("twice", 80),
+    ],
+)
 def test_every_level_is_made_and_proven_by_the_optimiser(level: str, layers: int, tmp_path: Path) -> None:
     model = write_model(tmp_path / "layers.onnx")
     asked = ("optimize", model, "--level", level, "-o", tmp_path / "out.onnx", "--format", "json")

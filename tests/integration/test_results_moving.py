@@ -217,6 +217,7 @@ def test_a_launch_that_would_fill_the_memory_is_refused(root: Path, tmp_path: Pa
     assert names(root) == set()
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_document_that_takes_too_much_memory_ends_its_check_and_nothing_else(root: Path, tmp_path: Path) -> None:
     run = measured(tmp_path / "elsewhere")

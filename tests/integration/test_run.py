@@ -8,9 +8,11 @@ import models
 import pytest
 from fake_backend import GROWTH_BYTES, OPENING_MS
 from fake_runs import FASTEST, cell, run
-from front_door import Called, irbench
+from front_door import Called, irbench, irbench_process
 
 from irbench.store import Store
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +107,7 @@ def test_a_tail_is_read_from_a_thousand_uninterrupted_calls(model: Path) -> None
 def test_each_cell_also_runs_alone_in_every_launch_where_that_is_asked_for(
     model: Path, healthy: tuple[Called, Path]
 ) -> None:
-    called = irbench("run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--sustain", "1s")
+    called = run(model, "--sustain", "1s")
     assert called.code == 0, called.err
     assert cell(called, "fake-a")["sustained_fps"] == pytest.approx(1e9 / 300_000, rel=1e-3)
     assert cell(healthy[0], "fake-a")["sustained_fps"] is None
@@ -113,7 +115,7 @@ def test_each_cell_also_runs_alone_in_every_launch_where_that_is_asked_for(
 
 def test_where_processes_cannot_be_frozen_the_table_says_so(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRBENCH_NO_FREEZE", "1")
-    called = run(model)
+    called = irbench_process("run", model, "--backends", "fake-a,fake-b", "--format", "json", *FASTEST)
     assert cell(called, "fake-b")["speedup"]["value"] == pytest.approx(1, rel=1e-4)
     assert "not-frozen" in {item["code"] for item in called.document["groups"][0]["warnings"]}
 

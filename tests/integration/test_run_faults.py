@@ -11,7 +11,9 @@ import models
 import psutil
 import pytest
 from fake_runs import cell, run
-from front_door import irbench, irbench_here
+from front_door import irbench, irbench_here, irbench_process
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_ra
 
 def test_a_cell_that_fails_when_it_runs_alone_is_told_with_its_reason(model: Path) -> None:
     called = irbench(
-        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "1s", "--sustain", "1s",
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "0.01s", "--sustain", "3s",
         "--set", "fake-b.call_us=20000", "--set", "fake-b.fault=raise", "--set", "fake-b.at=run:75",
     )  # fmt: skip
     assert called.code == 3, called.err
@@ -54,8 +56,10 @@ def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> Non
     assert "baseline-replaced" in {item["code"] for item in called.document["groups"][0]["warnings"]}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
-    called = irbench(
+    called = irbench_process(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
         "--set", "fake-b.fault=interrupt", "--set", "fake-b.at=relaunch",
     )  # fmt: skip
@@ -66,6 +70,8 @@ def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     assert cell(called, "fake-a")["latency_ms"]["count"] > 0
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
     started = subprocess.Popen(
         [sys.executable, "-m", "irbench", "run", model, "--backends", "fake-a,fake-b", "--format", "json"],

@@ -155,6 +155,7 @@ def test_an_operation_inside_may_be_called_like_an_output(framework: Ask):
     np.testing.assert_array_equal(output, np.full((1, 2), 4.0, np.float32))
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_the_public_api_comes_on_demand_after_the_lean_import():
     lean, full, version, total = worker("lean_then_full")
@@ -181,6 +182,8 @@ def test_bf16_really_has_operations_in_bf16_or_says_that_it_has_none(
     assert "fp32" in hint
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_native_precision_on_the_cpu_turns_out_to_be_fp32(graphs: dict[str, Artifact]):
     _, effective = worker(
         "answer", "tf", graphs["dense"], Load(precision="native", threads=None), (feed_for("dense", 1),)

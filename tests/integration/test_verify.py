@@ -17,6 +17,8 @@ from onnx.reference import ReferenceEvaluator
 
 from irbench.spi import Array
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 FAKES = ("--backends", "fake-a,fake-b")
 REAL = ("--backends", "ort,openvino")
 
@@ -123,6 +125,7 @@ def test_a_backend_that_is_not_installed_exits_5(model: Path):
     assert irbench("verify", model, "--backends", "fake-absent").code == 5
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_the_suite_ends_in_a_scoreboard_for_each_backend_and_operator():
     called = irbench("verify", "--suite", "onnx", "--only", "test_add*", *REAL)
@@ -141,6 +144,7 @@ def test_a_pattern_that_no_case_matches_is_refused():
     assert "No case of the suite is called 'add'." in called.err
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_an_interrupted_suite_prints_what_was_done():
     command = [sys.executable, "-m", "irbench", "verify", "--suite", "onnx", "--backends", "ort", "--format", "json"]

@@ -12,16 +12,12 @@ from fake_runs import cell, run_all
 from front_door import Called
 from processes import none_left
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
-
-
-@pytest.fixture(autouse=True)
-def known_backends(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs of this file share what the backends found on this machine."""
-    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path_factory.getbasetemp() / "known-backends"))
 
 
 def failed(called: Called, letter: str) -> tuple[str, str, str]:
@@ -39,7 +35,7 @@ def test_a_crash_is_named_at_every_stage(model: Path) -> None:
         "b": "crash:SIGSEGV@import",
         "c": "crash:SIGABRT@compile",
         "d": "crash:SIGILL@run",
-        "e": "crash:SIGBUS@run:45",
+        "e": "crash:SIGBUS@run:30",
         "f": "crash:SIGFPE@run:200",
     }
     called = run_all(model, faults, "--tail")
@@ -56,8 +52,10 @@ def test_a_crash_is_named_at_every_stage(model: Path) -> None:
         assert Path(hint.rpartition(" ")[2]).is_file()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: Path) -> None:
-    faults = {"b": "memory@compile", "c": "crash:SIGKILL@run:45", "d": "@run", "e": "drift", "f": "chatter@run:45"}
+    faults = {"b": "memory@compile", "c": "crash:SIGKILL@run:30", "d": "@run", "e": "drift", "f": "chatter@run:45"}
     called = run_all(model, faults, "--set", "fake-d.device=npu")
     assert called.code == 1, called.err
     assert cell(called, "fake-a")["state"] == "ok"
@@ -82,11 +80,13 @@ def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: P
     assert log.stat().st_size >= CHATTER_BYTES
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
     faults = {
         "b": "decay",
-        "c": "daemon:crash@run:45",
-        "d": "daemon@run:45",
+        "c": "daemon:crash@run:30",
+        "d": "daemon@run:30",
         "e": "raise@run:8",
         "f": "lack:tpu@import",
     }
@@ -106,7 +106,7 @@ def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
 
 def test_a_worker_that_is_killed_while_it_is_frozen_is_a_failed_row_and_helpers_are_not_missed(model: Path) -> None:
     called = run_all(
-        model, {"b": "kill-idle@run:45", "c": "@run", "d": "refuse@import"}, "--set", "fake-a.fault=kill-helpers"
+        model, {"b": "kill-idle@run:30", "c": "@run", "d": "refuse@import"}, "--set", "fake-a.fault=kill-helpers"
     )
     assert called.code == 3, called.err
     assert failed(called, "d") == ("import", "no such precision here", "ask for fp32")
@@ -126,6 +126,7 @@ def test_a_run_in_which_all_fails_is_stored_with_its_reasons(model: Path, own_ho
     assert len(list((own_home / "results").glob("runs/*/*/run.json"))) == 1
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
     faults = {
@@ -133,7 +134,7 @@ def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
         "c": "hang:reply@compile",
         "d": "resist@run:1",
         "e": "hang:stopped@run:8",
-        "f": "hang:deaf@run:45",
+        "f": "hang:deaf@run:30",
     }
     called = run_all(model, faults, "--deadline", "8s")
     assert called.code == 3, called.err

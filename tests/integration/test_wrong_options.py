@@ -11,6 +11,8 @@ from fake_runs import FASTEST
 from front_door import Called, irbench, irbench_here
 from stored_runs import refused as refusal
 
+pytestmark = pytest.mark.usefixtures("known_backends")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:

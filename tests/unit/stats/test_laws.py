@@ -29,7 +29,7 @@ TIMING = Timing(burn_in_blocks=0)
 NAMES = "abc"
 MIRRORED = {"faster": "slower", "slower": "faster"}
 EDGES = (0.0, math.log1p(TIMING.within), -math.log1p(TIMING.within))
-law = settings(deadline=None, max_examples=60)
+law = settings(deadline=None)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ def test_equal_seeds_give_equal_weights():
         assert np.array_equal(first, second)
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 def test_equal_seeds_give_equal_weights_in_another_process():
     program = (
