@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
+    from irbench.activity import Activity, Outlook
     from irbench.api.backend_rows import BackendRow
     from irbench.api.doctor import Diagnosis, doctor
     from irbench.api.export import ExportedModel, export
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Activity",
     "BackendRow",
     "Diagnosis",
     "ExportedModel",
@@ -34,6 +36,7 @@ __all__ = [
     "Interrupted",
     "IrbenchError",
     "OptimizedModel",
+    "Outlook",
     "Progress",
     "Run",
     "RunKeywords",
@@ -60,6 +63,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Activity": "activity",
     "BackendRow": "api.backend_rows",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
@@ -68,6 +72,7 @@ _MODULES = {
     "Interrupted": "api.results",
     "IrbenchError": "errors",
     "OptimizedModel": "api.optimize",
+    "Outlook": "activity",
     "Progress": "runner.progress",
     "Run": "api.results",
     "RunKeywords": "api.options",

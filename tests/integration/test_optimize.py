@@ -16,7 +16,7 @@ from front_door import irbench, irbench_here
 
 from irbench.errors import IrbenchError
 from irbench.optimizer import LEVELS, Optimized
-from irbench.runner import artifacts
+from irbench.runner import prepare
 from irbench.spec import Bundle
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -131,14 +131,14 @@ def test_a_baseline_whose_optimisation_fails_is_replaced_and_the_table_says_so(
 def test_a_model_whose_every_optimisation_fails_does_not_keep_another_from_being_measured(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    optimize = artifacts.optimize
+    optimize = prepare.optimize
 
     def optimize_others(bundle: Bundle, *rest: Any) -> Optimized:
         if bundle.name == "mlp":
             raise IrbenchError("The pass basic breaks mlp.", hint="Leave it out.")
         return optimize(bundle, *rest)
 
-    monkeypatch.setattr(artifacts, "optimize", optimize_others)
+    monkeypatch.setattr(prepare, "optimize", optimize_others)
     other = shutil.copy(model, tmp_path / "other.onnx")
     asked = ("--backends", "fake-a,fake-b", "--optimize", "basic")
     called = irbench_here("run", model, other, *asked, "--format", "json", *FASTEST)

@@ -42,7 +42,7 @@ def test_a_run_returns_its_rows_and_is_stored(model: Path):
 
 def test_a_run_in_another_thread_reports_its_progress_there(model: Path):
     found: list[irbench.Run] = []
-    heard: list[tuple[str, threading.Thread]] = []
+    heard: list[tuple[irbench.Activity, threading.Thread]] = []
 
     def measure() -> None:
         def hear(progress: irbench.Progress) -> None:
@@ -55,7 +55,7 @@ def test_a_run_in_another_thread_reports_its_progress_there(model: Path):
     thread.join()
     assert [row.state for row in found[0].rows] == ["ok", "ok"]
     assert {place for _, place in heard} == {thread}
-    assert "launch finished" in [activity for activity, _ in heard]
+    assert "launch-finished" in [activity.code for activity, _ in heard]
     assert workers() == []
 
 

@@ -240,7 +240,14 @@ def test_blocks_that_scatter_as_much_as_launches_are_not_blamed_on_launches():
 
 def test_the_budget_that_a_full_run_needs_is_named():
     found = warnings(group("base", "cell"), pair([10.0] * 3), stopped_by="budget", seconds=120.0)
-    assert found["too-few-launches"] == {"launches": 3, "least_launches": 4, "needed_s": 176}
+    facts = {"launches": 3, "least_launches": 4, "needed_s": 176, "over_budget": False}
+    assert found["too-few-launches"] == facts
+
+
+def test_a_single_launch_that_took_longer_than_the_budget_is_told_as_that():
+    timing = Timing(budget=20.0)
+    found = warnings(group("base", "cell"), pair([10.0]), stopped_by="budget", seconds=30.0, timing=timing)
+    assert found["too-few-launches"]["over_budget"]
 
 
 def test_a_quick_run_is_not_scolded_for_being_quick():
