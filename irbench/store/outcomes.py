@@ -57,7 +57,8 @@ def _outcome(group: GroupResult) -> Outcome:
         if cell.state == "ok" and cell.latency_ms is not None:
             return Outcome("only", names[cell.id], p50_ms=cell.latency_ms.p50)
     states = {cell.state for cell in group.cells}
-    return Outcome(next((state for state in _GRAVEST if state in states), "not-measured"))
+    gravest = [state for state in _GRAVEST if state in states]
+    return Outcome(gravest[0] if gravest else "not-measured")
 
 
 def _why_not(group: GroupResult) -> OutcomeKind:
