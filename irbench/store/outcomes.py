@@ -51,14 +51,15 @@ def _outcome(group: GroupResult) -> Outcome:
     names = row_names(group.cells)
     lead = group.lead or group.winner  # a document from before leads were stored has winners alone
     if lead is not None:
-        kind: OutcomeKind = "winner" if group.winner is not None else _why_not(group)
-        return Outcome(kind, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
+        result: OutcomeKind = "winner" if group.winner is not None else _why_not(group)
+        return Outcome(result, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None:
             return Outcome("only", names[cell.id], p50_ms=cell.latency_ms.p50)
     states = {cell.state for cell in group.cells}
     gravest = [state for state in _GRAVEST if state in states]
-    return Outcome(gravest[0] if gravest else "not-measured")
+    kind: OutcomeKind = gravest[0] if gravest else "not-measured"
+    return Outcome(kind)
 
 
 def _why_not(group: GroupResult) -> OutcomeKind:
