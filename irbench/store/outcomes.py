@@ -57,9 +57,8 @@ def _outcome(group: GroupResult) -> Outcome:
         if cell.state == "ok" and cell.latency_ms is not None:
             return Outcome("only", names[cell.id], p50_ms=cell.latency_ms.p50)
     states = {cell.state for cell in group.cells}
-    gravest = [state for state in _GRAVEST if state in states]
-    kind: OutcomeKind = gravest[0] if gravest else "not-measured"
-    return Outcome(kind)
+    gravest: list[OutcomeKind] = [state for state in _GRAVEST if state in states]
+    return Outcome(gravest[0] if gravest else "not-measured")
 
 
 def _why_not(group: GroupResult) -> OutcomeKind:

@@ -1,0 +1,59 @@
+"""What a backend, model or exporter author reads: the whole seam between irbench and a runtime.
+
+A backend compiles and runs. It never times, warms up, loops, prints or decides;
+the harness does all of that, in the same way for every runtime. Protocols rather
+than base classes are used so that a plugin needs to import nothing at run time and
+inherits no behaviour; annotate the instance (``cpu: Backend = MyBackend()``) and the
+type checker checks that it conforms.
+
+Entry points find the parts:
+
+=====================  ==========================================================
+group                  names an object of type
+=====================  ==========================================================
+``irbench.backends``   :class:`Backend`
+``irbench.references`` :class:`Backend` whose answers may be trusted as expected
+``irbench.models``     :class:`ModelSource`
+``irbench.exporters``  :class:`Exporter`
+``irbench.passes``     :class:`Pass`
+``irbench.quantizers`` :class:`Quantizer`
+=====================  ==========================================================
+"""
+
+from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
+from irbench.spi.models import Exporter, ExporterDescription, ExportRequest, ModelSource
+from irbench.spi.runtime import (
+    Array,
+    AsyncSlot,
+    Availability,
+    Backend,
+    Description,
+    Feed,
+    Outputs,
+    Phases,
+    Refusal,
+    Session,
+    Slot,
+)
+
+__all__ = [
+    "Array",
+    "AsyncSlot",
+    "Availability",
+    "Backend",
+    "Description",
+    "ExportRequest",
+    "Exporter",
+    "ExporterDescription",
+    "Feed",
+    "ModelSource",
+    "Outputs",
+    "Pass",
+    "Phases",
+    "QuantizationMethod",
+    "QuantizationRequest",
+    "Quantizer",
+    "Refusal",
+    "Session",
+    "Slot",
+]

@@ -1,0 +1,106 @@
+"""Where models come from: the zoo's sources, and exporters that make bundles of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from irbench.spec import Bundle, InputSpec
+
+__all__ = ["ExportRequest", "Exporter", "ExporterDescription", "ModelSource"]
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model the zoo can build. The module that names it imports no framework.
+
+    Attributes:
+        name: The name used on the command line.
+        family: What kind of network it is, ``residual CNN`` for example.
+        summary: One line for listings.
+        inputs: Logical inputs with named dynamic dimensions and value ranges.
+        build: Makes the framework's model (a ``keras.Model``), unseeded.
+        defaults: Sizes of dynamic dimensions other than the batch.
+        classifier: Whether its first output holds class scores.
+        parameters: Weights that training finds, and the statistics it keeps; ``None`` where nobody counted.
+        macs: Multiply-accumulate operations of its products and convolutions at batch 1 and ``defaults``; ``None``
+            where nobody counted.
+    """
+
+    name: str
+    family: str
+    summary: str
+    inputs: tuple[InputSpec, ...]
+    build: Callable[[], Any]
+    defaults: Mapping[str, int]
+    classifier: bool = True
+    parameters: int | None = None
+    macs: int | None = None
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Everything an exporter needs to make a bundle.
+
+    Attributes:
+        source: A zoo name, a ``.keras`` file, a SavedModel folder, or ``module:function``.
+        directory: An empty folder to write the bundle's files into.
+        opset: ONNX operator set version of the default domain.
+        batch: A fixed batch, or ``None`` for a dynamic one.
+        seed: Seed of random weights and of generated inputs.
+        weights: ``random``, a file of weights, or ``None`` for the source's own
+            (a zoo model has none and takes random ones).
+        layout: Of image inputs in ONNX: ``keep`` the framework's or ``nchw``.
+    """
+
+    source: str
+    directory: Path
+    opset: int
+    batch: int | None
+    seed: int
+    weights: str | None
+    layout: Literal["keep", "nchw"]
+
+
+@dataclass(frozen=True)
+class ExporterDescription:
+    """What is known about an exporter without importing its framework.
+
+    Attributes:
+        framework: What tables call the framework, whose outputs are what every runtime's are compared with.
+        distributions: Those whose versions decide what an export makes; what was made with others is made anew.
+        environment: Variables that are set for the processes that export and check.
+    """
+
+    framework: str
+    distributions: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Exporter(Protocol):
+    """Makes bundles out of a framework's models."""
+
+    @property
+    def name(self) -> str:
+        """The name of its entry point."""
+        ...
+
+    def describe(self) -> ExporterDescription:
+        """Say what it exports from, and what with; imports no framework."""
+        ...
+
+    def accepts(self, source: str) -> bool:
+        """Whether ``source`` looks like something it can export. Imports no framework."""
+        ...
+
+    def export(self, request: ExportRequest, say: Callable[[str], None], /) -> Bundle:
+        """Write the bundle's files into ``request.directory`` and return it; ``say`` reports progress.
+
+        Runs in a worker.
+
+        Raises:
+            IrbenchError: The model cannot be exported; says why and what to do.
+        """
+        ...

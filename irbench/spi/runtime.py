@@ -1,0 +1,187 @@
+"""What runs a model: backends, their sessions and slots, and the arrays that go in and come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from irbench.spec import Artifact, Io, Load, Scalar
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray  # listing backends and models takes a third less time without it
+
+__all__ = [
+    "Array",
+    "AsyncSlot",
+    "Availability",
+    "Backend",
+    "Description",
+    "Feed",
+    "Outputs",
+    "Phases",
+    "Refusal",
+    "Session",
+    "Slot",
+]
+
+Array: TypeAlias = "NDArray[Any]"
+"""One host array, of any dtype and shape."""
+Feed: TypeAlias = tuple[Array, ...]
+"""One host array per input, in the order and layout of ``artifact.inputs``, C-contiguous; 64-byte aligned if timed."""
+Outputs: TypeAlias = Sequence[Array]
+"""One host array per output, in the order of ``artifact.outputs``."""
+Phases: TypeAlias = Callable[[Literal["load", "compile"]], AbstractContextManager[None]]
+"""Opens the evidence around a phase: ``with phases("load"): ...``."""
+
+
+class Refusal(Exception):
+    """A backend's polite no: what was asked cannot be done here, and this is what can.
+
+    Raised from ``compile`` or ``open_slots``; shown in the cell's row instead of a number.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known about a backend without importing its runtime.
+
+    Attributes:
+        name: The backend's name.
+        distribution: The distribution that carries the runtime, ``onnxruntime`` for example.
+        version: Its version; ``None`` when it is not installed.
+        devices: Devices the backend can address, ``cpu`` first.
+        install: The exact command that installs what is missing.
+        domains: Operator sets of vendors that it reads besides ONNX's own, ``com.microsoft`` for example.
+        options: Keys that ``--set`` may give it, on any device, so that a mistyped one is found before a worker starts;
+            ``None`` where only the runtime knows them.
+        reserved: Keys that irbench sets itself, each with the argument it follows: ``--threads`` for example.
+        is_original: Whether it runs models in the framework that they were made with; its row is the usual baseline.
+        reference_rank: References answer in the order of their ranks, the lowest first, then by name: a quick one has a
+            low rank. Without meaning for a backend that is no reference.
+        reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
+    """
+
+    name: str
+    distribution: str
+    version: str | None
+    devices: tuple[str, ...] = ("cpu",)
+    install: str = ""
+    domains: tuple[str, ...] = ()
+    options: tuple[str, ...] | None = None
+    reserved: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_original: bool = False
+    reference_rank: int = 100
+    reference_name: str = ""
+
+
+@dataclass(frozen=True)
+class Availability:
+    """What a backend found when it looked, inside a worker, at this machine.
+
+    Attributes:
+        devices: Devices that are really here.
+        precisions: Precisions the runtime really computes in, by device.
+        native: What the vendor's default precision turns out to be, by device.
+        details: Further facts, such as the build's providers.
+    """
+
+    devices: tuple[str, ...]
+    precisions: Mapping[str, tuple[str, ...]]
+    native: Mapping[str, str]
+    details: Mapping[str, Scalar]
+
+
+class Slot(Protocol):
+    """Room for one inference at a time. Slots of one session may be used concurrently."""
+
+    def stage(self, feed: Feed, /) -> None:
+        """Bring host arrays to where the runtime reads them."""
+        ...
+
+    def run(self) -> None:
+        """Run one inference; it is complete, device synchronised, on return."""
+        ...
+
+    def fetch(self) -> Outputs:
+        """Return host arrays that stay valid after the next run."""
+        ...
+
+
+@runtime_checkable
+class AsyncSlot(Slot, Protocol):
+    """A slot of a runtime that queues requests itself."""
+
+    def start(self, done: Callable[[BaseException | None], None], /) -> None:
+        """Start the staged inference; ``done`` is called from any thread when it ends."""
+        ...
+
+
+class Session(Protocol):
+    """One compiled model in one process. It never looks at a clock."""
+
+    @property
+    def effective(self) -> Mapping[str, Scalar]:
+        """What the runtime really uses, read back from it.
+
+        Always ``precision``, ``threads``, ``streams`` and ``device``; whatever else is worth knowing.
+        ``threads`` is ``None`` only where the runtime does not tell.
+        """
+        ...
+
+    def open_slots(self, count: int, io: Io, /) -> Sequence[Slot]:
+        """Return ``count`` slots. With ``io="bound"`` inputs and outputs live where the runtime wants them."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+class Backend(Protocol):
+    """One runtime on its devices."""
+
+    @property
+    def name(self) -> str:
+        """The name used on the command line."""
+        ...
+
+    @property
+    def consumes(self) -> tuple[str, ...]:
+        """Artifact kinds it reads, best first."""
+        ...
+
+    def describe(self) -> Description:
+        """Say what is installed from metadata alone; imports no runtime."""
+        ...
+
+    def probe(self) -> Availability:
+        """Look at the machine through the runtime. Runs in a worker."""
+        ...
+
+    def import_runtime(self, load: Load, device: str, /) -> None:
+        """Import the runtime, with the environment that ``load`` and ``device`` need set before.
+
+        Called once in a fresh worker before :meth:`compile`, so that the harness can time imports apart and let
+        those of several workers run side by side. Nothing else of the runtime's is touched.
+
+        Raises:
+            Refusal: What was asked is impossible, and that can be said without compiling.
+        """
+        ...
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
+        """Make a session that runs ``artifact`` as ``load`` asks on ``device``.
+
+        :meth:`import_runtime` was called with the same arguments. Every dynamic dimension of ``artifact`` is bound.
+
+        Raises:
+            Refusal: The runtime cannot do what was asked.
+        """
+        ...
