@@ -137,7 +137,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         failure=standing.failures.get(cell.id),
         output_error=first.worst_error if first is not None else None,
         marks=marks_of(cell, records, standing),
-        caution=standing.cautions.get(cell.id),
+        disagreement=standing.disagreements.get(cell.id),
         vendors=cell.artifact.domains if cell.artifact is not None else (),
     )
 
