@@ -98,8 +98,8 @@ def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> Sto
 
     Without sizes it is the one that was bound to none, where there is one such.
     """
-    from irbench.api.lineages import sizes_text
     from irbench.optimizer import kept_for
+    from irbench.render.lineages import sizes_text
 
     variant = _in_full(variant)
     every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))
@@ -138,7 +138,7 @@ def _in_full(name: str) -> str:
 
 def _ways(name: str, kept: Sequence[_Kept]) -> str:
     """Return what to type for each graph: its sizes where they tell it from the others, else its path."""
-    from irbench.api.lineages import settings_text
+    from irbench.render.lineages import settings_text
 
     bounds = [item.bound for item in kept]
     if len(set(bounds)) == len(bounds):

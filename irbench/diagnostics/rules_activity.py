@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from irbench.diagnostics.facts import Activity, Facts, Machine
-from irbench.diagnostics.finding import Finding
-from irbench.render.finding_types import FindingCode
+from irbench.diagnostics.finding import Finding, FindingCode
 from irbench.spec import Timing
 
 __all__ = ["core_to_core", "crowded", "quota", "stolen"]
