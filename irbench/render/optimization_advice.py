@@ -12,6 +12,7 @@ from irbench.notices import Note
 from irbench.render.context import Context
 from irbench.render.disagreement import missed_limit_text
 from irbench.render.note_texts import note_text
+from irbench.render.optimize import obstacle_text
 from irbench.spec import BATCH
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
         layout = Note("layout-unchanged", {"model": name, "variant": asked.name})
         yield f"warning: {note_text(layout, Context())}"
     for step in lineage.steps:
-        if step.name == "raise_opset" and step.remark:
-            yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"
+        if step.obstacle is not None and step.obstacle.code == "opset-not-raised":
+            why = obstacle_text(step.obstacle)
+            yield f"warning: {name}: {why}; passes that need a later one left the graph alone"
     yield from _sizes_to_bind(bundle, lineage)
     if lineage.disagreement is not None:
         yield f"warning: {name}+{asked.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
@@ -86,7 +88,7 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     """Yield a line where shapes that stay free may be why no attention was fused."""
     tensors = [spec.tensor for spec in bundle.inputs]
     names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
-    idle = any(step.name == "fuse_attention" and not step.modified and not step.remark for step in lineage.steps)
+    idle = any(step.name == "fuse_attention" and not step.modified and step.obstacle is None for step in lineage.steps)
     if not idle or not set(names) - {BATCH}:
         return
     first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
