@@ -31,9 +31,11 @@ def crowded(facts: Facts) -> Iterator[Finding]:
 
 def _signs(activity: Activity, machine: Machine) -> Iterator[tuple[FindingCode, dict[str, Any]]]:
     """Yield codes with their facts, the worst first."""
-    if activity.foreign_share > _BUSY * min(machine.threads, len(machine.cpus)):
+    limit = _BUSY * min(machine.threads, len(machine.cpus))
+    if activity.foreign_share > limit:
         unseen = activity.foreign_share - sum(program.share for program in activity.programs)
-        stoppable = next((program for program in activity.programs if program.stoppable), None)
+        disturbing_alone = (program for program in activity.programs if program.stoppable and program.share > limit)
+        stoppable = next(disturbing_alone, None)
         yield (
             "busy-machine",
             {

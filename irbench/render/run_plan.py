@@ -13,7 +13,7 @@ from irbench.spec import Timing
 from irbench.stats import expected_seconds
 from irbench.system import host
 
-__all__ = ["outline", "settings", "too_many_threads"]
+__all__ = ["first_run_text", "outline", "settings", "too_many_threads"]
 
 _GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
@@ -38,6 +38,14 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
         f" slow models use the whole budget: {budget}"
     )
     return "\n".join(lines)
+
+
+def first_run_text(model: str, backends: Sequence[str]) -> str:
+    """Return what a run is going to do that names no model where nothing was exported yet."""
+    return (
+        f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
+        f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
+    )
 
 
 def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
