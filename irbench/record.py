@@ -233,6 +233,21 @@ class LaunchRecord:
 
 
 @dataclass(frozen=True)
+class Obstacle:
+    """Why a pass could do nothing, where that is not for want of anything to do.
+
+    Attributes:
+        code: ``opset-too-low`` for the pass, or the operator set could not be raised.
+        opset: The least that the pass needs, or the one that stays.
+        reason: What kept it from being raised, as the converter or the check reported it; empty otherwise.
+    """
+
+    code: Literal["opset-too-low", "opset-not-raised"]
+    opset: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class GraphStep:
     """What one pass of the optimiser did to a graph.
 
@@ -243,7 +258,7 @@ class GraphStep:
         max_rel_error: Largest difference of an output from the original graph's, relative to the largest output;
             ``None`` where nothing was changed.
         vendor: Domain of operators that the pass wrote and ONNX does not define.
-        remark: Why it could do nothing, where that is not for want of anything to do.
+        obstacle: Why it could do nothing; ``None`` where it could, or there was nothing to do.
     """
 
     name: str
@@ -251,7 +266,7 @@ class GraphStep:
     operators: Mapping[str, int] = field(default_factory=dict[str, int])
     max_rel_error: float | None = None
     vendor: str | None = None
-    remark: str = ""
+    obstacle: Obstacle | None = None
 
     @property
     def nodes(self) -> int:

@@ -146,7 +146,9 @@ class GroupResult:
     basis: Basis | None = None
     lead: Lead | None = None
     blocks_disturbed: int | None = None
-    """How many blocks something outside disturbed, set aside or not; null in older documents."""
+    """How many blocks something outside disturbed, excluded or not; null in older documents."""
+    blocks_range: tuple[int, int] | None = None
+    """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
 
     @property
     def unverified(self) -> bool:
@@ -168,6 +170,7 @@ class RunDocument:
         groups: One per table.
         launches: Digest (SHA-256) of each committed launch file, by file name.
         complete: False until the run has ended by itself.
+        tables_planned: How many tables it has once it is complete; null in older documents.
     """
 
     schema_version: int
@@ -179,3 +182,4 @@ class RunDocument:
     groups: tuple[GroupResult, ...] = ()
     launches: Mapping[str, str] = field(default_factory=dict[str, str])
     complete: bool = False
+    tables_planned: int | None = None

@@ -11,7 +11,7 @@ import msgspec
 
 from irbench.notices import Mark
 from irbench.record import Failure, OutputError
-from irbench.spec import Io, Scalar
+from irbench.spec import Disagreement, Io, Scalar
 
 __all__ = [
     "CellResult",
@@ -156,8 +156,8 @@ class CellResult:
     phases_ms: PhasesMs | None = None
     peak_memory_bytes: Mapping[str, int] | None = None
     marks: tuple[Mark, ...] = ()
-    caution: str | None = None
-    """In what the conversion that made its graph failed, the agreement with fp32 for example."""
+    disagreement: Disagreement | None = None
+    """In what the conversion that made its graph failed; null where it did not."""
     vendors: tuple[str, ...] = ()
     """Operator sets of vendors from which passes took operators for its graph, ``com.microsoft`` for example."""
 

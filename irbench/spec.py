@@ -15,6 +15,7 @@ __all__ = [
     "Artifact",
     "Bundle",
     "Cell",
+    "Disagreement",
     "Group",
     "InputSpec",
     "Io",
@@ -81,6 +82,24 @@ class InputSpec:
 
 
 @dataclass(frozen=True)
+class Disagreement:
+    """In what a converted graph falls short of the same graph in fp32.
+
+    Attributes:
+        measure: What misses its limit: the share of answers with the same largest class, or the largest difference
+            of an output, relative to the largest output; ``stored-words`` in a document of format 1.
+        value: What was measured; ``None`` with stored words.
+        limit: The least agreement, or the largest difference, that passes; ``None`` with stored words.
+        words: Those of a document of format 1.
+    """
+
+    measure: Literal["top1-agreement", "max-rel", "stored-words"]
+    value: float | None = None
+    limit: float | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
 class Artifact:
     """One file or folder that a backend can compile.
 
@@ -94,7 +113,8 @@ class Artifact:
         domains: Operator sets of vendors from which passes took operators, ``com.microsoft`` for example.
         sha256: Digest of the file (for a folder: of its sorted files); empty when unknown.
         opset: ONNX operator set version of the default domain; ``None`` for other kinds.
-        caution: In what a conversion of precision failed; rows show it and are not ranked. Empty where it did not.
+        disagreement: In what a conversion of precision failed; rows show it and are not ranked. ``None`` where it did
+            not.
     """
 
     kind: str
@@ -106,7 +126,7 @@ class Artifact:
     opset: int | None = None
     variant: str = ""
     domains: tuple[str, ...] = ()
-    caution: str = ""
+    disagreement: Disagreement | None = None
 
     @property
     def label(self) -> str:

@@ -21,7 +21,7 @@ from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import allowed_cpus, total_threads
 from irbench.api.resolve import resolve_backends, resolve_bundles
-from irbench.diagnostics import Facts, Report, ReportView, describe_machine, find, judge_self_comparison, watch
+from irbench.diagnostics import Facts, Report, describe_machine, find, judge_self_comparison, watch
 from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import reading_ns
@@ -30,6 +30,9 @@ from irbench.measure.overhead import Overhead
 from irbench.notices import Note
 from irbench.onnx.probe_graph import matmul
 from irbench.render.context import Context
+from irbench.render.diagnosis import ReportView
+from irbench.render.diagnosis_document import diagnosis_document
+from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.note_texts import note_text
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
@@ -100,15 +103,15 @@ class Diagnosis(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that was found as JSON values."""
-        return dict(self.report.as_document([as_json(row) for row in self.backends]))
+        return diagnosis_document(self.report, [as_json(row) for row in self.backends])
 
     def to_json(self) -> str:
         """Return all that was found as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
     def __repr__(self) -> str:
-        """Return the verdict."""
-        return f"<Diagnosis: {self.report.verdict}>"
+        """Return how many findings there are."""
+        return f"<Diagnosis: {diagnosis_summary(self.report.findings)}>"
 
     def __rich__(self) -> RenderableType:
         """Return the report as ``irbench doctor`` prints it; called by rich."""

@@ -42,12 +42,21 @@ class StoredGraph:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A graph of the name that was asked for; ``bound`` are its sizes as they are typed."""
+class _KeptGraph:
+    """A graph that was made from another, and how."""
 
-    bound: str
     path: Path
     lineage: Lineage
+
+    @property
+    def sizes(self) -> frozenset[tuple[str, str]]:
+        """Name and size of every dimension that was bound, as they are typed."""
+        return frozenset((name, str(size)) for name, size in self.lineage.sizes.items())
+
+    @property
+    def typed_sizes(self) -> str:
+        """What is typed to mean its sizes: ``batch=1,length=32``, or ``free``."""
+        return ",".join("=".join(size) for size in sorted(self.sizes)) or _FREE
 
 
 def find_graph(name: str) -> StoredGraph:
@@ -98,13 +107,12 @@ def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> Sto
 
     Without sizes it is the one that was bound to none, where there is one such.
     """
-    from irbench.api.lineages import sizes_text
     from irbench.optimizer import kept_for
 
     variant = _in_full(variant)
     every = kept_for(origin.artifact or Artifact("onnx", origin.path.absolute(), (), ()))
-    every_bound = [_Kept(sizes_text(lineage.sizes) or _FREE, path, lineage) for path, lineage in every]
-    latest = {(item.bound, item.lineage.recipe): item for item in every_bound if item.lineage.recipe.name == variant}
+    named = [_KeptGraph(path, lineage) for path, lineage in every if lineage.recipe.name == variant]
+    latest = {(graph.sizes, graph.lineage.recipe): graph for graph in named}
     if not latest:
         raise _not_optimized(typed, variant, sorted({lineage.recipe.name for _, lineage in every}))
     name, kept = f"{typed}+{variant}", [*latest.values()]
@@ -114,16 +122,18 @@ def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> Sto
     if len(chosen) > 1:
         meant = f"{name}:{sizes}" if sizes else name
         raise IrbenchError(f"{meant} means {len(chosen)} graphs.", hint=f"Name one: {_ways(name, chosen)}")
-    (artifact,) = chosen
-    suffix = "" if artifact.bound == _FREE else f":{artifact.bound}"
-    return StoredGraph(f"{origin.name}+{variant}{suffix}", artifact.path, lineage=artifact.lineage)
+    (graph,) = chosen
+    suffix = f":{graph.typed_sizes}" if graph.sizes else ""
+    return StoredGraph(f"{origin.name}+{variant}{suffix}", graph.path, lineage=graph.lineage)
 
 
-def _of_sizes(kept: Sequence[_Kept], sizes: str) -> Sequence[_Kept]:
+def _of_sizes(kept: Sequence[_KeptGraph], typed: str) -> Sequence[_KeptGraph]:
     """Return the one that was bound to just these sizes, else all that were bound to these among others."""
-    asked = {*filter(None, sizes.split(","))}
-    just = [item for item in kept if {*item.bound.split(",")} == (asked or {_FREE})]
-    return just if len(just) == 1 else [item for item in kept if asked <= {*item.bound.split(",")}]
+    sizes = {tuple(part.split("=", 1)) for part in typed.split(",") if part and part != _FREE}
+    exact = [graph for graph in kept if graph.sizes == sizes]
+    if len(exact) == 1 or typed == _FREE:
+        return exact
+    return [graph for graph in kept if sizes <= graph.sizes]
 
 
 def _in_full(name: str) -> str:
@@ -136,15 +146,14 @@ def _in_full(name: str) -> str:
         return name
 
 
-def _ways(name: str, kept: Sequence[_Kept]) -> str:
+def _ways(name: str, kept: Sequence[_KeptGraph]) -> str:
     """Return what to type for each graph: its sizes where they tell it from the others, else its path."""
-    from irbench.api.lineages import settings_text
+    from irbench.render.lineages import settings_text
 
-    bounds = [item.bound for item in kept]
-    if len(set(bounds)) == len(bounds):
-        return ", ".join(f"{name}:{bound}" for bound in bounds)
-    told = ((item.path, ", ".join(filter(None, (item.bound, settings_text(item.lineage))))) for item in kept)
-    return ", ".join(f"{path} ({settings})" for path, settings in told)
+    if len({graph.sizes for graph in kept}) == len(kept):
+        return ", ".join(f"{name}:{graph.typed_sizes}" for graph in kept)
+    settings = (filter(None, (graph.typed_sizes, settings_text(graph.lineage))) for graph in kept)
+    return ", ".join(f"{graph.path} ({', '.join(texts)})" for graph, texts in zip(kept, settings, strict=True))
 
 
 def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:

@@ -116,7 +116,7 @@ class GraphInspection(Displayable):
 
     def _history(self) -> Iterator[RenderableType]:
         """Yield how the graph was made by the optimiser, or what the optimiser made of it."""
-        from irbench.api.lineages import kept_view, lineage_lines
+        from irbench.render.lineages import kept_view, lineage_lines
 
         if self.lineage is not None:
             yield from lineage_lines(self.lineage)

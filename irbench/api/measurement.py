@@ -12,12 +12,11 @@ from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
 from irbench.api.progress import Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
-from irbench.api.run_summary import settings, too_many_threads
 from irbench.errors import IrbenchError
 from irbench.measure.lock import Company, measuring
+from irbench.render.run_plan import outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
-from irbench.runner.outline import outline
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.store import RunWriter, Store, default_root

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from irbench.api import values
-from irbench.api.advice import advice
 from irbench.api.display import Displayable
 from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
@@ -20,6 +19,7 @@ from irbench.api.values import Shapes
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, copy_model
 from irbench.optimizer import optimize as optimize_graph
+from irbench.render.optimization_advice import advice
 from irbench.render.optimize import in_words
 from irbench.runner.sizes import bind_sizes, refuse_unknown_inputs
 from irbench.spec import BATCH, Bundle

@@ -18,6 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.optimizer import variant
 from irbench.render.context import Context
 from irbench.render.note_texts import note_text
+from irbench.render.optimize import in_words
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -101,7 +102,7 @@ def planned(
     refuse_unknown_inputs(request.shapes, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=bundles, backends=backends)
-    groups = plan(request, prepare(request, scratch, say))
+    groups = plan(request, prepare(request, scratch, in_words(say)))
     levels, layouts = tuple(idle_levels(request, groups)), tuple(idle_layouts(groups))
     for note in levels:
         say(note_text(note, Context()))

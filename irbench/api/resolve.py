@@ -11,7 +11,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import ExportOptions, export, from_onnx_file, validate
 from irbench.spec import Bundle
 
-__all__ = ["FIRST_MODEL", "able_backends", "first_run", "resolve_backends", "resolve_bundles"]
+__all__ = ["FIRST_MODEL", "able_backends", "is_first_run", "resolve_backends", "resolve_bundles"]
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
@@ -73,15 +73,9 @@ def _reads(address: BackendAddress, model: Bundle) -> bool:
     return model.artifact(registry.backend(address.name).consumes) is not None
 
 
-def first_run(models: Sequence[str], *, everything: bool) -> str:
-    """Return what a run is going to do that names no model where nothing was exported yet; empty for any other run."""
-    if models or everything or bundles.latest() is not None:
-        return ""
-    names = ", ".join(registry.installed_backends())
-    return (
-        f"Nothing was exported yet: this exports {FIRST_MODEL} from TensorFlow (a minute or less) and then measures it"
-        f" on {names} (up to 90 s, unless options say otherwise)."
-    )
+def is_first_run(models: Sequence[str], *, everything: bool) -> bool:
+    """Return whether a run names no model where nothing was exported yet, so that it exports :data:`FIRST_MODEL`."""
+    return not models and not everything and bundles.latest() is None
 
 
 def _bundle(name: str, say: Callable[[str], None]) -> Bundle:

@@ -17,18 +17,21 @@ from irbench.api import values
 from irbench.api.display import Displayable
 from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
-from irbench.api.resolve import resolve_backends, resolve_bundles
+from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.results import Interrupted
 from irbench.api.values import Shapes
 from irbench.conformance import model as model_check
 from irbench.conformance import score
 from irbench.conformance.case import CaseResult, Runtime, SuiteReport
-from irbench.conformance.model import Asked, ModelReport, trials, verified_cells
+from irbench.conformance.model import Asked, ModelReport, NoReference, trials, verified_cells
 from irbench.conformance.suite import collect_cases, run_cases
-from irbench.conformance.view import Document, model_view, suite_view
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
+from irbench.render.context import Context
+from irbench.render.texts import warning_words
+from irbench.render.verification import Document, model_view, suite_view
 from irbench.result import CellResult
+from irbench.spec import Bundle
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
@@ -46,7 +49,7 @@ class VerifyOptions:
 
     Attributes:
         model: As the user named it.
-        backends: Names with devices; ``None`` for every installed one.
+        backends: Names with devices; ``None`` for every installed one that can read the model.
         data: A folder of data sets of the ONNX convention.
         shape: Of inputs with dynamic dimensions, by input.
         suite: ``onnx`` for the test suite that the onnx package carries.
@@ -121,7 +124,7 @@ def verify(
 
     Args:
         model: Anything that :func:`irbench.run` takes.
-        backends: Backends, each with a device after a colon; every installed one by default.
+        backends: Backends, each with a device after a colon; every installed one that can read the model by default.
         data: A folder with test_data_set_*/input_*.pb and output_*.pb.
         shape: Shapes of inputs with dynamic dimensions, by input.
         suite: ``onnx`` runs the test suite of the onnx package in place of a model.
@@ -183,9 +186,24 @@ def _readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tupl
     return readers
 
 
+def _able_backends(backends: tuple[BackendAddress, ...], bundle: Bundle, say: Say) -> tuple[BackendAddress, ...]:
+    """Return the backends that can read the model, as ``irbench run`` chooses them, and say which cannot."""
+    able = able_backends(backends, (bundle,))
+    left_out = [str(address) for address in backends if address not in able]
+    if left_out:
+        say(f"not verified, because they cannot read {bundle.name}: {', '.join(left_out)}")
+    return able
+
+
 def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch: Path, say: Say) -> ModelReport:
     (bundle,) = resolve_bundles((str(options.model),), everything=False, say=say)
-    planned, source = trials(Asked(bundle, backends, options.shape, options.data), scratch)
+    if not options.backends:
+        backends = _able_backends(backends, bundle, say)
+    try:
+        planned, source = trials(Asked(bundle, backends, options.shape, options.data), scratch)
+    except NoReference as lack:
+        words = warning_words(lack.warning, Context())
+        raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack
     cells: list[CellResult] = []
     complete = False
     try:

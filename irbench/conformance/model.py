@@ -13,12 +13,9 @@ from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import generate, lay_out
+from irbench.notices import Reference, Warn
 from irbench.output_check import compare, judge
 from irbench.record import Failure
-from irbench.render.context import Context
-from irbench.render.note_texts import reference_text
-from irbench.render.quantities import plural
-from irbench.render.texts import warning_words
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
 from irbench.runner.plan import PlannedGroup, plan
@@ -30,10 +27,42 @@ from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
-__all__ = ["Asked", "ModelReport", "Trial", "as_logical", "exit_code", "require_fit", "trials", "verified_cells"]
+__all__ = [
+    "Asked",
+    "DataSets",
+    "ModelReport",
+    "NoReference",
+    "Trial",
+    "as_logical",
+    "exit_code",
+    "require_fit",
+    "trials",
+    "verified_cells",
+]
 
 _DEADLINE_S = 300.0
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
+
+
+class NoReference(Exception):
+    """Nothing could compute the expected outputs; the warning says what was tried."""
+
+    def __init__(self, warning: Warn) -> None:
+        super().__init__(warning.code)
+        self.warning = warning
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """A folder of data sets, which hold the expected outputs.
+
+    Attributes:
+        folder: As the user named it.
+        count: How many data sets it holds.
+    """
+
+    folder: str
+    count: int
 
 
 @dataclass(frozen=True)
@@ -42,13 +71,13 @@ class ModelReport:
 
     Attributes:
         model: Its name.
-        verified_against: Where the expected outputs come from.
+        verified_against: Where the expected outputs come from; ``None`` where nobody kept that.
         complete: False where the run was interrupted; the cells are those that were done.
         cells: As in the run document, with ``state``, ``failure``, ``effective`` and ``output_error``, and no times.
     """
 
     model: str
-    verified_against: str
+    verified_against: Reference | DataSets | None
     complete: bool
     cells: tuple[CellResult, ...]
 
@@ -93,7 +122,7 @@ class Asked:
     data: Path | None
 
 
-def trials(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
+def trials(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
     """Return what each backend must answer, and where that comes from.
 
     Args:
@@ -101,7 +130,8 @@ def trials(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
         scratch: Where copies of the model with bound shapes are written.
 
     Raises:
-        IrbenchError: A shape is missing, the data do not fit the model, or no reference could answer.
+        IrbenchError: A shape is missing, or the data do not fit the model.
+        NoReference: No reference could answer.
     """
     if asked.data is None:
         return _seeded(asked, scratch)
@@ -115,8 +145,8 @@ def trials(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
     sets: tuple[DataSet, ...] = call_in_worker(
         "irbench.conformance.data:read_for_model", asked.data, *counts, deadline_s=_DEADLINE_S
     )
-    origin = f"{asked.data} ({plural(len(sets), 'data set')})"
-    return tuple(_given(asked, artifact, set_, scratch) for set_ in sets), origin
+    origin = DataSets(str(asked.data), len(sets))
+    return tuple(_given(asked, artifact, data, scratch) for data in sets), origin
 
 
 def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
@@ -136,17 +166,16 @@ def exit_code(report: ModelReport) -> ExitCode:
     return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK
 
 
-def _seeded(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], str]:
+def _seeded(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
     bundle = asked.bundle
     groups = _plan(asked, asked.shapes, scratch)
     group = groups[0].group
     expected = expected_outputs(group, scratch, bundle.seed, _DEADLINE_S)
     if expected.outputs is None:
         (warning,) = expected.warnings
-        words = warning_words(warning, Context())
-        raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL)
+        raise NoReference(warning)
     inputs = generate(bundle.inputs, group.sizes, bundle.seed)
-    return (_trial("", inputs, expected.outputs, groups),), reference_text(expected.source) if expected.source else ""
+    return (_trial("", inputs, expected.outputs, groups),), expected.source
 
 
 def _given(asked: Asked, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:

@@ -6,7 +6,6 @@ from irbench.diagnostics.findings import Finding, find
 from irbench.diagnostics.machine import describe_machine
 from irbench.diagnostics.report import Report
 from irbench.diagnostics.self_comparison import SelfComparison, judge_self_comparison
-from irbench.diagnostics.view import ReportView
 
 __all__ = [
     "Activity",
@@ -15,7 +14,6 @@ __all__ = [
     "Finding",
     "Machine",
     "Report",
-    "ReportView",
     "SelfComparison",
     "describe_machine",
     "find",

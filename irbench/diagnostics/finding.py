@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from irbench.render.finding_types import FindingCode
+__all__ = ["Finding", "FindingCode"]
 
-__all__ = ["Finding"]
+FindingCode: TypeAlias = Literal[
+    "affinity",
+    "busy-machine",
+    "cores-far",
+    "cores-moved",
+    "cpu-pressure",
+    "cpu-quota",
+    "governor",
+    "little-memory",
+    "no-schedstat",
+    "not-freezing",
+    "recent-load",
+    "shared-cores",
+    "slow-clock",
+    "smt",
+    "stolen-time",
+    "swap",
+    "turbo",
+    "virtual-machine",
+]
 
 
 @dataclass(frozen=True)

@@ -1,45 +1,14 @@
-"""All that the doctor found, as one value and as one document.
-
-The document's keys are stable; ``null`` is what is not told or was not asked for:
-
-``machine``
-    What stays: every attribute of :class:`irbench.diagnostics.facts.Machine`.
-``activity``
-    What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``,
-    ``command``, ``stoppable``), ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``,
-    ``unanswered_looks``. Shares are of one processor.
-``core_to_core``
-    ``median_ns``, ``low_ns``, ``high_ns``, ``regimes_ns`` (one, or near and far; empty where there are too few looks to
-    tell), ``samples_ns``; null with one processor, or where no look was answered.
-``overhead``
-    Nanoseconds of irbench's loop for each timed call beyond a bare one: ``cost_ns``, ``cost_low_ns``, ``cost_high_ns``
-    (median and quartiles over ``repeats``), ``bare_ns``, ``goal_ns``, ``within_goal``.
-``backends``
-    As ``irbench backends --format json`` lists them.
-``findings``
-    In the order of what they usually cost: ``code``, ``facts``, the words made of them (``found``, ``effect``,
-    ``remedy``, ``command``), and ``lasting`` (whether nothing done on the machine fixes it).
-``verdict``
-    The findings in one sentence.
-``aa``
-    A backend against itself (``--aa``): ``run_id``, ``folder``, ``model``, ``backend``, ``launches``, ``speedup``
-    (``value``, ``low``, ``high``), ``verdict``, ``smallest_difference`` (a fraction: what 80 % of such runs find),
-    ``outcome`` (one of :data:`irbench.diagnostics.self_comparison.Outcome`), ``message``.
-"""
+"""All that the doctor found, as one value."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from irbench.diagnostics.facts import CoreToCore, Facts
+from irbench.diagnostics.facts import Facts
 from irbench.diagnostics.finding import Finding
 from irbench.diagnostics.self_comparison import SelfComparison
-from irbench.diagnostics.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead, Repeats
-from irbench.render.finding_texts import finding_words
 
 __all__ = ["GOAL_NS", "Report", "quartiles_ns"]
 
@@ -63,86 +32,8 @@ class Report:
     overhead: Overhead
     self_comparison: SelfComparison | None = None
 
-    @property
-    def verdict(self) -> str:
-        """The findings in one sentence."""
-        if not self.findings:
-            return "Nothing found that disturbs measurement."
-        count = sum(not finding.lasting for finding in self.findings)
-        if count == 0:
-            return "Nothing that can be fixed here disturbs measurement."
-        if count == 1:
-            return "1 thing disturbs measurement here."
-        return f"{count} things disturb measurement here, in the order of what they usually cost."
-
-    def as_document(self, backends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return everything as JSON values.
-
-        Args:
-            backends: The installed and the missing ones, as JSON values.
-        """
-        activity = asdict(self.facts.activity)
-        del activity["core_to_core"]  # it has a place of its own
-        return {
-            "machine": asdict(self.facts.machine),
-            "activity": activity,
-            "core_to_core": _link(self.facts.activity.core_to_core),
-            "overhead": _overhead(self.overhead),
-            "backends": list(backends),
-            "findings": [_finding(finding) for finding in self.findings],
-            "verdict": self.verdict,
-            "aa": None if self.self_comparison is None else _self_comparison(self.self_comparison),
-        }
-
 
 def quartiles_ns(repeats: Repeats) -> tuple[float, float]:
     """Return between which values the middle half of at least two repeats lies; a disturbed one does not stretch it."""
     low_ns, _, high_ns = statistics.quantiles(repeats.values_ns, n=4, method="inclusive")
     return low_ns, high_ns
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    words = asdict(finding_words(finding.code, finding.facts))
-    return {"code": finding.code, "facts": dict(finding.facts), **words, "lasting": finding.lasting}
-
-
-def _link(link: CoreToCore | None) -> dict[str, Any] | None:
-    if link is None:
-        return None
-    samples_ns = link.samples_ns
-    return {
-        "median_ns": link.median_ns,
-        "low_ns": min(samples_ns),
-        "high_ns": max(samples_ns),
-        "regimes_ns": list(link.regimes_ns),
-        "samples_ns": list(samples_ns),
-    }
-
-
-def _overhead(overhead: Overhead) -> dict[str, Any]:
-    low_ns, high_ns = quartiles_ns(overhead.cost)
-    return {
-        "cost_ns": overhead.cost.median_ns,
-        "cost_low_ns": low_ns,
-        "cost_high_ns": high_ns,
-        "bare_ns": overhead.bare.median_ns,
-        "repeats": len(overhead.bare.values_ns),
-        "goal_ns": GOAL_NS,
-        "within_goal": overhead.cost.median_ns <= GOAL_NS,
-    }
-
-
-def _self_comparison(self_comparison: SelfComparison) -> dict[str, Any]:
-    found = self_comparison.speedup
-    return {
-        "run_id": self_comparison.run_id,
-        "folder": str(self_comparison.folder),
-        "model": self_comparison.table.model,
-        "backend": self_comparison.table.cells[0].backend,
-        "launches": self_comparison.table.launches,
-        "speedup": None if found is None else {"value": found.value, "low": found.low, "high": found.high},
-        "verdict": None if found is None else found.verdict,
-        "smallest_difference": self_comparison.smallest_difference,
-        "outcome": self_comparison.outcome,
-        "message": self_comparison_message(self_comparison),
-    }

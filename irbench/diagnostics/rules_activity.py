@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from irbench.diagnostics.facts import Activity, Facts, Machine
-from irbench.diagnostics.finding import Finding
-from irbench.render.finding_types import FindingCode
+from irbench.diagnostics.finding import Finding, FindingCode
 from irbench.spec import Timing
 
 __all__ = ["core_to_core", "crowded", "quota", "stolen"]
@@ -32,9 +31,11 @@ def crowded(facts: Facts) -> Iterator[Finding]:
 
 def _signs(activity: Activity, machine: Machine) -> Iterator[tuple[FindingCode, dict[str, Any]]]:
     """Yield codes with their facts, the worst first."""
-    if activity.foreign_share > _BUSY * min(machine.threads, len(machine.cpus)):
+    limit = _BUSY * min(machine.threads, len(machine.cpus))
+    if activity.foreign_share > limit:
         unseen = activity.foreign_share - sum(program.share for program in activity.programs)
-        stoppable = next((program for program in activity.programs if program.stoppable), None)
+        disturbing_alone = (program for program in activity.programs if program.stoppable and program.share > limit)
+        stoppable = next(disturbing_alone, None)
         yield (
             "busy-machine",
             {

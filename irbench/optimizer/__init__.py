@@ -4,7 +4,7 @@ This module is the whole of what the rest of the harness may import; import-lint
 (:func:`recipe`, :func:`variant`), an artifact with its lineage comes out (:func:`optimize`).
 """
 
-from irbench.optimizer.agreement import LEAST_AGREEMENT, caution
+from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement
 from irbench.optimizer.build import Optimized, optimize
 from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
 from irbench.optimizer.model_files import copy_model
@@ -20,8 +20,8 @@ __all__ = [
     "Optimized",
     "Recipe",
     "build_recipe",
-    "caution",
     "copy_model",
+    "disagreement",
     "kept_for",
     "optimize",
     "read_lineage",

@@ -10,13 +10,13 @@ from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
-from irbench.output_check import compare, judge
+from irbench.output_check import compare, judge, tolerance
 from irbench.record import Agreement, OutputError
-from irbench.spec import BATCH, Artifact, Load
+from irbench.spec import BATCH, Artifact, Disagreement, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession
 
-__all__ = ["LEAST_AGREEMENT", "caution", "measure_agreement"]
+__all__ = ["LEAST_AGREEMENT", "disagreement", "measure_agreement"]
 
 LEAST_AGREEMENT = 0.9
 """Top-1 agreement below which a conversion counts as failed.
@@ -26,17 +26,17 @@ probability of 3e-4, one that agrees on 95 of 100 with 0.04.
 """
 
 
-def caution(error: OutputError, precision: str) -> str | None:
-    """Return what a converted graph fails in, as a mark of its row; ``None`` where its outputs agree with fp32.
+def disagreement(error: OutputError, precision: str) -> Disagreement | None:
+    """Return what a converted graph fails in; ``None`` where its outputs agree with fp32.
 
     Args:
         error: From :class:`irbench.record.Agreement`.
         precision: What the graph was converted to.
     """
     if error.top1_agreement is not None and error.top1_agreement < LEAST_AGREEMENT:
-        return f"top-1 agreement {error.top1_agreement * 100:.3g} %"
+        return Disagreement("top1-agreement", error.top1_agreement, LEAST_AGREEMENT)
     if judge(error, precision) is not None:
-        return f"max_rel {error.max_rel:.2g} against fp32"
+        return Disagreement("max-rel", error.max_rel, tolerance(precision))
     return None
 
 

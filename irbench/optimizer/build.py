@@ -184,6 +184,6 @@ def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
         variant=lineage.recipe.name,
         sha256=lineage.model_sha256,
         opset=found.opset,
-        caution=lineage.caution or "",
+        disagreement=lineage.disagreement,
     )
     return as_nchw(bound, lineage.nchw_inputs)

@@ -12,12 +12,12 @@ import msgspec
 from irbench import bundles
 from irbench.onnx.reading.external_data import files_of
 from irbench.onnx.reading.protobuf import mapped
-from irbench.optimizer.agreement import caution
+from irbench.optimizer.agreement import disagreement
 from irbench.optimizer.job import MODEL_FILE
 from irbench.optimizer.model_files import weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.record import Agreement, GraphStep
-from irbench.spec import Artifact
+from irbench.spec import Artifact, Disagreement
 from irbench.system.files import write_atomically
 
 __all__ = [
@@ -65,12 +65,12 @@ class Lineage:
     weights_sha256: str = ""
 
     @property
-    def caution(self) -> str | None:
+    def disagreement(self) -> Disagreement | None:
         """What the converted graph fails in, a mark of its row; ``None`` where its outputs agree with fp32."""
         conversion = self.recipe.conversion
         if conversion is None or self.agreement is None:
             return None
-        return caution(self.agreement.error, conversion.precision)
+        return disagreement(self.agreement.error, conversion.precision)
 
     @property
     def domains(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck, first_line
-from irbench.record import Agreement, GraphStep, OptimizerActivity
+from irbench.record import Agreement, GraphStep, Obstacle, OptimizerActivity
 from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes
 from irbench.system.memory import limit_memory
@@ -121,8 +121,7 @@ class _Pipeline:
             self._steps.append(step)
             return
         if reasons:
-            remark = f"opset {self._opset} cannot be raised: {reasons[-1].rstrip('.!')}"
-            self._steps.append(replace(_step("raise_opset", self._model), remark=remark))
+            self._add_obstacle("raise_opset", Obstacle("opset-not-raised", self._opset, reasons[-1]))
 
     def take_inputs_as_nchw(self) -> None:
         """Take images as NCHW where the graph transposes them to that itself; raises as :meth:`apply` does."""
@@ -138,7 +137,7 @@ class _Pipeline:
         """
         name = graph_pass.name
         if self._opset < graph_pass.opset:
-            self._steps.append(replace(_step(name, self._model), remark=f"needs opset {graph_pass.opset}"))
+            self._add_obstacle(name, Obstacle("opset-too-low", graph_pass.opset))
             return
         modified = self._change(name, graph_pass)
         changed_silently = _step(name, self._model).operators != self._steps[-1].operators
@@ -167,6 +166,9 @@ class _Pipeline:
             return change(self._model)
         except Exception as error:
             raise BrokenModel(name, self._job, f"{type(error).__name__}: {first_line(error)}") from error
+
+    def _add_obstacle(self, name: str, obstacle: Obstacle) -> None:
+        self._steps.append(replace(_step(name, self._model), obstacle=obstacle))
 
     def _add(self, name: str, *, modified: bool) -> None:
         step = _step(name, self._model, modified=modified)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from irbench.diagnostics.finding import FindingCode
 from irbench.notices import Facts
-from irbench.render.finding_types import FindingCode, FindingText, FindingWords
+from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_time, where
 from irbench.render.quantities import listing, percent, plural
 

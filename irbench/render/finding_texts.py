@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irbench.diagnostics.finding import FindingCode
 from irbench.notices import Facts
 from irbench.render.activity_findings import ACTIVITY_FINDINGS
-from irbench.render.finding_types import FindingCode, FindingText, FindingWords
+from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.machine_findings import MACHINE_FINDINGS
 
-__all__ = ["FINDINGS", "FindingCode", "FindingWords", "finding_words"]
+__all__ = ["FINDINGS", "FindingWords", "finding_words"]
 
 FINDINGS: Mapping[FindingCode, FindingText] = {**ACTIVITY_FINDINGS, **MACHINE_FINDINGS}
 

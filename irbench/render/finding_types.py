@@ -4,32 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from irbench.notices import Facts
 
-__all__ = ["FindingCode", "FindingText", "FindingWords"]
-
-FindingCode: TypeAlias = Literal[
-    "affinity",
-    "busy-machine",
-    "cores-far",
-    "cores-moved",
-    "cpu-pressure",
-    "cpu-quota",
-    "governor",
-    "little-memory",
-    "no-schedstat",
-    "not-freezing",
-    "recent-load",
-    "shared-cores",
-    "slow-clock",
-    "smt",
-    "stolen-time",
-    "swap",
-    "turbo",
-    "virtual-machine",
-]
+__all__ = ["FindingText", "FindingWords"]
 
 
 @dataclass(frozen=True)

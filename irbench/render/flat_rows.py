@@ -13,6 +13,7 @@ import msgspec
 from irbench.record import Failure, OutputError
 from irbench.render.origin import command_text, machine_text, versions
 from irbench.result import CellResult, LatencyMs, PhasesMs, Requested, RunDocument, Spans, Speedup
+from irbench.spec import Disagreement
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_json_lines"]
 
@@ -27,6 +28,7 @@ _PARTS: Mapping[str, Any] = {
     "fps_over_launches": Spans,
     "sustained_over_launches": Spans,
     "phases_ms": PhasesMs,
+    "disagreement": Disagreement,
 }
 """The fields of a cell whose parts have columns of their own."""
 

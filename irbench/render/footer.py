@@ -10,6 +10,7 @@ from irbench.render.note_texts import mark_text, note_text, reference_text
 from irbench.render.quantities import plural
 from irbench.render.table_title import SEPARATOR
 from irbench.result import CellResult, GroupResult, RunDocument, StoppedBy
+from irbench.stats.figures import calls_to_bound
 
 __all__ = ["STOPPED_TEXTS", "footer", "incomplete", "mismatches", "not_applicable", "reason"]
 
@@ -68,8 +69,17 @@ def _marked(result: GroupResult, context: Context) -> dict[str, list[str]]:
 
 
 def incomplete(document: RunDocument) -> str:
-    """Return that the run did not end by itself, so that tables may be missing; an empty line where it did."""
-    return "" if document.complete else "The run was ended before it was complete: tables may be missing."
+    """Return that the run did not end by itself, and which tables are missing; an empty line where it did."""
+    if document.complete:
+        return ""
+    planned, made = document.tables_planned, len(document.groups)
+    if planned is None:
+        missing = "tables may be missing"
+    elif made < planned:
+        missing = f"{planned - made} of {plural(planned, 'table')} {'is' if planned - made == 1 else 'are'} missing"
+    else:
+        missing = "the last table holds what was measured until then" if made > 1 else "more launches were planned"
+    return f"The run was ended before it was complete: {missing}."
 
 
 def reason(cell: CellResult) -> str:
@@ -84,12 +94,18 @@ def reason(cell: CellResult) -> str:
 
 def _protocol(result: GroupResult) -> Iterator[str]:
     if result.blocks_measured:
-        size = f"{plural(result.launches, 'launch')} x {plural(result.blocks_per_launch, 'block')}{_raced(result)}"
+        size = f"{plural(result.launches, 'launch')} x {_blocks(result)}{_raced(result)}"
         yield f"{'preview: ' if result.preview else ''}{size}, {_excluded(result)}"
     else:
         yield "no launch was finished"
     yield f"{result.seconds:.0f} s"
     yield STOPPED_TEXTS[result.stopped_by]
+
+
+def _blocks(result: GroupResult) -> str:
+    """Return how many blocks a launch has: ``8 blocks``, or ``5 to 8 blocks`` where launches differ."""
+    fewest, most = result.blocks_range or (result.blocks_per_launch, result.blocks_per_launch)
+    return plural(most, "block") if fewest == most else f"{fewest} to {plural(most, 'block')}"
 
 
 def _raced(result: GroupResult) -> str:
@@ -122,6 +138,8 @@ def _legend(result: GroupResult) -> Iterator[str]:
     yield "ready: process start to first answer"
     if not any(latency.p99 is not None for latency in latencies):
         yield "p99: use --tail"
+    elif not any(latency.p99_9 is not None for latency in latencies):
+        yield f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
     if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90: not measured, a sample is several calls"
     if result.verified_against is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irbench.diagnostics.finding import FindingCode
 from irbench.notices import Facts
 from irbench.render.figures import gigabytes
-from irbench.render.finding_types import FindingCode, FindingText, FindingWords
+from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_cpus, where
 from irbench.render.quantities import cpu_list, listing, plural
 

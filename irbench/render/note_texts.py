@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Mark, MarkCode, Note, NoteCode, Reference
 from irbench.render.context import Context
+from irbench.render.disagreement import disagreement_text
 from irbench.render.text_types import Text, said
 
 __all__ = ["MARKS", "NOTES", "mark_text", "note_text", "reference_text"]
@@ -79,7 +80,7 @@ def _over_launches(facts: Facts, _: Context) -> str:
 
 def _answers(facts: Facts, _: Context) -> str:
     excluded = "" if facts["is_candidate"] else "not called the fastest: "
-    return f"{excluded}no longer answers like the model ({facts['caution']})"
+    return f"{excluded}no longer answers like the model ({disagreement_text(facts)})"
 
 
 def _precisions(facts: Facts) -> str:
@@ -140,7 +141,7 @@ MARKS: Mapping[MarkCode, Text] = {
     "answers-differ": Text(
         "the graph was converted, and some answers are other ones than the model's",
         _answers,
-        {"caution": "top-1 agreement 63 %", "is_candidate": False},
+        {"measure": "top1-agreement", "value": 0.63, "limit": 0.9, "words": "", "is_candidate": False},
     ),
     "vendor-operators": Text(
         "the graph holds operators that ONNX does not define",

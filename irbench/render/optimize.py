@@ -9,12 +9,12 @@ from itertools import pairwise
 from rich.console import Group
 from rich.text import Text
 
-from irbench.record import Agreement, GraphStep, OptimizerActivity
+from irbench.record import Agreement, GraphStep, Obstacle, OptimizerActivity
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["agreement_line", "in_words", "sizes_line", "steps_view"]
+__all__ = ["agreement_line", "in_words", "obstacle_text", "sizes_line", "steps_view"]
 
 _COLUMNS = (
     Column("pass", words=True),
@@ -66,6 +66,13 @@ def agreement_line(precision: str, agreement: Agreement) -> str:
     )
 
 
+def obstacle_text(obstacle: Obstacle) -> str:
+    """Return why a pass could do nothing: ``needs opset 17``."""
+    if obstacle.code == "opset-too-low":
+        return f"needs opset {obstacle.opset}"
+    return f"opset {obstacle.opset} cannot be raised: {obstacle.reason.rstrip('.!')}"
+
+
 def in_words(say: Callable[[str], None]) -> Callable[[OptimizerActivity], None]:
     """Return a function that says what an optimisation does now: ``resnet50: fold_shapes``."""
     return lambda activity: say(f"{activity.model}: {_ACTIVITIES[activity.code].format(name=activity.name)}")
@@ -78,13 +85,14 @@ def _rows(steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Iterator[Row]:
             moved = [f"opset {opsets[0]} to {opsets[1]}"] if step.name == "raise_opset" else []
             changes = ", ".join((*moved, *_changes(before, step))) or "same operators, other wiring or weights"
             yield Row((step.name, str(step.nodes), change, error_size(step.max_rel_error), changes))
-        elif step.remark:
-            yield Row((step.name, str(step.nodes), "left alone", NOT_MEASURED, step.remark), style="dim")
+        elif step.obstacle is not None:
+            why = obstacle_text(step.obstacle)
+            yield Row((step.name, str(step.nodes), "left alone", NOT_MEASURED, why), style="dim")
 
 
 def _idle(steps: Sequence[GraphStep]) -> Iterator[Text]:
     """Yield a line with the passes that found nothing to do, and how often where that is more than once."""
-    found = Counter(step.name for step in steps[1:] if not step.modified and not step.remark)
+    found = Counter(step.name for step in steps[1:] if not step.modified and step.obstacle is None)
     names = ", ".join(name if times == 1 else f"{name} x{times}" for name, times in found.items())
     if found:
         passes = "1 pass" if found.total() == 1 else f"{found.total()} passes"

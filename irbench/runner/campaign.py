@@ -51,6 +51,7 @@ def run(
             share = request.with_budget_for(len(waiting), watch.elapsed_s)
             planned = waiting.pop(0)
             number = len(writer.document.groups)
+            _record_tables(writer, number + 1 + len(waiting))
             context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number)
             try:
                 result = Comparison(planned, context).run()
@@ -60,3 +61,9 @@ def run(
             if result.stopped_by == "interrupt":
                 return writer.document
     return writer.commit(replace(writer.document, complete=True))
+
+
+def _record_tables(writer: RunWriter, count: int) -> None:
+    """Store how many tables the run is to have, which changes where a group has to be split."""
+    if writer.document.tables_planned != count:
+        writer.commit(replace(writer.document, tables_planned=count))

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import cast, get_args
+from typing import TypeAlias, cast, get_args
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer import UNOPTIMIZED, optimize, variant
-from irbench.record import Failure
-from irbench.render.optimize import in_words
+from irbench.record import Failure, OptimizerActivity
 from irbench.runner.binding import bind_apart
 from irbench.runner.plan import Prepared, PreparedModel, Reader, variants_of
 from irbench.runner.request import RunRequest
@@ -22,14 +21,16 @@ from irbench.spec import Artifact, Bundle, Precision
 
 __all__ = ["prepare"]
 
+Report: TypeAlias = Callable[[OptimizerActivity], None]
+
 _USUAL: Precision = "fp32"
 """What is asked of a graph that holds no other precision."""
 
 
-def _silent(_text: str) -> None: ...
+def _silent(_activity: OptimizerActivity) -> None: ...
 
 
-def prepare(request: RunRequest, scratch: Path, say: Callable[[str], None] = _silent) -> Prepared:
+def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Prepared:
     """Make every artifact that a run needs, each once, however many rows run it.
 
     An artifact that cannot be made is a failure of its rows, and a value here.
@@ -37,7 +38,7 @@ def prepare(request: RunRequest, scratch: Path, say: Callable[[str], None] = _si
     Args:
         request: The whole run.
         scratch: Where copies of artifacts with bound shapes are written.
-        say: Hears the progress of optimisations.
+        report: Called with what an optimisation does now.
 
     Raises:
         IrbenchError: Shapes contradict each other, a precision cannot be read, or what optimising needs is not
@@ -47,7 +48,7 @@ def prepare(request: RunRequest, scratch: Path, say: Callable[[str], None] = _si
     models: list[PreparedModel] = []
     for bundle, batch in product(request.bundles, request.batches or (None,)):
         sizes = bind_sizes(bundle, batch, request.shapes)
-        workshop = _Workshop(bundle, sizes, scratch, say)
+        workshop = _Workshop(bundle, sizes, scratch, report)
         wanted = dict.fromkeys(_wanted(request, bundle, readers))
         artifacts = {(exported.label, name): workshop.make(exported, name) for exported, name in wanted}
         models.append(PreparedModel(bundle, sizes, _precision(request, bundle), artifacts))
@@ -83,7 +84,7 @@ class _Workshop:
     bundle: Bundle
     sizes: Mapping[str, int]
     scratch: Path
-    say: Callable[[str], None]
+    report: Report
 
     def make(self, exported: Artifact, level: str) -> Artifact | Failure:
         """Return an artifact with its shapes bound, or why it cannot be made.
@@ -101,7 +102,7 @@ class _Workshop:
 
     def _optimized(self, level: str) -> Artifact | Failure:
         try:
-            return optimize(self.bundle, self.sizes, variant(level), in_words(self.say)).artifact
+            return optimize(self.bundle, self.sizes, variant(level), self.report).artifact
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise

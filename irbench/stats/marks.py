@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from irbench.notices import Mark
 from irbench.record import LaunchRecord
@@ -48,9 +49,9 @@ def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark
 
 def _unlike(cell: Cell, standing: Standing) -> Iterator[Mark]:
     """Say what keeps a converted graph from being a stand-in for the model."""
-    caution = standing.cautions.get(cell.id)
-    if caution is not None and standing.states[cell.id] == "ok":
-        yield Mark("answers-differ", {"caution": caution, "is_candidate": cell.id in standing.candidates})
+    disagreement = standing.disagreements.get(cell.id)
+    if disagreement is not None and standing.states[cell.id] == "ok":
+        yield Mark("answers-differ", {**asdict(disagreement), "is_candidate": cell.id in standing.candidates})
 
 
 def _bound_to_vendors(cell: Cell, standing: Standing) -> Iterator[Mark]:

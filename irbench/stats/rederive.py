@@ -85,7 +85,7 @@ def _group(table: GroupResult, basis: Basis) -> Group:
 def _cell(row: CellResult) -> Cell:
     asked = row.requested
     kind, _, variant = row.artifact.partition("+")
-    artifact = Artifact(kind, Path(), (), (), variant=variant, domains=row.vendors, caution=row.caution or "")
+    artifact = Artifact(kind, Path(), (), (), variant=variant, domains=row.vendors, disagreement=row.disagreement)
     return Cell(
         id=row.id,
         artifact=artifact if row.artifact else None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from irbench.notices import Mark
 from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.result import State
-from irbench.spec import Cell, Group, Scalar
+from irbench.spec import Cell, Disagreement, Group, Scalar
 from irbench.stats.effective import changing
 
 __all__ = ["Admission", "Standing", "first_launch", "stand"]
@@ -40,7 +40,7 @@ class Standing:
         precisions: Effective precision of every cell that measured.
         baseline: The cell that speedups are relative to; ``None`` when none is ``ok``.
         compared: The baseline and every cell that may be compared with it, in the group's order.
-        cautions: In what a cell's graph falls short of the model it was converted from, where it does.
+        disagreements: In what a cell's graph falls short of the model it was converted from, where it does.
     """
 
     states: Mapping[str, State]
@@ -48,7 +48,7 @@ class Standing:
     precisions: Mapping[str, str]
     baseline: str | None
     compared: tuple[str, ...]
-    cautions: Mapping[str, str] = field(default_factory=dict[str, str])
+    disagreements: Mapping[str, Disagreement] = field(default_factory=dict[str, Disagreement])
 
     @property
     def healthy(self) -> tuple[str, ...]:
@@ -61,7 +61,8 @@ class Standing:
 
         A cell whose graph no longer answers like the model may only where the baseline's does not either.
         """
-        return tuple(item for item in self.compared if item not in self.cautions or self.baseline in self.cautions)
+        differing = self.disagreements
+        return tuple(cell for cell in self.compared if cell not in differing or self.baseline in differing)
 
     def mixed(self, cell: str) -> Mark | None:
         """Return the mark of a comparison with the baseline, or ``None`` where precisions agree."""
@@ -82,7 +83,7 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
     healthy = [cell for cell, state in states.items() if state == "ok"]
     baseline = group.baseline if group.baseline in healthy else next(iter(healthy), None)
     precisions = {cell.id: _precision(cell, records) for cell in group.cells if first_launch(records, cell.id)}
-    cautions = {cell.id: cell.artifact.caution for cell in group.cells if cell.artifact and cell.artifact.caution}
+    artifacts = {cell.id: cell.artifact for cell in group.cells if cell.artifact is not None}
     return Standing(
         states=states,
         failures={cell: failure for cell, (_, failure) in judged.items() if failure is not None},
@@ -93,7 +94,7 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
             for cell in healthy
             if baseline is not None and (admission.allow_mixed or precisions[cell] == precisions[baseline])
         ),
-        cautions=cautions,
+        disagreements={cell: held.disagreement for cell, held in artifacts.items() if held.disagreement is not None},
     )
 
 

@@ -85,13 +85,15 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     warnings, notes = find_warnings(scene), find_notes(scene)
     lead = finding.as_lead(doubt(scene, finding))
     count = len(scene.records)
+    blocks = [len(launch.counted) for launch in launches]
     return GroupResult(
         model=group.bundle.name,
         batch=group.batch,
         shapes=_shapes(group),
         baseline=scene.standing.baseline,
         launches=count,
-        blocks_per_launch=statistics.median_low([len(launch.counted) for launch in launches]) if launches else 0,
+        blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
+        blocks_range=(min(blocks), max(blocks)) if blocks else None,
         blocks_excluded=sum(len(launch.blocks - launch.counted) for launch in launches),
         blocks_measured=sum(len(launch.blocks) for launch in launches),
         blocks_disturbed=sum(len(launch.dirty) for launch in launches),
@@ -137,7 +139,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         failure=standing.failures.get(cell.id),
         output_error=first.worst_error if first is not None else None,
         marks=marks_of(cell, records, standing),
-        caution=standing.cautions.get(cell.id),
+        disagreement=standing.disagreements.get(cell.id),
         vendors=cell.artifact.domains if cell.artifact is not None else (),
     )
 

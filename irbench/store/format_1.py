@@ -35,6 +35,8 @@ def _cell(cell: Any) -> Any:
     if not isinstance(cell, dict):
         return cell
     cell = _with(cell, "marks", _each(_words))
+    cell = {("disagreement" if name == "caution" else name): value for name, value in cell.items()}
+    cell = _with(cell, "disagreement", _disagreement)
     return _with(cell, "speedup", lambda speedup: _with(speedup, "reason", _words))
 
 
@@ -48,6 +50,10 @@ def _words(words: Any) -> Any:
 
 def _reference(source: Any) -> Any:
     return {"source": "stored-words", "name": source} if isinstance(source, str) else source
+
+
+def _disagreement(words: Any) -> Any:
+    return {"measure": "stored-words", "words": words} if isinstance(words, str) else words
 
 
 def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -66,6 +66,7 @@ def test_a_signal_at_any_moment_ends_the_run_and_keeps_its_launches(
     )  # fmt: skip
     assert called.code == 130, called.err
     (group,) = called.document["groups"]
+    assert (called.document["complete"], called.document["tables_planned"]) == (False, 1)
     assert group["stopped_by"] == "interrupt"
     assert group["launches"] == launches
     assert {row["state"] for row in group["cells"]} == {"ok" if launches else "interrupted"}

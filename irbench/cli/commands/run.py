@@ -140,7 +140,11 @@ _SECTIONS = {
 )
 @click.option("--quick", is_flag=True, help="3 launches: large differences at once, wide intervals.")
 @click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, 15 minutes for each table.")
-@click.option("--tail", is_flag=True, help="Also p99 and p99.9, from at least 1,000 uninterrupted calls per launch.")
+@click.option(
+    "--tail",
+    is_flag=True,
+    help="Also p99, from 1,000 uninterrupted calls per launch; p99.9 from 5 launches on.",
+)
 @click.option(
     "--sustain", type=DURATION, cls=ToldInWords, show_default="off", help="Also FPS alone for so long in each launch."
 )
@@ -225,11 +229,13 @@ def _confirm_first_run(asked: RunOptions) -> None:
     Raises:
         IrbenchError: The answer is no.
     """
-    from irbench.api.resolve import first_run
+    from irbench.api.resolve import FIRST_MODEL, is_first_run
 
-    outlook = first_run(asked.models, everything=asked.all)
-    if outlook:
-        say(outlook)
+    if is_first_run(asked.models, everything=asked.all):
+        from irbench import registry
+        from irbench.render.run_plan import first_run_text
+
+        say(first_run_text(FIRST_MODEL, registry.installed_backends()))
         asks = sys.stdin.isatty() and sys.stderr.isatty()
         if asks and not click.confirm("Go on?", default=True, err=True):
             raise IrbenchError(

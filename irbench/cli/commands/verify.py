@@ -40,7 +40,7 @@ Examples:
     "--backends",
     type=BACKENDS,
     cls=ToldInWords,
-    show_default="every installed one",
+    show_default="every installed one that can read the model",
     help="Backends, each with a device after a colon.",
 )
 @click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)

@@ -9,7 +9,7 @@ from models import mlp
 
 from irbench import bundles, registry
 from irbench.address import BackendAddress
-from irbench.api.resolve import FIRST_MODEL, able_backends, first_run
+from irbench.api.resolve import able_backends, is_first_run
 from irbench.spec import Bundle
 
 READS = {"of-onnx": ("onnx",), "of-graphs": ("tf-graph",), "of-both": ("tf-graph", "onnx")}
@@ -36,15 +36,11 @@ def test_where_none_can_all_are_left_for_the_plan_to_refuse(tmp_path: Path):
     assert able_backends(graphs, (Bundle("mlp", (), (mlp(tmp_path),)),)) == graphs
 
 
-def test_a_first_run_says_what_it_exports_and_on_what_it_measures(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(registry, "installed_backends", lambda: ("ort", "tf"))
-    said = first_run((), everything=False)
-    assert FIRST_MODEL in said
-    assert "ort, tf" in said
-    assert "90 s" in said
-
-
-def test_any_other_run_says_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    assert first_run(("m.onnx",), everything=False) == first_run((), everything=True) == ""
+def test_a_run_is_the_first_where_it_names_nothing_and_nothing_was_exported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    assert is_first_run((), everything=False)
+    assert not is_first_run(("m.onnx",), everything=False)
+    assert not is_first_run((), everything=True)
     monkeypatch.setattr(bundles, "latest", lambda: tmp_path)
-    assert first_run((), everything=False) == ""
+    assert not is_first_run((), everything=False)

@@ -7,6 +7,7 @@ import io
 import click
 import pytest
 
+from irbench import registry
 from irbench.api.options import RunOptions
 from irbench.cli.commands import run
 from irbench.errors import IrbenchError
@@ -19,7 +20,8 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def outlook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.api.resolve.first_run", lambda *_, **_options: "this exports and measures")
+    monkeypatch.setattr("irbench.api.resolve.is_first_run", lambda *_, **_options: True)
+    monkeypatch.setattr(registry, "installed_backends", lambda: ("ort", "tf"))
 
 
 @pytest.mark.usefixtures("outlook")
@@ -35,4 +37,6 @@ def test_whoever_says_no_measures_nothing(monkeypatch: pytest.MonkeyPatch):
 def test_elsewhere_it_is_said_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.stdin", io.StringIO())
     run._confirm_first_run(RunOptions())
-    assert capsys.readouterr().err == "this exports and measures\n"
+    said = capsys.readouterr().err
+    assert "this exports resnet50 from TensorFlow" in said
+    assert "measures it on ort, tf (up to 90 s" in said

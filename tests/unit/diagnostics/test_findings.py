@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
 import pytest
@@ -9,7 +10,8 @@ from machines import facts
 
 from irbench.diagnostics import CoreToCore, Finding, find
 from irbench.diagnostics.facts import Program
-from irbench.render.finding_texts import FINDINGS, FindingCode, finding_words
+from irbench.diagnostics.finding import FindingCode
+from irbench.render.finding_texts import FINDINGS, finding_words
 
 
 class Said(NamedTuple):
@@ -151,6 +153,13 @@ def test_what_other_programs_may_use_grows_with_the_processors_in_use(threads: i
 
 def test_what_programs_used_that_ended_too_soon_to_be_named_is_told_of() -> None:
     assert only(foreign_share=1.95, programs=(HOG,)).found.endswith("stress 95 % (process 4711) and others 100 %.")
+
+
+def test_no_program_is_to_be_stopped_that_would_not_disturb_alone() -> None:
+    small = tuple(replace(HOG, process_id=number, share=0.04) for number in range(4))
+    busy = only(threads=2, foreign_share=0.16, programs=small)
+    assert (busy.code, busy.command) == ("busy-machine", "top -o %CPU")
+    assert "kill" not in busy.remedy
 
 
 def test_a_busy_machine_whose_programs_have_ended_names_none() -> None:

@@ -8,7 +8,7 @@ import pytest
 from documents import cell, document, failed, group, speedup
 
 from irbench.diagnostics import SelfComparison, judge_self_comparison
-from irbench.diagnostics.self_comparison_text import self_comparison_message
+from irbench.render.self_comparison import self_comparison_message
 from irbench.result import Verdict
 from irbench.spec import Timing
 

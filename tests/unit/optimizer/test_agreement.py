@@ -7,11 +7,11 @@ import onnx_ir
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.optimizer.agreement import LEAST_AGREEMENT, caution, measure_agreement
+from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement, measure_agreement
 from irbench.optimizer.narrow import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
 from irbench.record import OutputError
-from irbench.spec import Artifact, Bundle
+from irbench.spec import Artifact, Bundle, Disagreement
 
 
 def error(max_rel: float = 0.01, top1: float | None = None) -> OutputError:
@@ -19,18 +19,18 @@ def error(max_rel: float = 0.01, top1: float | None = None) -> OutputError:
 
 
 @pytest.mark.parametrize(
-    ("found", "precision", "said"),
+    ("found", "precision", "lost"),
     [
         (error(top1=LEAST_AGREEMENT), "int8", None),
-        (error(top1=0.63), "int8", "top-1 agreement 63 %"),
+        (error(top1=0.63), "int8", Disagreement("top1-agreement", 0.63, LEAST_AGREEMENT)),
         (error(), "int8", None),
-        (error(0.5), "int8", "max_rel 0.5 against fp32"),
+        (error(0.5), "int8", Disagreement("max-rel", 0.5, 0.2)),
         (error(0.1), "int8", None),
-        (error(0.1), "fp16", "max_rel 0.1 against fp32"),
+        (error(0.1), "fp16", Disagreement("max-rel", 0.1, 0.02)),
     ],
 )
-def test_a_conversion_that_answers_otherwise_is_named_by_what_it_lost(found, precision, said):
-    assert caution(found, precision) == said
+def test_a_conversion_that_answers_otherwise_is_named_by_what_it_lost(found, precision, lost):
+    assert disagreement(found, precision) == lost
 
 
 @pytest.fixture

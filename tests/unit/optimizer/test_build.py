@@ -10,7 +10,7 @@ from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, build, optimize
 from irbench.record import Agreement, OptimizerActivity, OutputError
-from irbench.spec import Artifact, Bundle
+from irbench.spec import Artifact, Bundle, Disagreement
 from irbench.worker import WorkerDied
 
 HARMLESS = Recipe("custom", ("fake-harmless",))
@@ -245,8 +245,10 @@ def test_what_a_conversion_costs_is_kept_with_its_result(bundle, calls):
     assert first.agreement.samples == 64
 
 
-def test_a_conversion_that_answers_otherwise_is_a_caution_of_its_artifact(bundle, calls, monkeypatch):
+def test_a_conversion_that_answers_otherwise_is_a_fact_of_its_artifact(bundle, calls, monkeypatch):
     poor = Agreement(64, "ort", OutputError(0.1, 0.1, 0.9, 0.5))
     monkeypatch.setattr("irbench.optimizer.pipeline.measure_agreement", lambda *_: poor)
-    assert optimize(bundle, {}, int8(samples=16), silent).artifact.caution == "top-1 agreement 50 %"
-    assert optimize(bundle, {}, HARMLESS, silent).artifact.caution == ""
+    assert optimize(bundle, {}, int8(samples=16), silent).artifact.disagreement == Disagreement(
+        "top1-agreement", 0.5, 0.9
+    )
+    assert optimize(bundle, {}, HARMLESS, silent).artifact.disagreement is None

@@ -195,9 +195,30 @@ def test_a_run_that_did_not_end_by_rule_says_so(stopped_by: Any, said: str):
     assert said in shown(group(cell("ort"), stopped_by=stopped_by))
 
 
-def test_a_run_that_was_ended_says_that_tables_may_be_missing():
-    assert "tables may be missing" in render_document(document(complete=False), "md")
-    assert "tables may be missing" not in render_document(document(), "md")
+@pytest.mark.parametrize(
+    ("planned", "said"),
+    [
+        (None, "complete: tables may be missing."),
+        (1, "complete: more launches were planned."),
+        (2, "complete: 1 of 2 tables is missing."),
+        (4, "complete: 3 of 4 tables are missing."),
+    ],
+)
+def test_a_run_that_was_ended_says_which_tables_are_missing(planned: int | None, said: str):
+    assert said in render_document(document(complete=False, tables_planned=planned), "md")
+    assert "before it was complete" not in render_document(document(tables_planned=planned), "md")
+
+
+def test_blocks_are_a_range_where_launches_differ():
+    assert "6 launches x 5 to 8 blocks" in shown(group(cell("ort"), blocks_range=(5, 8)))
+    assert "6 launches x 8 blocks" in shown(group(cell("ort"), blocks_range=(8, 8)))
+
+
+def test_tails_of_too_few_calls_say_what_the_rarest_percentile_needs():
+    few = cell("ort", latency_ms=replace(cell("ort").latency_ms, p99=40.0))
+    assert "p99.9: needs 4,603 calls of a row, so more launches" in shown(group(few))
+    enough = replace(few, latency_ms=replace(few.latency_ms, p99_9=50.0))
+    assert "p99.9: needs" not in shown(group(enough))
 
 
 def test_the_legend_names_what_outputs_were_verified_against():

@@ -7,7 +7,7 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench.runner.outline import outline
+from irbench.render.run_plan import outline
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest

@@ -1,26 +1,28 @@
 """A row whose graph was converted says what it lost, and wins only where it answers like the model."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from launches import even, group
 
 from irbench.notices import Mark
-from irbench.spec import Artifact, Timing
+from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, summarise
+
+DISAGREEMENT = Disagreement("top1-agreement", 0.63, 0.9)
 
 
 def rows(result):
     return {row.id: row for row in result.cells}
 
 
-def converted(*cautioned):
+def converted(*differing):
     asked = group("base", "int8")
     cells = tuple(
         replace(
             cell,
-            artifact=Artifact("onnx", Path(), (), (), caution="top-1 agreement 63 %" if cell.id in cautioned else ""),
+            artifact=Artifact("onnx", Path(), (), (), disagreement=DISAGREEMENT if cell.id in differing else None),
         )
         for cell in asked.cells
     )
@@ -33,8 +35,8 @@ def converted(*cautioned):
 def test_a_conversion_that_no_longer_answers_like_the_model_is_marked_and_never_the_winner():
     result = converted("int8")
     row = rows(result)["int8"]
-    caution = "top-1 agreement 63 %"
-    assert (row.marks, row.caution) == ((Mark("answers-differ", {"caution": caution, "is_candidate": False}),), caution)
+    assert row.disagreement == DISAGREEMENT
+    assert row.marks == (Mark("answers-differ", {**asdict(DISAGREEMENT), "is_candidate": False}),)
     assert row.speedup.value == pytest.approx(2.5)
     assert result.winner is None
 

@@ -6,7 +6,7 @@ from launches import even, group, launch
 
 from irbench.activity import Outlook
 from irbench.record import Failure
-from irbench.spec import Artifact, Timing
+from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, Next, Pace, next_launch, outlook
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.stopping import forecast_s, launches_to_reach
@@ -175,8 +175,9 @@ def test_where_the_leader_and_its_rival_fail_together_the_others_go_on():
 
 def test_one_candidate_beside_a_row_that_answers_otherwise_is_judged_by_its_own_time():
     both = group("base", "int8")
-    cautioned = replace(both.cells[1], artifact=Artifact("onnx", Path(), (), (), caution="top-1 agreement 63 %"))
-    asked = replace(both, cells=(both.cells[0], cautioned))
+    disagreement = Disagreement("top1-agreement", 0.63, 0.9)
+    differing = replace(both.cells[1], artifact=Artifact("onnx", Path(), (), (), disagreement=disagreement))
+    asked = replace(both, cells=(both.cells[0], differing))
     records = even({"base": [10.0] * 3, "int8": [5.0] * 3})
     found = outlook(asked, records, TIMING, Admission())
     assert found == Outlook("base", None, pytest.approx(0), intervals_from=4)

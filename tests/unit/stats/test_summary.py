@@ -72,6 +72,7 @@ def test_latencies_come_from_clean_blocks_alone():
     assert (row.latency_ms.p50, row.latency_ms.mean, row.latency_ms.count) == (10.0, 10.0, 12)
     assert row.fps == pytest.approx(100)
     assert (result.blocks_measured, result.blocks_excluded, result.blocks_per_launch) == (5, 1, 4)
+    assert result.blocks_range == (4, 4)
 
 
 def test_tails_are_shown_only_when_every_launch_took_a_thousand_uninterrupted_calls():

@@ -95,3 +95,11 @@ def test_what_no_format_allows_is_left_to_be_refused(document: Any):
     upgrade(document)
     with pytest.raises(IrbenchError, match="is damaged"):
         decode_document(b'{"schema_version": 1, "groups": [{"cells": [{"speedup": 3}]}]}', "run.json")
+
+
+def test_what_an_old_conversion_falls_short_in_is_kept_in_its_words():
+    old = upgrade({"groups": [{"cells": [{"caution": "top-1 agreement 63 %"}, {"caution": None}]}]})
+    assert old["groups"][0]["cells"] == [
+        {"disagreement": {"measure": "stored-words", "words": "top-1 agreement 63 %"}},
+        {"disagreement": None},
+    ]

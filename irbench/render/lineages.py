@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from rich.console import Group
 from rich.text import Text
 
 from irbench.optimizer import Lineage
+from irbench.render.disagreement import disagreement_text
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain
 from irbench.render.optimize import agreement_line
@@ -94,8 +96,8 @@ def _remarks(lineage: Lineage) -> Iterator[str]:
         yield f"holds operators of {', '.join(lineage.domains)}: only runtimes that know them can read it"
     if lineage.nchw_inputs:
         yield f"takes {', '.join(lineage.nchw_inputs)} as NCHW"
-    if lineage.caution is not None:
-        yield f"no stand-in for the original: {lineage.caution}"
+    if lineage.disagreement is not None:
+        yield f"no stand-in for the original: {disagreement_text(asdict(lineage.disagreement))}"
 
 
 _COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (

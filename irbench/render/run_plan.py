@@ -1,16 +1,19 @@
-"""What a run is going to do, in words, before it does it."""
+"""What a run is going to do and with which settings, in words, before it does it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from irbench.render.quantities import plural
+from irbench.render.table_title import IO_TEXTS
 from irbench.runner.plan import MOST_CELLS, PlannedGroup
+from irbench.runner.request import RunRequest
 from irbench.spec import Timing
 from irbench.stats import expected_seconds
+from irbench.system import host
 
-__all__ = ["outline"]
-
+__all__ = ["first_run_text", "outline", "settings", "too_many_threads"]
 
 _GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
@@ -35,6 +38,35 @@ def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
         f" slow models use the whole budget: {budget}"
     )
     return "\n".join(lines)
+
+
+def first_run_text(model: str, backends: Sequence[str]) -> str:
+    """Return what a run is going to do that names no model where nothing was exported yet."""
+    return (
+        f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
+        f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
+    )
+
+
+def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
+    """Return the threads, the precisions of the rows, and the copies of a run in one line."""
+    cells = [cell for group in groups for cell in group.measured]
+    precisions = dict.fromkeys(cell.load.precision for cell in cells)
+    processors = host.allowance(request.cpus).cpus
+    threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")
+    listing = ",".join(str(cpu) for cpu in processors)
+    where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
+    return f"{threads} on {where} · {', '.join(precisions)} · {IO_TEXTS[request.io]} · seed {request.seed}"
+
+
+def too_many_threads(request: RunRequest) -> Iterator[str]:
+    """Yield a warning where more threads are asked for than can run at a time."""
+    processors = len(host.allowance(request.cpus).cpus)
+    if request.threads is not None and request.threads > processors:
+        yield (
+            f"--threads {request.threads} on {plural(processors, 'processor')}: threads will wait for each other;"
+            " a warning below the table says how long, unless other programs ran too."
+        )
 
 
 def _splits(groups: Sequence[PlannedGroup]) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,14 @@ from irbench.diagnostics import (
     Facts,
     Finding,
     Report,
-    ReportView,
     SelfComparison,
     find,
     judge_self_comparison,
 )
 from irbench.diagnostics.facts import Program
+from irbench.render.diagnosis import ReportView
+from irbench.render.diagnosis_document import diagnosis_document
+from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.finding_texts import finding_words
 from irbench.spec import Timing
 
@@ -100,24 +101,27 @@ def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_t
     ("count", "verdict"),
     [
         (0, "Nothing found that disturbs measurement."),
-        (1, "1 thing disturbs measurement here."),
-        (2, "2 things disturb measurement here, in the order of what they usually cost."),
+        (1, "1 finding."),
+        (2, "2 findings, in the order of what they usually cost."),
     ],
 )
 def test_the_verdict_counts_the_findings(count: int, verdict: str) -> None:
     finding = Finding("turbo", {"file": "/sys/x/boost"})
-    assert replace(report(), findings=(finding,) * count).verdict == verdict
+    assert diagnosis_summary((finding,) * count) == verdict
 
 
-def test_what_nothing_mends_is_shown_and_not_counted() -> None:
+def test_what_cannot_be_fixed_is_shown_and_counted_apart() -> None:
     virtual = facts(hypervisor="KVM")
-    assert report(virtual).verdict == "Nothing that can be fixed here disturbs measurement."
+    lasting = "1 finding: nothing that can be fixed here disturbs measurement."
+    assert diagnosis_summary(report(virtual).findings) == lasting
     assert "This is a virtual machine (KVM)" in shown(report(virtual), 120)
-    assert report(facts(hypervisor="KVM", turbo=True)).verdict == "1 thing disturbs measurement here."
+    both = report(facts(hypervisor="KVM", turbo=True)).findings
+    said = "2 findings, in the order of what they usually cost; 1 of them cannot be fixed here."
+    assert diagnosis_summary(both) == said
 
 
 def test_programs_get_numbers_nulls_and_stable_keys() -> None:
-    found = json.loads(json.dumps(report().as_document([{"name": "ort"}])))
+    found = json.loads(json.dumps(diagnosis_document(report(), [{"name": "ort"}])))
     assert list(found) == [
         "machine", "activity", "core_to_core", "overhead", "backends", "findings", "verdict", "aa",
     ]  # fmt: skip
@@ -137,6 +141,6 @@ def test_programs_get_numbers_nulls_and_stable_keys() -> None:
 
 
 def test_what_was_not_asked_for_or_not_measured_is_null() -> None:
-    found = report(facts(core_to_core=None), None).as_document([])
+    found = diagnosis_document(report(facts(core_to_core=None), None), [])
     assert found["aa"] is None
     assert found["core_to_core"] is None

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.render.context import Context
+from irbench.render.disagreement import missed_limit_text
 from irbench.render.note_texts import note_text
+from irbench.render.optimize import obstacle_text
 from irbench.spec import BATCH
 
 if TYPE_CHECKING:
     from irbench.optimizer import Lineage, Optimized
-    from irbench.record import Agreement
-    from irbench.spec import Bundle, TensorSpec
+    from irbench.spec import Bundle, Disagreement, TensorSpec
 
 __all__ = ["advice"]
 
@@ -41,11 +43,12 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
         layout = Note("layout-unchanged", {"model": name, "variant": asked.name})
         yield f"warning: {note_text(layout, Context())}"
     for step in lineage.steps:
-        if step.name == "raise_opset" and step.remark:
-            yield f"warning: {name}: {step.remark}; passes that need a later one left the graph alone"
+        if step.obstacle is not None and step.obstacle.code == "opset-not-raised":
+            why = obstacle_text(step.obstacle)
+            yield f"warning: {name}: {why}; passes that need a later one left the graph alone"
     yield from _sizes_to_bind(bundle, lineage)
-    if lineage.caution is not None and lineage.agreement is not None:
-        yield f"warning: {name}+{asked.name} {_failure(lineage, lineage.agreement)}"
+    if lineage.disagreement is not None:
+        yield f"warning: {name}+{asked.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
     elif not any(step.modified for step in lineage.steps):
         yield f"{name}: nothing to simplify"
     elif _can_be_named(lineage):
@@ -85,7 +88,7 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     """Yield a line where shapes that stay free may be why no attention was fused."""
     tensors = [spec.tensor for spec in bundle.inputs]
     names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
-    idle = any(step.name == "fuse_attention" and not step.modified and not step.remark for step in lineage.steps)
+    idle = any(step.name == "fuse_attention" and not step.modified and step.obstacle is None for step in lineage.steps)
     if not idle or not set(names) - {BATCH}:
         return
     first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
@@ -95,18 +98,10 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
     )
 
 
-def _failure(lineage: Lineage, agreement: Agreement) -> str:
+def _failure(conversion: str, disagreement: Disagreement) -> str:
     """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
-    from irbench.optimizer import LEAST_AGREEMENT
-    from irbench.output_check import tolerance
-
-    share = agreement.error.top1_agreement
-    precision = lineage.recipe.conversion.precision if lineage.recipe.conversion is not None else "fp32"
-    if share is not None and share < LEAST_AGREEMENT:
-        missed = f"top-1 agreement {share * 100:.3g} %, below {LEAST_AGREEMENT * 100:.3g} %"
-    else:
-        missed = f"max err {agreement.error.max_rel:.2g}, above {tolerance(precision):g}"
-    return f"answers differently from fp32: {missed}. Try {_REMEDIES.get(lineage.steps[-1].name, '--precision fp16')}."
+    missed = missed_limit_text(asdict(disagreement))
+    return f"answers differently from fp32: {missed}. Try {_REMEDIES.get(conversion, '--precision fp16')}."
 
 
 def _can_be_named(lineage: Lineage) -> bool:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from irbench.conformance.case import CaseResult, Runtime, SuiteReport
-from irbench.conformance.model import ModelReport, exit_code
+from irbench.conformance.model import DataSets, ModelReport, exit_code
 from irbench.conformance.score import counts
-from irbench.conformance.view import model_view, suite_view
+from irbench.notices import Reference
 from irbench.record import Failure, OutputError
+from irbench.render.verification import model_view, suite_view
 from irbench.result import CellResult, Requested
 
 
@@ -71,16 +72,23 @@ def test_an_interrupted_suite_says_so():
 
 def test_a_models_row_says_how_far_its_outputs_are():
     wrong = replace(CELL, label="openvino", state="mismatch", failure=Failure("verify", "wrong outputs", "Mend it."))
-    said = model_view(ModelReport("mlp", "the export", complete=True, cells=(CELL, wrong))).as_markdown()
+    report = ModelReport("mlp", Reference("export", "TensorFlow"), complete=True, cells=(CELL, wrong))
+    said = model_view(report).as_markdown()
+    assert said.startswith("mlp: outputs compared with TensorFlow at export\n")
     assert "| ort | fp32 | match | 2e-06 | 1e-06 | 1.000000 | - |" in said
     assert "| openvino | fp32 | WRONG |" in said
     assert said.endswith("openvino: wrong outputs. Mend it.\n")
 
 
+def test_data_sets_are_named_with_their_number():
+    report = ModelReport("mlp", DataSets("data", 2), complete=True, cells=(CELL,))
+    assert model_view(report).as_markdown().startswith("mlp: outputs compared with data (2 data sets)\n")
+
+
 def test_the_exit_code_of_a_model_is_that_of_its_worst_cell():
     def code(*states: Any, complete: bool = True) -> int:
         cells = tuple(replace(CELL, state=state) for state in states)
-        return int(exit_code(ModelReport("mlp", "", complete, cells)))
+        return int(exit_code(ModelReport("mlp", None, complete, cells)))
 
     assert code("ok", "not-applicable") == 0
     assert code("ok", "failed") == 3

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.api.advice import advice
 from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
 from irbench.record import Agreement, GraphStep, OutputError
+from irbench.render.optimization_advice import advice
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 9)

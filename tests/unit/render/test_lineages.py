@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from irbench.api.lineages import kept_view, settings_text
 from irbench.optimizer import Conversion, Lineage, build_recipe
 from irbench.record import Agreement, GraphStep, OutputError
+from irbench.render.lineages import kept_view, settings_text
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))

@@ -12,13 +12,14 @@ from rich.text import Text
 from irbench.diagnostics.facts import Activity, CoreToCore, Machine
 from irbench.diagnostics.finding import Finding
 from irbench.diagnostics.report import GOAL_NS, Report, quartiles_ns
-from irbench.diagnostics.self_comparison_text import self_comparison_message
 from irbench.measure.overhead import Overhead
-from irbench.render import GroupView
+from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.figures import gigabytes
 from irbench.render.finding_texts import finding_words
+from irbench.render.group import GroupView
 from irbench.render.line_wrapping import plain, wrap
 from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural
+from irbench.render.self_comparison import self_comparison_message
 
 __all__ = ["ReportView"]
 
@@ -72,7 +73,7 @@ class ReportView:
                 "green" if report.self_comparison.outcome == "passed" else "yellow",
             )
         yield Text("")
-        yield from _paragraph(report.verdict, width, "bold")
+        yield from _paragraph(diagnosis_summary(report.findings), width, "bold")
 
 
 def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,12 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
-from irbench.conformance.model import ModelReport
+from irbench.conformance.model import DataSets, ModelReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain
+from irbench.render.note_texts import reference_text
+from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.result import CellResult
 
@@ -55,7 +57,7 @@ class Document:
 
 def model_view(report: ModelReport) -> Document:
     """Return a row for each backend, and a sentence below for each that does not match."""
-    title = f"{report.model}: outputs compared with {report.verified_against}"
+    title = f"{report.model}: outputs compared with {_source(report)}"
     rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
     said = tuple(_sentence(cell) for cell in report.cells if cell.failure is not None)
     return Document((title, TextTable(_MODEL_COLUMNS, rows), *said, *_ending(report.complete)))
@@ -72,6 +74,13 @@ def suite_view(report: SuiteReport) -> Document:
     if troubled:
         parts.append(_operators(troubled))
     return Document((*parts, *_passed_whole(scores), *_ending(report.complete)))
+
+
+def _source(report: ModelReport) -> str:
+    source = report.verified_against
+    if isinstance(source, DataSets):
+        return f"{source.folder} ({plural(source.count, 'data set')})"
+    return "outputs of unknown origin" if source is None else reference_text(source)
 
 
 def _cells(cell: CellResult) -> tuple[str, ...]:

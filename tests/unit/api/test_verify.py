@@ -1,0 +1,40 @@
+"""Which backends verify a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import models
+import pytest
+
+from irbench import registry
+from irbench.api.verify import VerifyOptions, verify_with
+from irbench.conformance.model import Asked
+
+
+@pytest.fixture
+def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The backends that are asked to verify a model; none of them does."""
+    names: list[str] = []
+
+    def trials(asked: Asked, _scratch: Path) -> tuple[tuple[Any, ...], None]:
+        names.extend(map(str, asked.backends))
+        return (), None
+
+    monkeypatch.setattr("irbench.api.verify.trials", trials)
+    monkeypatch.setattr(registry, "installed_backends", lambda: ("tf", "ort"))
+    return names
+
+
+def test_backends_that_cannot_read_the_model_are_left_out_with_one_line(verified: list[str], tmp_path: Path) -> None:
+    heard: list[str] = []
+    verify_with(VerifyOptions(str(models.mlp(tmp_path).path)), heard.append)
+    assert verified == ["ort"]
+    assert heard == ["not verified, because they cannot read mlp: tf"]
+
+
+def test_a_backend_that_was_named_keeps_its_row(verified: list[str], tmp_path: Path) -> None:
+    heard: list[str] = []
+    verify_with(VerifyOptions(str(models.mlp(tmp_path).path), ("tf", "ort")), heard.append)
+    assert (verified, heard) == (["tf", "ort"], [])

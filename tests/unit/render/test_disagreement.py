@@ -1,0 +1,25 @@
+"""What a converted graph falls short in, in words."""
+
+from dataclasses import asdict
+
+import pytest
+
+from irbench.render.disagreement import disagreement_text, missed_limit_text
+from irbench.spec import Disagreement
+
+
+@pytest.mark.parametrize(
+    ("found", "brief", "with_limit"),
+    [
+        (Disagreement("top1-agreement", 0.63, 0.9), "top-1 agreement 63 %", "top-1 agreement 63 %, below 90 %"),
+        (Disagreement("max-rel", 0.5, 0.2), "max err 0.5 against fp32", "max err 0.5, above 0.2"),
+    ],
+)
+def test_what_was_measured_is_said_alone_and_with_the_limit_it_misses(found: Disagreement, brief: str, with_limit: str):
+    assert (disagreement_text(asdict(found)), missed_limit_text(asdict(found))) == (brief, with_limit)
+
+
+def test_the_words_of_an_old_document_are_said_as_they_were_stored():
+    assert (
+        disagreement_text(asdict(Disagreement("stored-words", words="top-1 agreement 63 %"))) == "top-1 agreement 63 %"
+    )
