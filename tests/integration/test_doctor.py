@@ -102,9 +102,9 @@ def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--budget", "5m"), 2, "--backend, --threads, --cpus, --budget, --no-lock and --results belong to --aa."),
-        (("--threads", "1"), 2, "belong to --aa."),
-        (("--cpus", "0"), 2, "belong to --aa."),
+        (("--budget", "5m"), 2, "--backend, --threads, --cpus, --budget, --no-lock and --results need --aa."),
+        (("--threads", "1"), 2, "need --aa."),
+        (("--cpus", "0"), 2, "need --aa."),
         (("--aa", "--cpus", "9999"), 2, "--cpus names processor 9999, which we may not use."),
         (("--aa", "nothing-like-it"), 2, "nothing-like-it"),
         (("--aa", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),

@@ -72,7 +72,7 @@ def test_a_terminal_is_asked_with_what_would_be_lost(root: Path, answer: str, le
     os.close(theirs)
     assert asked.returncode == 0
     assert "openvino 1.14x ort" in said
-    assert "Remove this run for good? [y/N]" in said
+    assert "Delete this run? [y/N]" in said
     assert len(names(root)) == left
 
 
