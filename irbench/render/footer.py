@@ -14,12 +14,12 @@ from irbench.result import CellResult, GroupResult, RunDocument, StoppedBy
 __all__ = ["STOPPED_TEXTS", "footer", "incomplete", "mismatches", "not_applicable", "reason"]
 
 STOPPED_TEXTS: Mapping[StoppedBy, str] = {
-    "target": "stopped by target",
-    "launches": "stopped after the last launch allowed",
-    "budget": "stopped by budget",
+    "target": "target reached",
+    "launches": "launch limit reached",
+    "budget": "budget used up",
     "interrupt": "interrupted",
-    "failures": "no healthy cell was left",
-    "unfinished": "unfinished: the run was ended from outside",
+    "failures": "all backends failed",
+    "unfinished": "unfinished: the run was killed",
 }
 """Why a table's measurement ended."""
 
@@ -34,7 +34,7 @@ def footer(result: GroupResult, context: Context) -> Iterator[str]:
     yield SEPARATOR.join(_protocol(result))
     yield SEPARATOR.join(_legend(result))
     if _assumes_one_mode(result):
-        yield "few launches: their intervals assume that launches scatter around one usual speed"
+        yield "few launches: intervals assume that launch speeds have a single peak"
     for text, cells in _marked(result, context).items():
         yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
     yield from dict.fromkeys(note_text(note, context) for note in result.notes)
@@ -69,7 +69,7 @@ def _marked(result: GroupResult, context: Context) -> dict[str, list[str]]:
 
 def incomplete(document: RunDocument) -> str:
     """Return that the run did not end by itself, so that tables may be missing; an empty line where it did."""
-    return "" if document.complete else "The run was ended before it was complete: tables may be missing."
+    return "" if document.complete else "The run is incomplete: tables may be missing."
 
 
 def reason(cell: CellResult) -> str:
@@ -87,7 +87,7 @@ def _protocol(result: GroupResult) -> Iterator[str]:
         size = f"{plural(result.launches, 'launch')} x {plural(result.blocks_per_launch, 'block')}{_raced(result)}"
         yield f"{'preview: ' if result.preview else ''}{size}, {_excluded(result)}"
     else:
-        yield "no launch was finished"
+        yield "no launch finished"
     yield f"{result.seconds:.0f} s"
     yield STOPPED_TEXTS[result.stopped_by]
 
@@ -96,38 +96,38 @@ def _raced(result: GroupResult) -> str:
     """Return that some rows ran in fewer launches, being decided before."""
     compared = [cell for cell in result.cells if cell.speedup is not None or cell.id == result.baseline]
     counts = [cell.launches_measured for cell in compared if cell.launches_measured is not None]
-    return f" (decided rows left after {min(counts)})" if counts and min(counts) < max(counts) else ""
+    return f" (decided rows stopped after {min(counts)})" if counts and min(counts) < max(counts) else ""
 
 
 def _excluded(result: GroupResult) -> str:
     if result.blocks_excluded == 0:
         disturbed = result.blocks_disturbed
-        return f"{disturbed} of {result.blocks_measured} disturbed, all counted" if disturbed else "none disturbed"
+        return f"{disturbed} of {result.blocks_measured} disturbed, all included" if disturbed else "none disturbed"
     share = f"{result.blocks_excluded} of {result.blocks_measured} excluded"
     speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
     if not speedups:
         return share
     if any(speedup.all_blocks_verdict not in (speedup.verdict, None) for speedup in speedups):
-        return f"{share} (verdicts change with them)"
+        return f"{share} (verdicts change if included)"
     if any(not speedup.low <= speedup.all_blocks_value <= speedup.high for speedup in speedups):
-        return f"{share} (speedups move with them)"
+        return f"{share} (speedups change if included)"
     known = all(speedup.all_blocks_verdict is not None for speedup in speedups)
-    return f"{share} (same verdicts with them)" if known else share
+    return f"{share} (same verdicts if included)" if known else share
 
 
 def _legend(result: GroupResult) -> Iterator[str]:
     latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
     if any(cell.launch_spread is not None for cell in result.cells):
         yield "spread: of launch medians"
-    yield "ready: process start to first answer"
+    yield "ready: process start to first output"
     if not any(latency.p99 is not None for latency in latencies):
         yield "p99: use --tail"
     if any(latency.calls_per_sample > 1 for latency in latencies):
-        yield "p90: not measured, a sample is several calls"
+        yield "p90: not available, each sample is several calls"
     if result.verified_against is not None:
         yield f"max err: against {reference_text(result.verified_against)}"
     if result.unverified:
-        yield "speedup ?: outputs unverified"
+        yield "speedup ?: outputs not verified"
 
 
 def _assumes_one_mode(result: GroupResult) -> bool:

@@ -81,9 +81,9 @@ def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(
 
 def test_what_nobody_named_is_chosen_with_a_reason(tmp_path: Path) -> None:
     called = irbench("doctor", "--aa", "--budget", "1s", "--results", tmp_path)
-    chosen = "measured against itself: ort, a runtime that other answers are compared with (--backend names another)"
+    chosen = "measured against itself: ort, a reference backend (choose another with --backend)"
     assert chosen in called.err
-    assert "on a product of matrices: no model was exported yet" in called.err
+    assert "on a matrix product, because no model has been exported yet" in called.err
     assert chosen in " ".join(called.out.split())
     assert "ort again" in called.out
 

@@ -115,7 +115,7 @@ def test_a_run_is_removed_from_inside_its_folder(root: Path) -> None:
 def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measures_it(root: Path) -> None:
     run = Store(root).begin(ENVIRONMENT, {})
     run_id = run.document.run_id
-    assert "not measured (not complete)" in irbench("results", "--results", root).out
+    assert "not measured (incomplete)" in irbench("results", "--results", root).out
     assert refused(results(root, "rm", run_id, "--yes"), "still being measured", "Ctrl-C")
     del run
     assert results(root, "rm", run_id, "--yes").out == f"removed {run_id}\n"
