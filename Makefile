@@ -8,14 +8,14 @@ KNOWN_SPEED := build/known_speed
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-all bench bench-truth bench-fusions zoo lint types pyright lock clean
+.PHONY: help setup demo test test-ci test-all picture bench bench-truth bench-fusions zoo lint types pyright lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
 test test-ci test-all: export PYTHONDONTWRITEBYTECODE :=
 test test-ci test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-help: ## Say what can be made
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
 
 setup: $(STAMP) ## Make the environment .venv from the hashed lock file
@@ -36,9 +36,12 @@ test-all: $(STAMP) lint types pyright ## Every test, and laws tried on more exam
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
 
-bench-truth: $(STAMP) ## Prove the numbers against known speeds and known work; leave the machine alone for 90 minutes
+bench-truth: $(STAMP) ## Check the numbers against known speeds and known work; leave the machine alone for 90 minutes
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
 	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.truth $(ARGUMENTS)
+
+picture: $(STAMP) ## Draw the picture of the README again, from the run in docs/demo.json
+	$(BIN)/python -m benchmarks.picture
 
 zoo: $(STAMP) ## Export, optimise, verify and measure every model of the zoo once; an hour
 	$(BIN)/python -m benchmarks.zoo $(ARGUMENTS)

@@ -60,7 +60,7 @@ NoWinner = Literal[
 """Why no cell is called the fastest: too few launches; no difference that matters; none that is sure; most blocks were
 disturbed; the rival is faster over all blocks, in throughput, or where each runs alone."""
 StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: no healthy cell was left; ``unfinished``: the group was still being measured when this was written."""
+"""``failures``: all backends failed; ``unfinished``: the group was still being measured when this was written."""
 
 
 @dataclass(frozen=True)

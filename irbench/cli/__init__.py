@@ -34,17 +34,17 @@ _INTERNAL_ERROR = 70
 """Exit code of a fault in irbench itself, as sysexits.h has it (EX_SOFTWARE)."""
 
 _COMMANDS = {
-    "export": "Export models to bundles that every backend can run.",
-    "run": "Measure models on backends: which is fastest, by how much, for certain.",
-    "verify": "Check every backend's answers, or run ONNX' own test suite.",
-    "backends": "List the runtimes: versions, devices, or what installs them.",
-    "doctor": "What disturbs measurement here, how to mend it, and whether to trust it.",
+    "export": "Export TensorFlow and Keras models to a form that every backend can run.",
+    "run": "Measure models on backends: which is fastest, by how much, and how sure that is.",
+    "verify": "Check every backend's outputs, or run ONNX's own test suite.",
+    "backends": "List the runtimes: versions, devices, and how to install missing ones.",
+    "doctor": "Report what disturbs measurements on this machine, and how to fix it.",
     "models": "List the models of the zoo.",
-    "optimize": "Fuse and simplify graphs, each step checked.",
-    "inspect": "Show what a graph holds, or how two graphs differ.",
-    "results": "List the stored runs, remove them, or move them between machines.",
-    "show": "Print a stored run again, or its raw samples.",
-    "completion": "Print what makes a shell complete irbench's commands.",
+    "optimize": "Fuse, simplify and convert ONNX graphs, checking every step.",
+    "inspect": "Show what an ONNX graph contains, or how two graphs differ.",
+    "results": "List, remove, export and import stored runs.",
+    "show": "Show a stored run again, or its raw samples.",
+    "completion": "Print the completion script for bash, zsh or fish.",
 }
 """Help without imports: the text stands here, the command in the module of its name."""
 
@@ -57,14 +57,14 @@ Examples:
 
 \b
 Exit codes:
-  0    all well
-  1    outputs do not match, or doctor --aa told a backend from itself
-  2    wrong call or impossible plan
-  3    at least one cell failed; the others are recorded
+  0    success
+  1    outputs do not match, or doctor --aa found a difference where there is none
+  2    invalid arguments, or nothing that can be measured
+  3    at least one row failed; the others are stored
   4    a verdict or the winner is undecided (run --strict, doctor --aa)
-  5    a backend or model that was asked for is not installed
-  70   a defect of irbench itself
-  130  interrupted; what was measured is saved
+  5    a requested backend or model is not installed
+  70   internal error in irbench
+  130  interrupted; finished launches are stored
 
 Set IRBENCH_DEBUG=1 to see the traceback of an error.
 """
@@ -102,10 +102,10 @@ class _Lazy(SuggestingGroup):
 )
 @click.version_option(__version__, "--version", prog_name="irbench", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Find out which runtime, precision, thread and stream setting runs a network fastest here.
+    """Find the runtime, precision, thread and stream setting that runs a neural network fastest on this machine.
 
-    A model is exported from TensorFlow to ONNX, run by every backend under one timing protocol, its outputs
-    verified, and the backends compared with an interval on every speedup.
+    irbench exports a model from TensorFlow to ONNX, or takes an ONNX file, runs it on every installed backend with
+    one timing protocol, verifies the outputs, and reports each speedup with a confidence interval.
     """
 
 
@@ -136,7 +136,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _explain(error: BaseException) -> int:
-    """Say what is wrong and how to mend it, and return the exit code."""
+    """Print what is wrong and how to fix it, and return the exit code."""
     if isinstance(error, IrbenchError):
         _complain(error.message, error.hint)
         return int(error.exit_code)
@@ -183,8 +183,8 @@ def _unexpected(error: Exception) -> int:
     with tempfile.NamedTemporaryFile("w", prefix="irbench-", suffix=".log", delete=False) as log:
         traceback.print_exc(file=log)
     _complain(
-        f"Something irbench did not expect: {type(error).__name__}: {error}".splitlines()[0],
-        f"Please report it with {log.name}, where the details are.",
+        f"Internal error: {type(error).__name__}: {error}".splitlines()[0],
+        f"Please report it and attach {log.name}.",
     )
     return _INTERNAL_ERROR
 

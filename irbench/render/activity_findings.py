@@ -1,4 +1,4 @@
-"""The words of what goes on: other programs, the hypervisor, the quota, and processors that move."""
+"""Findings about current activity, in words: other programs, the hypervisor, the CPU quota, shared caches."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from irbench.render.quantities import listing, percent, plural
 
 __all__ = ["ACTIVITY_FINDINGS"]
 
-_EXCHANGE = "What two threads exchange takes longer: a model of 40 µs becomes up to 1.6 times slower."
+_EXCHANGE = "Threads take longer to exchange data: a model of 40 µs becomes up to 1.6 times slower."
 
 
 def _crowded(facts: Facts) -> FindingWords:
-    remedy, command = "Wait until it has passed, then look again.", "sleep 60; irbench doctor"
+    remedy, command = "Wait until it is over, then check again.", "sleep 60; irbench doctor"
     if "foreign_share" in facts:
-        remedy, command = "End them, or keep to processors that they leave alone with --cpus.", "top -o %CPU"
+        remedy, command = "Close them, or use idle processors with --cpus.", "top -o %CPU"
         largest = facts["stoppable"]
         if largest is not None:
             number = largest["process_id"]
             remedy += (
-                f" Or, if nothing waits for it, stop process {number} ({largest['command']}) while you measure;"
-                f" kill -CONT {number} lets it go on."
+                f" Or, if nothing depends on it, pause process {number} ({largest['command']}) while you measure;"
+                f" kill -CONT {number} resumes it."
             )
             command = f"kill -STOP {number}"
-    effect = "Calls wait for a processor: latencies grow, and blocks are excluded."
+    effect = "Calls wait for a processor: latencies increase, and blocks are excluded."
     return FindingWords(" ".join(_signs(facts)), effect, remedy, command)
 
 
@@ -42,27 +42,28 @@ def _signs(facts: Facts) -> Iterator[str]:
         named = f": {listing(names)}" if names else ""
         yield f"Other programs use {percent(facts['foreign_share'], 0)} of a processor{named}."
     if "pressure" in facts:
-        yield f"In {percent(facts['pressure'], 0)} of the last 10 s some program waited for a processor."
+        yield f"In {percent(facts['pressure'], 0)} of the last 10 s some process waited for a processor."
     if "load_average" in facts:
         yield f"The load average of the last minute is {facts['load_average']:.1f}."
 
 
 def _stolen(facts: Facts) -> FindingWords:
     return FindingWords(
-        f"The hypervisor gave {percent(facts['share'], 0)} of a processor to others.",
-        "Calls stand still while it does, by milliseconds each time.",
-        "It cannot be fixed from inside: measure at another time, or on a machine with dedicated processors.",
+        f"The hypervisor gave {percent(facts['share'], 0)} of a processor's time to other virtual machines.",
+        "Calls are interrupted for milliseconds each time.",
+        "This cannot be fixed from inside the virtual machine: measure at another time, or on a machine with"
+        " dedicated processors.",
     )
 
 
 def _quota(facts: Facts) -> FindingWords:
     share, processors, container = facts["throttled_share"], facts["processors"], facts["container"]
-    held = f" It held irbench back for {percent(share, 0)} of this look." if share > 0 else ""
+    held = f" It throttled irbench for {percent(share, 0)} of this check." if share > 0 else ""
     return FindingWords(
-        f"A quota grants {facts['quota']:g} of {processors} processors' time.{held}",
-        "What uses more stands still for the rest of every period (100 ms), so irbench starts with"
-        f" {plural(facts['threads'], 'thread')}.",
-        f"Raise it to as much as there are processors{where(container) or ' (group: /proc/self/cgroup)'}.",
+        f"A CPU quota allows the time of {facts['quota']:g} of {processors} processors.{held}",
+        "Processes that exceed it are stopped for the rest of each period of 100 ms, so irbench uses"
+        f" {plural(facts['threads'], 'thread')} by default.",
+        f"Raise it to the number of processors{where(container) or ' (group: /proc/self/cgroup)'}.",
         grant_time(container, processors),
     )
 
@@ -70,10 +71,11 @@ def _quota(facts: Facts) -> FindingWords:
 def _moved(facts: Facts) -> FindingWords:
     pair = listing(map(str, facts["cpus"]))
     return FindingWords(
-        f"Processors {pair} moved between near ({facts['near_ns']:.0f} ns) and far ({facts['far_ns']:.0f} ns).",
+        f"vCPUs {pair} did not share a cache all the time (between {facts['near_ns']:.0f} ns and"
+        f" {facts['far_ns']:.0f} ns apart).",
         _EXCHANGE,
-        "Nothing inside a virtual machine keeps them near: quote figures by regime (irbench reports both), measure"
-        " with one thread, or use dedicated hardware.",
+        "This cannot be fixed from inside the virtual machine: quote the figures of each state (irbench reports"
+        " both), measure with one thread, or use dedicated hardware.",
         "irbench run --threads 1",
     )
 
@@ -81,10 +83,10 @@ def _moved(facts: Facts) -> FindingWords:
 def _far(facts: Facts) -> FindingWords:
     pair = listing(map(str, facts["cpus"]))
     return FindingWords(
-        f"Processors {pair} are {facts['median_ns']:.0f} ns apart; neighbours take about 50 to 100 ns.",
+        f"Processors {pair} do not share a cache ({facts['median_ns']:.0f} ns apart; 50 to 100 ns is usual with one).",
         _EXCHANGE,
-        "Choose processors that share a cache (lscpu -e shows them) with --cpus; a virtual machine may not have"
-        " them, then measure with one thread too.",
+        "Choose processors that share a cache (lscpu -e lists them) with --cpus. A virtual machine may not have"
+        " any; then also measure with one thread.",
         "lscpu --extended",
     )
 

@@ -12,13 +12,16 @@ from irbench.render.text_types import WarningText
 __all__ = ["COMPARISON_TEXTS"]
 
 
+_CACHES = {"near": "shared cache", "far": "no shared cache"}
+
+
 def _not_verified(facts: Facts, _: Context) -> str:
     return f"Outputs of {facts['model']} were not verified."
 
 
 def _refusals(facts: Facts, _: Context) -> str:
     said = "; ".join(f"{refusal['reference']}: {refusal['message']}" for refusal in facts["refusals"])
-    return f"No reference could answer ({said})." if said else "No reference is installed."
+    return f"No reference could run it ({said})." if said else "No reference is installed."
 
 
 def _replaced(facts: Facts, context: Context) -> str:
@@ -29,11 +32,14 @@ def _replaced(facts: Facts, context: Context) -> str:
 def _preview(facts: Facts, _: Context) -> str:
     if facts.get("over_budget"):
         return f"Even one launch took longer than the budget; {facts['least_launches']} are needed."
-    return f"The budget had room for {facts['launches']} of at least {plural(facts['least_launches'], 'launch')}."
+    return (
+        f"Only {facts['launches']} of the {plural(facts['least_launches'], 'launch')} that are needed fitted into"
+        " the budget."
+    )
 
 
 def _needed(facts: Facts, _: Context) -> str:
-    return f"This table alone needs about --budget {facts['needed_s']}s."
+    return f"This table needs about --budget {facts['needed_s']}s."
 
 
 def _slow(facts: Facts, context: Context) -> str:
@@ -46,31 +52,31 @@ def _slow(facts: Facts, context: Context) -> str:
 
 
 def _two_speeds(facts: Facts, context: Context) -> str:
-    return f"Launches of {listing(context.name(row['cell']) for row in facts['rows'])} have one of two speeds."
+    return f"Launches of {listing(context.name(row['cell']) for row in facts['rows'])} run at one of two speeds."
 
 
 def _shares(_: Facts, context: Context) -> str:
-    more = "" if context.thorough else " More launches (--thorough) show the shares."
-    return f"Speed is decided when a program starts: quote both.{more}"
+    more = "" if context.thorough else " More launches (--thorough) show how often each occurs."
+    return f"Each process start gets one of them: quote both.{more}"
 
 
 def _how_often(_: Facts, context: Context) -> str:
-    often = "" if context.thorough else "; --thorough shows how often they come"
-    return f"The median ignores them{often}."
+    often = "" if context.thorough else "; --thorough shows how often this happens"
+    return f"The median is not affected{often}."
 
 
 def _regime(facts: Facts, context: Context) -> str:
     def side(name: str) -> str:
         own = facts[name]
         found = listing(f"{context.name(row['cell'])} {times(row['speedup'])}" for row in own["rows"] or ())
-        where = f"{name} ({own['core_to_core_ns']:.0f} ns, {plural(own['blocks'], 'block')})"
+        where = f"{_CACHES[name]} ({own['core_to_core_ns']:.0f} ns, {plural(own['blocks'], 'block')})"
         return f"{where} {found}" if found else where
 
-    return f"Intervals are about the mix of both: {side('near')}; {side('far')}."
+    return f"The intervals cover both states: {side('near')}; {side('far')}."
 
 
 def _neighbours(facts: Facts, context: Context) -> str:
-    return f"Launches of {listing(map(context.name, facts['cells']))} resemble those just before them."
+    return f"Consecutive launches of {listing(map(context.name, facts['cells']))} are correlated."
 
 
 def _unsteady(facts: Facts, context: Context) -> str:
@@ -78,24 +84,24 @@ def _unsteady(facts: Facts, context: Context) -> str:
         way = "slower" if row["slower"] > 0 else "faster"
         return f"{context.name(row['cell'])} {percent(abs(row['slower']))} {way}"
 
-    return f"Later blocks of a launch differ from earlier ones: {listing(map(of, facts['rows']))}."
+    return f"Speed changes within launches, from earlier to later blocks: {listing(map(of, facts['rows']))}."
 
 
 def _wide(facts: Facts, context: Context) -> str:
     of = "lead" if facts["is_lead"] else "time"
     known, target = percent(facts["half_width"]), percent(facts["target"])
-    return f"The {of} of {context.name(facts['cell'])} is known to ±{known}, not to the target of ±{target}."
+    return f"The {of} of {context.name(facts['cell'])} is known to ±{known}; the target is ±{target}."
 
 
 def _dominated(facts: Facts, _: Context) -> str:
     if not facts["launches_dominate"]:
         return ""
-    return "Its launches differ far more than the blocks within them; more blocks will not help."
+    return "Launches differ far more than the blocks of one launch, so longer launches will not help."
 
 
 def _more_launches(facts: Facts, context: Context) -> str:
     if facts["launches_needed"] is None:
-        return "No reasonable number of launches would reach it: look for what makes them differ."
+        return "No reasonable number of launches would reach it: find out why launches differ."
     ways = [] if context.thorough else ["--thorough"]
     if facts["stopped_by"] == "budget":
         ways.append("a larger --budget")
@@ -105,7 +111,7 @@ def _more_launches(facts: Facts, context: Context) -> str:
 
 def _moved(facts: Facts, context: Context) -> str:
     names = listing(context.name(row["cell"]) for row in facts["rows"])
-    return f"Counting the disturbed blocks too changes the speedup of {names}."
+    return f"Including the disturbed blocks would change the speedup of {names}."
 
 
 def _moved_to(facts: Facts, context: Context) -> str:
@@ -115,7 +121,7 @@ def _moved_to(facts: Facts, context: Context) -> str:
             found.append(f"{row['all_blocks_verdict']} instead of {row['verdict']}")
         return f"{context.name(row['cell'])} is {listing(found)}"
 
-    return f"Over all blocks {'; '.join(map(of, facts['rows']))}."
+    return f"Over all blocks, {'; '.join(map(of, facts['rows']))}."
 
 
 def _ratios(facts: Facts, context: Context) -> str:
@@ -125,11 +131,11 @@ def _ratios(facts: Facts, context: Context) -> str:
 
 
 def _fps(facts: Facts, context: Context) -> str:
-    return f"By FPS the speedup differs: {_ratios(facts, context)}."
+    return f"Measured by FPS, the speedup differs: {_ratios(facts, context)}."
 
 
 def _alone(facts: Facts, context: Context) -> str:
-    return f"Each alone for {facts['seconds']:g} s, the speedup differs: {_ratios(facts, context)}."
+    return f"When each row runs alone for {facts['seconds']:g} s, the speedup differs: {_ratios(facts, context)}."
 
 
 COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
@@ -138,28 +144,28 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
         brief=_not_verified,
         detail=_refusals,
         remedy=lambda *_: (
-            "Export the model from its TensorFlow source, which brings a reference, or install onnxruntime."
+            "Export the model from its TensorFlow source, which stores reference outputs, or install onnxruntime."
         ),
         example={"model": "net", "refusals": [{"reference": "ort", "message": "it has no kernel for MyOp"}]},
     ),
     "baseline-replaced": WarningText(
-        says="the baseline gave no valid figures, and another row took its place",
+        says="the baseline has no valid figures, so another row is the baseline",
         brief=_replaced,
-        remedy=lambda *_: "See its row for the reason, or name another one with --baseline.",
+        remedy=lambda *_: "See its row for the reason, or choose another one with --baseline.",
         example={"asked": "tf", "used": "ort"},
     ),
     "too-few-launches": WarningText(
-        says="the budget ended before there was an interval",
+        says="the budget was used up before there were enough launches for an interval",
         brief=_preview,
-        detail=lambda *_: "Ranges over launches are shown as a preview.",
+        detail=lambda *_: "The table is a preview and shows ranges over launches.",
         remedy=_needed,
         example={"launches": 3, "least_launches": 4, "needed_s": 176, "over_budget": False},
     ),
     "excluded-blocks-matter": WarningText(
-        says="with the disturbed blocks something else would be found",
+        says="including the disturbed blocks would change the result",
         brief=_moved,
         detail=_moved_to,
-        remedy=lambda *_: "Repeat the run on a quiet machine before quoting it.",
+        remedy=lambda *_: "Repeat the run on a quiet machine before you quote it.",
         example={
             "rows": [
                 {
@@ -173,12 +179,12 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
         },
     ),
     "regime-change": WarningText(
-        says="the processors moved between near and far",
-        brief=lambda *_: "The processors moved between near and far during the run.",
+        says="the vCPUs stopped sharing a cache for part of the run",
+        brief=lambda *_: "The vCPUs stopped sharing a cache for part of the run.",
         detail=_regime,
         remedy=lambda *_: (
-            "Quote the figures of the regime that you deploy in, or use one thread; another run may meet"
-            " only one of them."
+            "Quote the figures of the state that you deploy in, or use one thread; another run may see only"
+            " one of them."
         ),
         example={
             "near": {"core_to_core_ns": 53.0, "blocks": 40, "rows": [{"cell": "ort", "speedup": 1.31}]},
@@ -186,14 +192,14 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
         },
     ),
     "two-modes": WarningText(
-        says="launches have one of two speeds",
+        says="launches run at one of two speeds",
         brief=_two_speeds,
         detail=_slow,
         remedy=_shares,
         example={"rows": [{"cell": "ort", "slow_launches": 3, "launches": 6, "slower": 0.082}]},
     ),
     "slow-launches": WarningText(
-        says="a few launches were slower than the rest",
+        says="a few launches were slower than the others",
         brief=_slow,
         remedy=_how_often,
         example={"rows": [{"cell": "ort", "slow_launches": 1, "launches": 6, "slower": 0.082}]},
@@ -202,40 +208,39 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
         says="a row gets faster or slower within its launches",
         brief=_unsteady,
         remedy=lambda *_: (
-            "The figures include part of a warm-up, or clocks that change: --sustain shows a later speed."
+            "The figures include part of the warm-up, or the clock frequency changed: --sustain shows a later speed."
         ),
         example={"rows": [{"cell": "tf-xla", "slower": -0.042}]},
     ),
     "launches-depend": WarningText(
-        says="neighbouring launches resemble each other",
+        says="consecutive launches are correlated",
         brief=_neighbours,
         detail=lambda *_: (
-            "Something changed slowly during the run: the interval is about that time, and may miss the"
-            " ratio of another hour."
+            "Something changed slowly during the run: the interval describes that time, and may not hold at another."
         ),
         remedy=lambda *_: (
-            "Repeat the run at another time, and look for what changes: clock speed, temperature, other"
+            "Repeat the run at another time, and look for what changes: clock frequency, temperature, other"
             " virtual machines."
         ),
         example={"cells": ["ort"]},
     ),
     "sustained-differs": WarningText(
-        says="the rows compare differently when each runs alone",
+        says="speedups differ when each row runs alone",
         brief=_alone,
         remedy=lambda *_: (
-            "A long run heats the machine and keeps caches to itself: quote the sustained FPS for a server."
+            "A long run heats the processor and has the caches to itself: for a server, quote the sustained FPS."
         ),
         example={"rows": [{"cell": "ort", "ratio": 1.05, "speedup": 1.14}], "seconds": 3.0},
     ),
     "fps-differ": WarningText(
-        says="FPS and speedup tell different stories",
+        says="the speedup by FPS differs from that by medians",
         brief=_fps,
-        detail=lambda *_: "FPS count slow calls in full.",
-        remedy=lambda *_: "Compare p90 too: where slow calls belong to the backend, FPS are what a server gets.",
+        detail=lambda *_: "FPS include slow calls, medians ignore them.",
+        remedy=lambda *_: "Compare p90 as well: if the slow calls are the backend's own, a server gets the FPS.",
         example={"rows": [{"cell": "ort x4", "ratio": 3.07, "speedup": 5.14}]},
     ),
     "wide-interval": WarningText(
-        says="the run ended before the target was reached",
+        says="the run ended before the interval was as narrow as its target",
         brief=_wide,
         detail=_dominated,
         remedy=_more_launches,

@@ -26,7 +26,7 @@ __all__ = ["ReportView"]
 _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""
 _LABEL = 14
-_NOT_TOLD = "not told"
+_UNKNOWN = "unknown"
 
 
 class ReportView:
@@ -55,7 +55,7 @@ class ReportView:
         report, width = self._report, options.max_width
         yield Text("Machine", style="bold")
         yield from _entries(_machine(report.facts.machine, report.facts.clock_ns), width)
-        yield Text("\nHere and now", style="bold")
+        yield Text("\nCurrent activity", style="bold")
         yield from _entries(_here_and_now(report.facts.activity, report.overhead), width)
         yield Text("\nBackends", style="bold")
         yield Padding(self._backends, (0, 0, 0, 1), expand=False)
@@ -78,17 +78,17 @@ class ReportView:
 
 def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
     yield "processor", ", ".join(filter(None, (machine.processor, machine.architecture, _topology(machine))))
-    yield "instructions", " ".join(machine.instructions) or _NOT_TOLD
+    yield "instructions", " ".join(machine.instructions) or _UNKNOWN
     caches = [
         f"{cache_entry.name} {cache_entry.count} x {binary_size(cache_entry.size_bytes)}"
         for cache_entry in machine.caches
     ]
-    yield "caches", ", ".join(caches) or _NOT_TOLD
+    yield "caches", ", ".join(caches) or _UNKNOWN
     yield "memory", ", ".join(_memory(machine))
-    yield "we may use", _allowance(machine)
-    turbo = {True: "turbo on", False: "turbo off", None: f"turbo {_NOT_TOLD}"}[machine.turbo]
-    yield "frequency", f"governor {listing(machine.governors) if machine.governors else _NOT_TOLD}, {turbo}"
-    yield "clock", f"{machine.clock_source or _NOT_TOLD}, {clock_ns:.0f} ns from one reading to the next"
+    yield "available", _allowance(machine)
+    turbo = {True: "turbo on", False: "turbo off", None: f"turbo {_UNKNOWN}"}[machine.turbo]
+    yield "frequency", f"governor {listing(machine.governors) if machine.governors else _UNKNOWN}, {turbo}"
+    yield "clock", f"{machine.clock_source or _UNKNOWN}, {clock_ns:.0f} ns between two readings"
     yield "runs in", _surroundings(machine)
     yield "system", f"Linux {machine.kernel}, {machine.distribution}, Python {machine.python}"
 
@@ -108,7 +108,7 @@ def _memory(machine: Machine) -> Iterator[str]:
     if machine.numa_nodes is not None:
         yield plural(machine.numa_nodes, "NUMA node")
     yield f"swap used {gigabytes(machine.swap_used_bytes)} GB" if machine.swap_used_bytes else "no swap used"
-    yield f"transparent huge pages {machine.huge_pages or _NOT_TOLD}"
+    yield f"transparent huge pages {machine.huge_pages or _UNKNOWN}"
 
 
 def _allowance(machine: Machine) -> str:
@@ -133,14 +133,15 @@ def _here_and_now(activity: Activity, overhead: Overhead) -> Iterator[tuple[str,
 def _others(activity: Activity) -> Iterator[str]:
     yield f"{percent(activity.foreign_share, 0)} of a processor in {activity.seconds:.1f} s"
     yield f"load average {activity.load_average:.2f}"
-    yield f"pressure {_NOT_TOLD if activity.pressure is None else percent(activity.pressure, 0)}"
+    yield f"pressure {_UNKNOWN if activity.pressure is None else percent(activity.pressure, 0)}"
     yield f"stolen {percent(activity.stolen_share, 0)}"
 
 
 def _cost(overhead: Overhead) -> str:
     cost, (low_ns, high_ns) = overhead.cost, quartiles_ns(overhead.cost)
     return (
-        f"{cost.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] beyond a bare loop of {overhead.bare.median_ns:.0f} ns,"
+        f"{cost.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] more than a bare loop of"
+        f" {overhead.bare.median_ns:.0f} ns,"
         f" {len(cost.values_ns)} repeats; goal {GOAL_NS:.0f} ns: {'met' if cost.median_ns <= GOAL_NS else 'missed'}"
     )
 
@@ -148,18 +149,18 @@ def _cost(overhead: Overhead) -> str:
 def _link(activity: Activity) -> str:
     link, unanswered = activity.core_to_core, activity.unanswered_looks
     if link is None:
-        why = f"none of {plural(unanswered, 'look')} was answered" if unanswered else "it takes two processors"
+        why = f"no measurement of {unanswered} succeeded" if unanswered else "it needs two processors"
         return f"not measured: {why}"
     low_ns, high_ns = min(link.samples_ns), max(link.samples_ns)
-    looks = plural(len(link.samples_ns), "look") + (f", {unanswered} more unanswered" if unanswered else "")
+    looks = plural(len(link.samples_ns), "measurement") + (f", {unanswered} more failed" if unanswered else "")
     return f"{link.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] in {looks}; {_regimes(link, activity.seconds)}"
 
 
 def _regimes(link: CoreToCore, seconds: float) -> str:
     regimes = [f"{item:.0f} ns" for item in link.regimes_ns]
     if not regimes:
-        return "too few to tell whether it moved"
-    return f"one regime in {seconds:.1f} s" if len(regimes) == 1 else f"moved between {listing(regimes)}"
+        return "too few to see changes"
+    return f"stable for {seconds:.1f} s" if len(regimes) == 1 else f"changed between {listing(regimes)}"
 
 
 def _entries(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:

@@ -15,12 +15,12 @@ from irbench.stats.figures import calls_to_bound
 __all__ = ["STOPPED_TEXTS", "footer", "incomplete", "mismatches", "not_applicable", "reason"]
 
 STOPPED_TEXTS: Mapping[StoppedBy, str] = {
-    "target": "stopped by target",
-    "launches": "stopped after the last launch allowed",
-    "budget": "stopped by budget",
+    "target": "target reached",
+    "launches": "launch limit reached",
+    "budget": "budget used up",
     "interrupt": "interrupted",
-    "failures": "no healthy cell was left",
-    "unfinished": "unfinished: the run was ended from outside",
+    "failures": "all backends failed",
+    "unfinished": "unfinished: the run was killed",
 }
 """Why a table's measurement ended."""
 
@@ -35,7 +35,7 @@ def footer(result: GroupResult, context: Context) -> Iterator[str]:
     yield SEPARATOR.join(_protocol(result))
     yield SEPARATOR.join(_legend(result))
     if _assumes_one_mode(result):
-        yield "few launches: their intervals assume that launches scatter around one usual speed"
+        yield "few launches: intervals assume that launch speeds have a single peak"
     for text, cells in _marked(result, context).items():
         yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
     yield from dict.fromkeys(note_text(note, context) for note in result.notes)
@@ -79,7 +79,7 @@ def incomplete(document: RunDocument) -> str:
         missing = f"{planned - made} of {plural(planned, 'table')} {'is' if planned - made == 1 else 'are'} missing"
     else:
         missing = "the last table holds what was measured until then" if made > 1 else "more launches were planned"
-    return f"The run was ended before it was complete: {missing}."
+    return f"The run is incomplete: {missing}."
 
 
 def reason(cell: CellResult) -> str:
@@ -97,7 +97,7 @@ def _protocol(result: GroupResult) -> Iterator[str]:
         size = f"{plural(result.launches, 'launch')} x {_blocks(result)}{_raced(result)}"
         yield f"{'preview: ' if result.preview else ''}{size}, {_excluded(result)}"
     else:
-        yield "no launch was finished"
+        yield "no launch finished"
     yield f"{result.seconds:.0f} s"
     yield STOPPED_TEXTS[result.stopped_by]
 
@@ -112,40 +112,40 @@ def _raced(result: GroupResult) -> str:
     """Return that some rows ran in fewer launches, being decided before."""
     compared = [cell for cell in result.cells if cell.speedup is not None or cell.id == result.baseline]
     counts = [cell.launches_measured for cell in compared if cell.launches_measured is not None]
-    return f" (decided rows left after {min(counts)})" if counts and min(counts) < max(counts) else ""
+    return f" (decided rows stopped after {min(counts)})" if counts and min(counts) < max(counts) else ""
 
 
 def _excluded(result: GroupResult) -> str:
     if result.blocks_excluded == 0:
         disturbed = result.blocks_disturbed
-        return f"{disturbed} of {result.blocks_measured} disturbed, all counted" if disturbed else "none disturbed"
+        return f"{disturbed} of {result.blocks_measured} disturbed, all included" if disturbed else "none disturbed"
     share = f"{result.blocks_excluded} of {result.blocks_measured} excluded"
     speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
     if not speedups:
         return share
     if any(speedup.all_blocks_verdict not in (speedup.verdict, None) for speedup in speedups):
-        return f"{share} (verdicts change with them)"
+        return f"{share} (verdicts change if included)"
     if any(not speedup.low <= speedup.all_blocks_value <= speedup.high for speedup in speedups):
-        return f"{share} (speedups move with them)"
+        return f"{share} (speedups change if included)"
     known = all(speedup.all_blocks_verdict is not None for speedup in speedups)
-    return f"{share} (same verdicts with them)" if known else share
+    return f"{share} (same verdicts if included)" if known else share
 
 
 def _legend(result: GroupResult) -> Iterator[str]:
     latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
     if any(cell.launch_spread is not None for cell in result.cells):
         yield "spread: of launch medians"
-    yield "ready: process start to first answer"
+    yield "ready: process start to first output"
     if not any(latency.p99 is not None for latency in latencies):
         yield "p99: use --tail"
     elif not any(latency.p99_9 is not None for latency in latencies):
         yield f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
     if any(latency.calls_per_sample > 1 for latency in latencies):
-        yield "p90: not measured, a sample is several calls"
+        yield "p90: not available, each sample is several calls"
     if result.verified_against is not None:
         yield f"max err: against {reference_text(result.verified_against)}"
     if result.unverified:
-        yield "speedup ?: outputs unverified"
+        yield "speedup ?: outputs not verified"
 
 
 def _assumes_one_mode(result: GroupResult) -> bool:

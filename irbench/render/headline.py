@@ -13,13 +13,15 @@ __all__ = ["headline"]
 
 _UNDECIDED: Mapping[NoWinner, str] = {
     "same": "{leader} and {rival} are the same",
-    "undecided": "{leader} and {rival} cannot be told apart",
+    "undecided": "{leader} and {rival} cannot be distinguished",
 }
 _CONTRADICTED: Mapping[NoWinner, str] = {
-    "all-blocks-disagree": "{leader} is ahead in quiet blocks, {rival} over all of them. Repeat it on a quiet machine",
-    "throughput-disagrees": "{leader} has the shorter median latency, {rival} the higher throughput (FPS): slow calls"
-    " decide. Compare p90, and choose by what you deploy for",
-    "sustained-disagrees": "{leader} is ahead interleaved, {rival} where each runs alone. Choose by how you deploy it",
+    "all-blocks-disagree": "{leader} leads in undisturbed blocks, {rival} over all blocks. Repeat the run on a quiet"
+    " machine",
+    "throughput-disagrees": "{leader} has the lower median latency, {rival} the higher throughput (FPS), which"
+    " includes slow calls. Compare p90, and choose by what matters to you",
+    "sustained-disagrees": "{leader} leads when rows are interleaved, {rival} when each runs alone. Choose by how"
+    " you deploy",
 }
 """What contradicts the leader, and what to do about it."""
 
@@ -32,7 +34,7 @@ def headline(result: GroupResult, context: Context) -> str:
         context: Which remedies are left.
     """
     said = _leader(result, context)
-    return f"{said}; outputs unverified" if said and result.unverified else said
+    return f"{said}; outputs not verified" if said and result.unverified else said
 
 
 def _leader(result: GroupResult, context: Context) -> str:
@@ -42,10 +44,11 @@ def _leader(result: GroupResult, context: Context) -> str:
         return _lead(result, result.lead, context)
     if result.winner is not None:  # a document from before leads were stored
         return (
-            f"{names[result.winner.cell]} is fastest: {_ahead(result, result.winner)} (adjusted for choosing the best)"
+            f"{names[result.winner.cell]} is fastest: {_ahead(result, result.winner)} (adjusted for multiple"
+            " comparisons)"
         )
     if not ranked:
-        return "no cell has a valid result"
+        return "no row has a valid result"
     return f"only {names[ranked[0].id]} has a valid result" if len(ranked) == 1 < len(result.cells) else ""
 
 
@@ -65,9 +68,9 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
 
 
 def _too_busy(result: GroupResult, context: Context) -> str:
-    processors = ", keep to processors that it leaves alone with --cpus" if context.has_idle_processors else ""
+    processors = ", use idle processors with --cpus" if context.has_idle_processors else ""
     share = f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
-    return f"this machine was too busy, {share}. Close what else runs (top shows it){processors}, and repeat the run"
+    return f"the machine was too busy, {share}. Close other programs (top lists them){processors}, and repeat the run"
 
 
 def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
@@ -87,11 +90,13 @@ def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
 
 def _preview(leader: str, rival: str, ahead: str, lead: Lead) -> str:
     if lead.launches == 1:
-        return f"{leader} leads, {ahead}, in the only launch, which gives no range"
+        return f"{leader} leads, {ahead}, after only one launch"
     if lead.low <= 1:
-        return f"{leader} and {rival} cannot be told apart, {ahead}, the range over {plural(lead.launches, 'launch')}"
+        return (
+            f"{leader} and {rival} cannot be distinguished, {ahead}, the range over {plural(lead.launches, 'launch')}"
+        )
     return f"{leader} leads, {ahead}, the range over {plural(lead.launches, 'launch')}"
 
 
 def _adjusted(result: GroupResult) -> str:
-    return " (adjusted for choosing the best)" if sum(cell.speedup is not None for cell in result.cells) > 1 else ""
+    return " (adjusted for multiple comparisons)" if sum(cell.speedup is not None for cell in result.cells) > 1 else ""

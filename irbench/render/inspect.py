@@ -18,7 +18,7 @@ from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import Bundle, TensorSpec
 
-__all__ = ["CountedMacs", "difference_view", "graph_view", "size_text"]
+__all__ = ["CountedMacs", "difference_view", "graph_view", "macs_text", "size_text"]
 
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
@@ -74,7 +74,7 @@ def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory],
     title = Text.assemble((" to ".join(map(plain, names)), "bold"), f"  {before} to {_nodes(after)}")
     blocks: list[RenderableType] = [title]
     if not found.operators and not found.changed and not found.added and not found.removed:
-        return Group(title, "", "The same nodes.")
+        return Group(title, "", "The nodes are the same.")
     rows = (
         Row((name, str(item), str(other), f"{other - item:+d}"))
         for name, (item, other) in sorted(found.operators.items())
@@ -101,6 +101,14 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes} bytes"
 
 
+def macs_text(count: int) -> str:
+    """Return ``3.86 GMACs``, ``128 MACs``: in the unit that leaves one to three digits before the point."""
+    for unit, factor in (("GMACs", 1e9), ("MMACs", 1e6), ("kMACs", 1e3)):
+        if count >= factor:
+            return f"{significant(count / factor)} {unit}"
+    return f"{count} MACs"
+
+
 def _nodes(count: int) -> str:
     return f"{count} node{'' if count == 1 else 's'}"
 
@@ -121,11 +129,11 @@ def _listing(heading: str, nodes: Sequence[str]) -> Iterator[str]:
     yield f"{heading}:"
     yield from (f"  {plain(node)}" for node in nodes[:_MOST_NAMES])
     if len(nodes) > _MOST_NAMES:
-        yield f"  and {len(nodes) - _MOST_NAMES} more (--format json names them all)"
+        yield f"  and {len(nodes) - _MOST_NAMES} more (--format json lists all)"
 
 
 def _signature(signature: Signature) -> TextTable:
-    columns = tuple(Column(heading, words=True) for heading in ("", "name", "type", "shape", "free"))
+    columns = tuple(Column(heading, words=True) for heading in ("", "name", "type", "shape", "dynamic"))
     both = (("input", signature.inputs), ("output", signature.outputs))
     rows = (_tensor(kind, spec) for kind, specs in both for spec in specs)
     return TextTable(columns, tuple(Row(cells) for cells in rows))
@@ -142,7 +150,7 @@ def _sizes(spec: TensorSpec) -> str:
 def _work(work: CountedMacs) -> str:
     """Return ``3.86 GMACs for image 1x3x224x224``."""
     inputs = ", ".join(f"{plain(spec.name)} {_sizes(spec)}" for spec in work.inputs)
-    counted = f"{significant(work.count.macs / 1e9)} GMACs for {inputs}"
+    counted = f"{macs_text(work.count.macs)} for {inputs}"
     missing = len(work.count.uncounted)
     return f"at least {counted}; {_nodes(missing)} could not be counted" if missing else counted
 

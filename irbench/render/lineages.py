@@ -37,14 +37,14 @@ def lineage_lines(lineage: Lineage) -> Iterator[Text]:
     """Yield in a few lines what was done to a graph, when and with what."""
     first, last = lineage.steps[0], lineage.steps[-1]
     yield Text(f"optimised as {plain(lineage.recipe.name)}, {first.nodes} to {last.nodes} nodes, {_when(lineage)}")
-    yield Text(f"passes: {', '.join(_passes(lineage)) or 'none changed anything'}")
-    yield Text(f"bound: {sizes_text(lineage.sizes) or 'nothing'}")
+    yield Text(f"passes: {', '.join(_passes(lineage)) or 'none changed the graph'}")
+    yield Text(f"fixed: {sizes_text(lineage.sizes) or 'nothing'}")
     yield Text(f"made with {', '.join(f'{name} {version}' for name, version in lineage.versions.items())}")
     if lineage.recipe.conversion is not None and lineage.agreement is not None:
         yield Text(agreement_line(lineage.recipe.conversion.precision, lineage.agreement))
     else:
         error = _error(lineage)
-        yield Text("the graph as it came" if error == NOT_MEASURED else f"max err {error} beside the original")
+        yield Text("the original graph" if error == NOT_MEASURED else f"max err {error} compared with the original")
     yield from (Text(plain(remark)) for remark in _remarks(lineage))
 
 
@@ -93,16 +93,16 @@ def _when(lineage: Lineage) -> str:
 
 def _remarks(lineage: Lineage) -> Iterator[str]:
     if lineage.domains:
-        yield f"holds operators of {', '.join(lineage.domains)}: only runtimes that know them can read it"
+        yield f"uses operators of {', '.join(lineage.domains)}, which only some runtimes support"
     if lineage.nchw_inputs:
         yield f"takes {', '.join(lineage.nchw_inputs)} as NCHW"
     if lineage.disagreement is not None:
-        yield f"no stand-in for the original: {disagreement_text(asdict(lineage.disagreement))}"
+        yield f"outputs differ too much from the original's: {disagreement_text(asdict(lineage.disagreement))}"
 
 
 _COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (
     (Column("optimised", words=True), lambda item: item.recipe.name, 0),
-    (Column("bound", words=True), lambda item: sizes_text(item.sizes) or NOT_MEASURED, 0),
+    (Column("fixed", words=True), lambda item: sizes_text(item.sizes) or NOT_MEASURED, 0),
     (Column("settings", words=True, folds=True), lambda item: settings_text(item) or NOT_MEASURED, 1),
     (Column("nodes"), lambda item: str(item.steps[-1].nodes), 0),
     (Column("max err"), _error, 0),

@@ -1,4 +1,4 @@
-"""The words of what a machine is: clocks, hardware threads, memory, and what its kernel allows and shows."""
+"""Findings about the machine, in words: clocks, hardware threads, memory, and what the kernel provides."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _HIDDEN = {"governor": "the frequency governor", "turbo": "turbo"}
 def _governor(facts: Facts) -> FindingWords:
     return FindingWords(
         f"The frequency governor is {listing(facts['governors'])}.",
-        "The clock rises only after work has begun: short calls, and the first of each round, run at a lower one.",
-        "Keep it at full speed while you measure:",
+        "The clock frequency rises only after work has started: short calls, and the first of each round, run slower.",
+        "Set it to performance while you measure:",
         "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     )
 
@@ -31,8 +31,9 @@ def _turbo(facts: Facts) -> FindingWords:
     off = 1 if facts["file"].endswith("no_turbo") else 0
     return FindingWords(
         "Turbo is on.",
-        "The clock depends on heat and on how many cores are busy: a cell's speed depends on what ran before it.",
-        "Turn it off while you measure; figures are lower then, and comparisons steadier:",
+        "The clock frequency depends on temperature and on the number of busy cores, so speed depends on what ran"
+        " before.",
+        "Turn it off while you measure; speeds are lower then, and comparisons more stable:",
         f"echo {off} | sudo tee {facts['file']}",
     )
 
@@ -40,9 +41,9 @@ def _turbo(facts: Facts) -> FindingWords:
 def _shared_cores(facts: Facts) -> FindingWords:
     container, others = facts["container"], facts["foreign_siblings"]
     return FindingWords(
-        f"Hardware threads of our cores are not ours: {cpu_list(others)}.",
-        "Whoever runs there takes up to half of a core's speed.",
-        f"Use whole cores: give this process both hardware threads of each{where(container)}.",
+        f"Some hardware threads of the available cores are not available: {cpu_list(others)}.",
+        "A program that runs there takes up to half of a core's speed.",
+        f"Make both hardware threads of each core available{where(container)}.",
         grant_cpus(container, (*facts["cpus"], *others)),
     )
 
@@ -51,20 +52,20 @@ def _smt(facts: Facts) -> FindingWords:
     cpus, first = facts["cpus"], facts["cpu_per_core"]
     return FindingWords(
         f"{plural(len(cpus), 'processor')} share {plural(len(first), 'core')} (SMT).",
-        "The kernel may put two threads of a runtime on one core, where each is slower by up to a half.",
-        "Keep to one hardware thread of each core:",
+        "The kernel may run two threads of a runtime on one core, where each is up to half as fast.",
+        "Use one hardware thread of each core:",
         f"irbench run --cpus {cpu_list(first)}",
     )
 
 
 def _virtual(facts: Facts) -> FindingWords:
     by = "" if facts["hypervisor"] is None else f" ({facts['hypervisor']})"
-    hidden = listing([*(_HIDDEN[name] for name in facts["hidden"]), "its neighbours"])
+    hidden = listing([*(_HIDDEN[name] for name in facts["hidden"]), "other virtual machines"])
     return FindingWords(
-        f"This is a virtual machine{by}; it is not told about {hidden}.",
-        "Other machines on the same host change its speed for seconds to minutes, and no counter here shows it.",
-        "It cannot be fixed from inside. See how small a difference it lets you tell, measure longer with --thorough,"
-        " or use dedicated hardware.",
+        f"This is a virtual machine{by}; it cannot see {hidden}.",
+        "Other virtual machines on the same host change its speed for seconds to minutes, and no counter shows it.",
+        "This cannot be fixed from inside. Check how small a difference can be detected here, measure longer with"
+        " --thorough, or use dedicated hardware.",
         "irbench doctor --aa",
     )
 
@@ -72,7 +73,7 @@ def _virtual(facts: Facts) -> FindingWords:
 def _freezing(_: Facts) -> FindingWords:
     return FindingWords(
         "Idle workers cannot be frozen here.",
-        "Runtimes spin for some 40 ms after a call: the next cell's first calls are 1.5 to 1.9 times slower.",
+        "Runtimes spin for about 40 ms after a call, so the first calls of the next row are 1.5 to 1.9 times slower.",
         "Measure on Linux, with IRBENCH_NO_FREEZE unset:",
         "unset IRBENCH_NO_FREEZE",
     )
@@ -80,9 +81,9 @@ def _freezing(_: Facts) -> FindingWords:
 
 def _schedstat(_: Facts) -> FindingWords:
     return FindingWords(
-        "The kernel does not tell what processes use and how long they wait (/proc/*/schedstat).",
-        "Disturbed blocks are not recognised, so they count like any other.",
-        "Turn the accounting on, or see to it yourself that nothing else runs:",
+        "The kernel does not report the processor time and waiting time of processes (/proc/*/schedstat).",
+        "Disturbed blocks cannot be detected, so they are not excluded.",
+        "Enable the accounting, or make sure yourself that nothing else runs:",
         "sudo sysctl kernel.task_delayacct=1",
     )
 
@@ -90,17 +91,17 @@ def _schedstat(_: Facts) -> FindingWords:
 def _memory(facts: Facts) -> FindingWords:
     return FindingWords(
         f"{gigabytes(facts['available_bytes'])} GB of memory are available.",
-        "Models that do not fit side by side are measured in several tables, and large ones fail.",
-        "Close what holds memory, or raise the container's limit; the largest are shown by:",
+        "Models that do not fit into memory together are measured in several tables, and large ones fail.",
+        "Close programs that use much memory, or raise the container's limit. The largest are listed by:",
         "ps -eo pid,rss,comm --sort=-rss | head",
     )
 
 
 def _swap(facts: Facts) -> FindingWords:
     return FindingWords(
-        f"{gigabytes(facts['used_bytes'])} GB lie in swap.",
-        "A call that touches such a page waits for the disk, a thousand times longer than for memory.",
-        "Bring it back into memory, where it fits:",
+        f"{gigabytes(facts['used_bytes'])} GB of swap are used.",
+        "A call that uses a swapped page waits for the disk, a thousand times longer than for memory.",
+        "Move it back into memory, if it fits:",
         "sudo swapoff -a && sudo swapon -a",
     )
 
@@ -110,24 +111,24 @@ def _clock(facts: Facts) -> FindingWords:
     name = "" if source is None else f" ({source})"
     intercepted = source in _GOOD_CLOCKS
     return FindingWords(
-        f"Two readings of the clock{name} are never less than {facts['reading_ns']:.0f} ns apart.",
-        "Every timed call holds one reading: models of a few microseconds look slower than they are.",
-        "This source is usually quick: look for a sandbox or a tracer that stands in between."
+        f"Two consecutive readings of the clock{name} are at least {facts['reading_ns']:.0f} ns apart.",
+        "Every timed call includes one reading, so models of a few microseconds look slower than they are.",
+        "This clock source is usually fast: look for a sandbox or a tracer that intercepts it."
         if intercepted
-        else "Let the kernel read the processor's own counter; it refuses where that is not reliable:",
+        else "Let the kernel use the processor's counter; it refuses if the counter is not reliable:",
         None if intercepted else "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 
 
 def _affinity(facts: Facts) -> FindingWords:
     cpus, processors, container = facts["cpus"], facts["processors"], facts["container"]
-    effect = "The figures speak for so many processors, not for the whole machine."
+    effect = "The figures are for these processors, not for the whole machine."
     if len(cpus) == 1:
-        effect = "irbench and what it measures share one processor, and no model uses more than one thread."
+        effect = "irbench and the backends share one processor, and no model uses more than one thread."
     return FindingWords(
         f"{len(cpus)} of {plural(len(processors), 'processor')} are available ({cpu_list(cpus)}).",
         effect,
-        f"Where that is not meant, widen it{where(container) or ' for this shell'}.",
+        f"If that is not intended, allow more{where(container) or ' for this shell'}.",
         grant_cpus(container, processors),
     )
 

@@ -17,10 +17,10 @@ def _disturbances(facts: Facts) -> Iterator[str]:
     if "launches_short" in facts:
         yield (
             f"{plural(facts['launches_short'], 'launch')} had fewer than {facts['least_blocks']} undisturbed blocks,"
-            " so all of their blocks count."
+            " so all of their blocks are included."
         )
     if "blocks_disturbed" in facts:
-        yield f"{facts['blocks_disturbed']} of {plural(facts['blocks'], 'block')} were disturbed from outside."
+        yield f"Other activity disturbed {facts['blocks_disturbed']} of {plural(facts['blocks'], 'block')}."
     if "foreign_share" in facts:
         yield f"Other programs used {percent(facts['foreign_share'], 0)} of a processor."
 
@@ -36,30 +36,30 @@ def _also_disturbed(facts: Facts, _: Context) -> str:
 def _calm_down(facts: Facts, context: Context) -> str:
     processors = ""
     if "foreign_share" in facts and context.has_idle_processors:
-        processors = " keep to processors that it leaves alone with --cpus,"
-    return f"Close what else runs (top shows it),{processors} or repeat the run on a quiet machine."
+        processors = " use idle processors with --cpus,"
+    return f"Close other programs (top lists them),{processors} or repeat the run on a quiet machine."
 
 
 def _stolen(facts: Facts, _: Context) -> str:
-    return f"The hypervisor took {percent(facts['share'], 0)} of a processor away."
+    return f"The hypervisor took away {percent(facts['share'], 0)} of a processor's time."
 
 
 def _held_back(facts: Facts, _: Context) -> str:
-    return f"The CPU quota held the processes back for {facts['seconds']:.2g} s in {plural(facts['blocks'], 'block')}."
+    return f"The CPU quota throttled the processes for {facts['seconds']:.2g} s in {plural(facts['blocks'], 'block')}."
 
 
 def _waits(facts: Facts, context: Context) -> str:
     names = listing(context.name(row["cell"]) for row in facts["rows"])
-    return f"Threads of {names} wait for a processor while others of the same row run."
+    return f"Threads of {names} compete with each other for processors."
 
 
 def _how_long(facts: Facts, context: Context) -> str:
     def of(row: Facts) -> str:
         of_all = f" of {row['threads']}" if row["threads"] is not None else ""
         name, share = context.name(row["cell"]), percent(row["share"], 0)
-        return f"{share} of the time of {name} ({row['running']:.1f}{of_all} threads ran)"
+        return f"{share} of the run time of {name} (on average {row['running']:.1f}{of_all} threads ran)"
 
-    return f"In quiet blocks too, their waiting adds up to {listing(map(of, facts['rows']))}."
+    return f"Even in undisturbed blocks, their waiting adds up to {listing(map(of, facts['rows']))}."
 
 
 def _fewer_threads(_: Facts, context: Context) -> str:
@@ -69,13 +69,13 @@ def _fewer_threads(_: Facts, context: Context) -> str:
 
 def _threads(facts: Facts, context: Context) -> str:
     used = listing(f"{context.name(row['cell'])} {row['threads']}" for row in facts["rows"])
-    return f"Rows run on different numbers of threads: {used}."
+    return f"Rows use different numbers of threads: {used}."
 
 
 def _pin_threads(facts: Facts, _: Context) -> str:
     if facts["has_streams"]:
         return "Some runtimes need a thread for each stream: use no more --streams than --threads."
-    return "Pin them with --threads N."
+    return "Set it with --threads N."
 
 
 _BUSY = {"foreign_share": 0.3, "processors": 2}
@@ -83,7 +83,7 @@ _DIRTY = {"blocks_disturbed": 35, "blocks": 103}
 
 MACHINE_TEXTS: Mapping[WarningCode, WarningText] = {
     "few-clean-blocks": WarningText(
-        says="a launch had to count disturbed blocks",
+        says="a launch had too few undisturbed blocks, so disturbed ones are included",
         brief=_disturbed,
         detail=_also_disturbed,
         remedy=_calm_down,
@@ -103,13 +103,13 @@ MACHINE_TEXTS: Mapping[WarningCode, WarningText] = {
         example=_DIRTY,
     ),
     "cpu-quota": WarningText(
-        says="the container's quota held the processes back",
+        says="the container's CPU quota throttled the processes",
         brief=_held_back,
-        remedy=lambda *_: "Raise the container's quota, or use no more --threads than it allows.",
+        remedy=lambda *_: "Raise the container's quota, or lower --threads to what it allows.",
         example={"seconds": 1.2, "blocks": 9},
     ),
     "stolen-time": WarningText(
-        says="the hypervisor took more than 2 % of a processor",
+        says="the hypervisor took away more than 2 % of a processor's time",
         brief=_stolen,
         remedy=lambda *_: "Repeat the run at another time, or on a machine with dedicated processors.",
         example={"share": 0.07},
@@ -117,8 +117,10 @@ MACHINE_TEXTS: Mapping[WarningCode, WarningText] = {
     "not-frozen": WarningText(
         says="idle workers could not be stopped",
         brief=lambda *_: "Idle workers could not be stopped here.",
-        detail=lambda *_: "Each round waited until the others stood still instead.",
-        remedy=lambda *_: "Measure on Linux, where processes may be stopped: a runtime that spins disturbs the others.",
+        detail=lambda *_: "Instead, each round waited until the other workers were idle.",
+        remedy=lambda *_: (
+            "Measure on Linux, where processes can be stopped: a runtime that spins while idle disturbs the others."
+        ),
     ),
     "waits-on-itself": WarningText(
         says="a row has more busy threads than processors",
@@ -128,7 +130,7 @@ MACHINE_TEXTS: Mapping[WarningCode, WarningText] = {
         example={"rows": [{"cell": "tf", "share": 0.24, "running": 1.9, "threads": 2}]},
     ),
     "threads-differ": WarningText(
-        says="the runtimes really use different numbers of threads",
+        says="the runtimes use different numbers of threads",
         brief=_threads,
         remedy=_pin_threads,
         example={

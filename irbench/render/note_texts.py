@@ -40,7 +40,10 @@ def _stored(facts: Facts, _: Context) -> str:
 
 
 def _native(facts: Facts, _: Context) -> str:
-    return f"not measured: {facts['backend']}'s own default here, {facts['precision']} (--precision native)"
+    return (
+        f"not measured: {facts['backend']}'s default precision here, {facts['precision']} (measure it with"
+        " --precision native)"
+    )
 
 
 def _tail(facts: Facts, context: Context) -> str:
@@ -54,62 +57,62 @@ def _not_optimized(facts: Facts, _: Context) -> str:
 
 def _layout(facts: Facts, _: Context) -> str:
     graph = f"{facts['model']}+{facts['variant']}"
-    return f"{graph}: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    return f"{graph}: the layout is unchanged, because no input feeds a Transpose to NCHW"
 
 
 def _meanwhile(facts: Facts, _: Context) -> str:
     who = holder_text(facts["process"], facts["since"], facts["what"])
-    return f"{who} was measuring at the same time, as --no-lock allows"
+    return f"{who} was measuring at the same time (--no-lock)"
 
 
 def _backend(facts: Facts, _: Context) -> str:
-    why = "a runtime that other answers are compared with" if facts["is_reference"] else "the first that is installed"
-    return f"measured against itself: {facts['backend']}, {why} (--backend names another)"
+    why = "a reference backend" if facts["is_reference"] else "the first installed backend"
+    return f"measured against itself: {facts['backend']}, {why} (choose another with --backend)"
 
 
 def _model(facts: Facts, _: Context) -> str:
     if facts["model"] is None:
-        return "on a product of matrices: no model was exported yet"
-    return f"on {facts['model']}, the model exported last (--aa MODEL names another)"
+        return "on a matrix product, because no model has been exported yet"
+    return f"on {facts['model']}, the model exported last (choose another with --aa MODEL)"
 
 
 def _over_launches(facts: Facts, _: Context) -> str:
     values = ", ".join("unknown" if value is None else str(value) for value in facts["values"])
-    return f"{facts['property']} {values} over launches"
+    return f"{facts['property']} changed between launches: {values}"
 
 
 def _answers(facts: Facts, _: Context) -> str:
-    excluded = "" if facts["is_candidate"] else "not called the fastest: "
-    return f"{excluded}no longer answers like the model ({disagreement_text(facts)})"
+    excluded = "" if facts["is_candidate"] else "cannot be the fastest: "
+    return f"{excluded}outputs differ too much from the model's ({disagreement_text(facts)})"
 
 
 def _precisions(facts: Facts) -> str:
-    return f"{facts['precision']} against {facts['baseline_precision']} of the baseline"
+    return f"computes in {facts['precision']}, the baseline in {facts['baseline_precision']}"
 
 
 NOTES: Mapping[NoteCode, Text] = {
     "native-precision": Text(
-        "without a pinned precision this backend would compute in another one on this machine",
+        "on this machine the backend's default precision is another than the measured one",
         _native,
         {"backend": "openvino", "precision": "bf16"},
     ),
     "tail-range": Text(
-        "the smallest and the largest p99 of a launch",
+        "the lowest and the highest p99 of a launch",
         _tail,
         {"cell": "A", "low_ms": 40.1, "high_ms": 44.9},
     ),
     "optimize-not-applied": Text(
-        "this backend reads no ONNX, so its row is the same at every level",
+        "the backend does not read ONNX, so it has one row for all levels",
         _not_optimized,
         {"backend": "tf", "artifact": "tf-graph"},
     ),
     "layout-unchanged": Text(
-        "the graph was to take its images as NCHW, and takes them as it did",
+        "a change of the layout to NCHW was requested, and the graph has nothing to change",
         _layout,
         {"model": "resnet50", "variant": "basic-nchw"},
     ),
     "another-irbench": Text(
-        "with `--no-lock`: the figures of both are disturbed",
+        "two runs at the same time disturb each other",
         _meanwhile,
         {"process": None, "since": None, "what": None},
     ),
@@ -124,32 +127,32 @@ NOTES: Mapping[NoteCode, Text] = {
 
 MARKS: Mapping[MarkCode, Text] = {
     "oversubscribed": Text(
-        "more inferences in flight than threads",
+        "more concurrent inferences than threads",
         lambda facts, _: f"oversubscribed: {facts['streams']} streams on {facts['threads']} threads",
         {"streams": 4, "threads": 2},
     ),
     "other-precision": Text(
-        "`--allow-mixed`: another precision than the baseline's",
+        "the precision differs from the baseline's, and `--allow-mixed` compares them",
         lambda facts, _: _precisions(facts),
         {"precision": "bf16", "baseline_precision": "fp32"},
     ),
     "not-ranked": Text(
-        "another precision than the baseline's; not compared",
+        "the precision differs from the baseline's, so the row is not compared",
         lambda facts, _: f"not ranked: {_precisions(facts)} (--allow-mixed compares them)",
         {"precision": "bf16", "baseline_precision": "fp32"},
     ),
     "answers-differ": Text(
-        "the graph was converted, and some answers are other ones than the model's",
+        "the graph was converted, and its outputs are too different from the model's",
         _answers,
         {"measure": "top1-agreement", "value": 0.63, "limit": 0.9, "words": "", "is_candidate": False},
     ),
     "vendor-operators": Text(
-        "the graph holds operators that ONNX does not define",
-        lambda facts, _: f"operators of {', '.join(facts['domains'])}",
+        "the graph contains operators that are not part of ONNX",
+        lambda facts, _: f"uses operators that only some runtimes support ({', '.join(facts['domains'])})",
         {"domains": ["com.microsoft"]},
     ),
     "changes-over-launches": Text(
-        "a property that the runtime read back was not the same in all launches",
+        "a setting that the runtime reported was not the same in all launches",
         _over_launches,
         {"property": "threads", "values": [2, 1]},
     ),

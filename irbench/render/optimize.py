@@ -46,14 +46,14 @@ def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[
     title = Text.assemble((plain(model), "bold"), f"  {name}: {first.nodes} to {last.nodes} nodes")
     rows = (Row((first.name, str(first.nodes), NOT_MEASURED, NOT_MEASURED, NOT_MEASURED)), *_rows(steps, opsets))
     vendors = ", ".join(sorted({step.vendor for step in steps if step.vendor}))
-    note = [Text(f"holds operators of {vendors}: only runtimes that know them can read it")] if vendors else []
+    note = [Text(f"uses operators of {vendors}, which only some runtimes support")] if vendors else []
     return Group(title, TextTable(_COLUMNS, tuple(rows)), *_idle(steps), *note)
 
 
 def sizes_line(sizes: Mapping[str, int], by_default: Collection[str]) -> str:
     """Return which free sizes were bound: ``bound: batch 1, sequence 128 (by default)``."""
     bound = (f"{name} {size}{' (by default)' if name in by_default else ''}" for name, size in sizes.items())
-    return f"bound: {', '.join(bound)}"
+    return f"fixed: {', '.join(bound)}"
 
 
 def agreement_line(precision: str, agreement: Agreement) -> str:
@@ -61,7 +61,7 @@ def agreement_line(precision: str, agreement: Agreement) -> str:
     error = agreement.error
     top1 = f", top-1 agreement {error.top1_agreement * 100:.3g} %" if error.top1_agreement is not None else ""
     return (
-        f"{precision} beside fp32 over {agreement.samples} inputs, answered by {agreement.by}: "
+        f"{precision} compared with fp32 on {agreement.samples} inputs, computed by {agreement.by}: "
         f"max abs {error_size(error.max_abs)}, max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
     )
 
@@ -83,11 +83,11 @@ def _rows(steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Iterator[Row]:
         if step.modified:
             change = f"{step.nodes - before.nodes:+d}" if step.nodes != before.nodes else "0"
             moved = [f"opset {opsets[0]} to {opsets[1]}"] if step.name == "raise_opset" else []
-            changes = ", ".join((*moved, *_changes(before, step))) or "same operators, other wiring or weights"
+            changes = ", ".join((*moved, *_changes(before, step))) or "same operators, different connections or weights"
             yield Row((step.name, str(step.nodes), change, error_size(step.max_rel_error), changes))
         elif step.obstacle is not None:
             why = obstacle_text(step.obstacle)
-            yield Row((step.name, str(step.nodes), "left alone", NOT_MEASURED, why), style="dim")
+            yield Row((step.name, str(step.nodes), "skipped", NOT_MEASURED, why), style="dim")
 
 
 def _idle(steps: Sequence[GraphStep]) -> Iterator[Text]:
@@ -96,7 +96,7 @@ def _idle(steps: Sequence[GraphStep]) -> Iterator[Text]:
     names = ", ".join(name if times == 1 else f"{name} x{times}" for name, times in found.items())
     if found:
         passes = "1 pass" if found.total() == 1 else f"{found.total()} passes"
-        yield Text(f"nothing to do for {passes}: {names}", style="dim")
+        yield Text(f"no change by {passes}: {names}", style="dim")
 
 
 def _changes(before: GraphStep, after: GraphStep) -> Iterator[str]:

@@ -8,7 +8,7 @@ from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 __all__ = ["OUTCOME_TEXTS", "outcome_text", "outcomes_text"]
 
-_CONTRADICTORY = "{leader} and {rival} contradictory"
+_CONTRADICTORY = "{leader} or {rival}: contradictory"
 
 OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
     "winner": "{leader} {ratio:.2f}x {rival}",
@@ -30,10 +30,10 @@ OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
 def outcome_text(outcome: Outcome) -> str:
     """Return who won by how much, or what can be said instead."""
     facts = {"leader": outcome.leader, "rival": outcome.rival, "ratio": outcome.ratio, "p50_ms": outcome.p50_ms}
-    return f"{OUTCOME_TEXTS[outcome.kind].format(**facts)}{', unverified' if outcome.unverified else ''}"
+    return f"{OUTCOME_TEXTS[outcome.kind].format(**facts)}{', not verified' if outcome.unverified else ''}"
 
 
 def outcomes_text(entry: RunEntry) -> str:
     """Return what came of each table of a run, and whether it ended by itself."""
     texts = dict.fromkeys(map(outcome_text, entry.outcomes))
-    return f"{'; '.join(texts)}{'' if entry.complete else ' (not complete)'}"
+    return f"{'; '.join(texts)}{'' if entry.complete else ' (incomplete)'}"

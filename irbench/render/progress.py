@@ -10,13 +10,13 @@ from irbench.render.quantities import percent, plural
 __all__ = ["activity_text", "outlook_text"]
 
 _ACTIVITIES: Mapping[ActivityCode, str] = {
-    "expected-outputs": "expected outputs",
+    "expected-outputs": "computing expected outputs",
     "starting": "starting workers",
-    "compile-and-warm-up": "{row}: compile and warm up",
-    "warm-up": "{row}: warm up",
-    "block": "block {block}, until {clean_blocks} are clean",
-    "alone": "{row} alone",
-    "tail": "{row}: tail",
+    "compile-and-warm-up": "compiling and warming up {row}",
+    "warm-up": "warming up {row}",
+    "block": "block {block}, {clean_blocks} undisturbed ones needed",
+    "alone": "{row} alone (--sustain)",
+    "tail": "{row}: tail latency (--tail)",
     "launch-finished": "launch finished",
 }
 
@@ -33,7 +33,7 @@ def outlook_text(outlook: Outlook | None) -> str:
     leads = f" leads by {percent(outlook.lead)}" if outlook.lead is not None else ""
     state = f"{outlook.row}{leads} ±{percent(outlook.half_width)}"
     if outlook.target is None:
-        return f"{state}, intervals from launch {outlook.intervals_from} on"
+        return f"{state}, intervals after launch {outlook.intervals_from}"
     if outlook.rows_left == 0:
         return f"{state}: decided"
     left = f", {plural(outlook.rows_left, 'row')} left" if outlook.rows_left is not None else ""

@@ -23,17 +23,20 @@ def _outcome(compared: SelfComparison) -> str:
         compared.table.cells[0].backend,
     )
     if compared.outcome == "interrupted":
-        return f"Interrupted after {plural(launches, 'launch')}: nothing is decided."
+        return f"Interrupted after {plural(launches, 'launch')}: there is no result."
     if found is None:
-        return f"Failed: {backend} has no two valid results to compare; its row says why."
+        return f"Failed: {backend} does not have two valid results to compare; its row says why."
     if found.verdict == "preview":
         needed = plural(compared.timing.min_launches, "launch")
-        return f"Undecided: {launches} of at least {needed} fitted in. Give it more time with --budget."
+        return (
+            f"Undecided: only {launches} of the {needed} that are needed fitted into the budget. Allow more time"
+            " with --budget."
+        )
     if compared.outcome == "busy":
         share = f"{compared.table.blocks_disturbed} of {plural(compared.table.blocks_measured, 'block')}"
         return (
-            f"Undecided: other programs disturbed {share}, so this run says nothing of {backend} or of this machine."
-            " Close what else runs (top shows it) and repeat it."
+            f"Undecided: other programs disturbed {share}, so this run says nothing about {backend} or this machine."
+            " Close other programs (top lists them), and repeat the run."
         )
     value, low, high = ratio(found.value, found.low, found.high)
     itself, band = (
@@ -42,14 +45,14 @@ def _outcome(compared: SelfComparison) -> str:
     )
     if compared.outcome == "failed":
         return (
-            f"Failed: {itself}, so this machine tells a backend from itself. One run in twenty does so by chance:"
-            " repeat it. If it fails again, mend what disturbs; until it passes, do not trust differences of this size"
-            " here."
+            f"Failed: {itself}, so a difference was found where there is none. That happens by chance in one run of"
+            " twenty: repeat it. If it fails again, fix what disturbs the machine, and do not trust differences of this"
+            " size here until it passes."
         )
     if compared.outcome == "undecided":
         return (
-            f"Undecided: {itself}, which neither stays within {band} nor leaves 1 out. Mend what disturbs, or give it"
-            " more time with --budget."
+            f"Undecided: {itself}, which neither lies within {band} nor excludes 1. Fix what disturbs the machine, or"
+            " allow more time with --budget."
         )
     return f"Passed: {itself}{_place(found, band)}."
 
@@ -67,5 +70,5 @@ def _resolution(compared: SelfComparison) -> str:
         return ""
     return (
         f"In a run of this length ({plural(compared.table.launches, 'launch')}) a true difference of about"
-        f" {100 * smallest:.2g} % is found in {percent(FOUND, 0)} of runs, a smaller one in fewer."
+        f" {100 * smallest:.2g} % is detected in {percent(FOUND, 0)} of the runs, and a smaller one in fewer."
     )

@@ -189,7 +189,7 @@ class ListingTable:
         yield self.table
         left_out = self.table.left_out(options.max_width)
         if left_out:
-            yield Text(f"left out for want of width: {', '.join(left_out)}", style="dim")
+            yield Text(f"hidden, the terminal is too narrow: {', '.join(left_out)}", style="dim")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width of the table; called by rich."""

@@ -11,7 +11,7 @@ from irbench.result import CellResult, GroupResult
 __all__ = ["IO_TEXTS", "SEPARATOR", "title"]
 
 SEPARATOR = " · "
-IO_TEXTS = {"copy": "copies included", "bound": "copies left out"}
+IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}
 """What ``--io`` means."""
 
 
@@ -25,7 +25,7 @@ def title(
         f"{result.model}  {shapes}",
         _same({_precision(cell) for cell in ran}, "mixed precision"),
         f"{_threads(ran)}{_cores(environment or {}, plan or {})}",
-        _same({cell.device for cell in ran}, "several devices"),
+        _same({cell.device for cell in ran}, "mixed devices"),
         _mode(result),
     )
     return SEPARATOR.join(fact for fact in facts if fact)
@@ -51,7 +51,7 @@ def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 
 def _mode(result: GroupResult) -> str:
-    io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some cells")
+    io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some rows")
     if all(cell.mode == "sync" for cell in result.cells):
         return f"sync, back to back, {io}"
     return f"streams, compared by FPS, {io}"

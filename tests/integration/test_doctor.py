@@ -81,9 +81,9 @@ def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(
 
 def test_what_nobody_named_is_chosen_with_a_reason(tmp_path: Path) -> None:
     called = irbench("doctor", "--aa", "--budget", "1s", "--results", tmp_path)
-    chosen = "measured against itself: ort, a runtime that other answers are compared with (--backend names another)"
+    chosen = "measured against itself: ort, a reference backend (choose another with --backend)"
     assert chosen in called.err
-    assert "on a product of matrices: no model was exported yet" in called.err
+    assert "on a matrix product, because no model has been exported yet" in called.err
     assert chosen in " ".join(called.out.split())
     assert "ort again" in called.out
 
@@ -102,9 +102,9 @@ def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--budget", "5m"), 2, "--backend, --threads, --cpus, --budget, --no-lock and --results belong to --aa."),
-        (("--threads", "1"), 2, "belong to --aa."),
-        (("--cpus", "0"), 2, "belong to --aa."),
+        (("--budget", "5m"), 2, "--backend, --threads, --cpus, --budget, --no-lock and --results need --aa."),
+        (("--threads", "1"), 2, "need --aa."),
+        (("--cpus", "0"), 2, "need --aa."),
         (("--aa", "--cpus", "9999"), 2, "--cpus names processor 9999, which we may not use."),
         (("--aa", "nothing-like-it"), 2, "nothing-like-it"),
         (("--aa", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),

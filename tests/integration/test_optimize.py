@@ -34,8 +34,8 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     title, _, original, harmless, idle, bound, path = called.out.splitlines()
     assert title.split() == ["mlp", "custom:", "6", "to", "7", "nodes"]
     assert original.split()[:2] == ["original", "6"]
-    assert idle == "nothing to do for 1 pass: fake-idle"
-    assert bound == "  bound: batch 1"
+    assert idle == "no change by 1 pass: fake-idle"
+    assert bound == "  fixed: batch 1"
     assert called.err.splitlines()[-2:] == [f"copied to {better}", f"measure it: irbench run {better}"]
     assert harmless.split() == ["fake-harmless", "7", "+1", "0", "+1", "Identity"]
     assert Path(path.strip()).read_bytes() == better.read_bytes()
@@ -176,7 +176,7 @@ def test_a_layout_that_nothing_is_to_be_done_for_is_one_line_and_no_error(model:
     called = irbench("optimize", model, "--level", "none", "--layout", "nchw")
     assert called.code == 0
     warning, nothing = called.err.splitlines()[-2:]
-    assert warning == "warning: mlp+none-nchw: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    assert warning == "warning: mlp+none-nchw: the layout is unchanged, because no input feeds a Transpose to NCHW"
     assert nothing == "mlp: nothing to simplify"
 
 
@@ -186,7 +186,7 @@ def test_a_run_says_that_a_layout_changed_nothing_and_its_table_keeps_that(model
     asked = ("--backends", "fake-a,fake-b", "--optimize", "none,none-nchw", "--format", "json")
     called = irbench_here("run", model, *asked, *FASTEST)
     assert called.code == 0, called.err
-    note = "mlp+none-nchw: no input leads into a Transpose to NCHW, so the layout stays as it is"
+    note = "mlp+none-nchw: the layout is unchanged, because no input feeds a Transpose to NCHW"
     assert called.err.splitlines().count(f"warning: {note}") == 1
     kept = {"code": "layout-unchanged", "facts": {"model": "mlp", "variant": "none-nchw"}}
     assert called.document["groups"][0]["notes"].count(kept) == 1
@@ -243,7 +243,7 @@ def test_a_graph_whose_opset_cannot_be_raised_is_left_alone_with_a_line(tmp_path
     assert called.code == 0, called.err
     warning = called.err.splitlines()[-2]
     assert warning.startswith("warning: scanning: opset 8 cannot be raised: ")
-    assert "left alone" in called.out
+    assert "skipped" in called.out
     assert "needs opset 13" in called.out
 
 

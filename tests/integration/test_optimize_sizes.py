@@ -27,6 +27,6 @@ def test_sizes_that_were_bound_are_told_with_those_that_nobody_asked_for(
     bundle = Bundle("mixed", models.logical_inputs(artifact), (artifact,), defaults={"length": 9})
     monkeypatch.setattr("irbench.api.optimize.resolve_bundles", lambda *_, **_options: (bundle,))
     call = ("optimize", "mixed", "--level", "none", *asked)
-    assert f"  bound: {said}" in irbench_here(*call).out.splitlines()
+    assert f"  fixed: {said}" in irbench_here(*call).out.splitlines()
     (graph,) = irbench_here(*call, "--format", "json").document["optimized"]
     assert graph["sizes_by_default"] == by_default

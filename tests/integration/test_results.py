@@ -72,7 +72,7 @@ def test_a_terminal_is_asked_with_what_would_be_lost(root: Path, answer: str, le
     os.close(theirs)
     assert asked.returncode == 0
     assert "openvino 1.14x ort" in said
-    assert "Remove this run for good? [y/N]" in said
+    assert "Delete this run? [y/N]" in said
     assert len(names(root)) == left
 
 
@@ -115,7 +115,7 @@ def test_a_run_is_removed_from_inside_its_folder(root: Path) -> None:
 def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measures_it(root: Path) -> None:
     run = Store(root).begin(ENVIRONMENT, {})
     run_id = run.document.run_id
-    assert "not measured (not complete)" in irbench("results", "--results", root).out
+    assert "not measured (incomplete)" in irbench("results", "--results", root).out
     assert refused(results(root, "rm", run_id, "--yes"), "still being measured", "Ctrl-C")
     del run
     assert results(root, "rm", run_id, "--yes").out == f"removed {run_id}\n"

@@ -42,7 +42,7 @@ def test_runs_move_to_another_machine_as_they_were(root: Path, tmp_path: Path) -
     again = results(there, "import", archive)
     assert again.code == 0
     assert again.out == ""
-    assert again.err.count("was here already") == 2
+    assert again.err.count("is already stored") == 2
     assert [path.name for path in there.iterdir()] == ["runs"]
 
 

@@ -75,7 +75,7 @@ RUN = [
     (("--batch", "8", "--shape", "pixels=4x3x8x8"), "contradicts the size 8", "--batch"),
     (("--shape", "pixels=4x3x8x8", "--shape", "pixels=5x3x8x8"), "--shape pixels=5x3x8x8 contradict", "Leave one"),
     (("--set", "fake-a.call_us=1", "--set", "fake-a.call_us=2"), "--set fake-a.call_us=2 contradict", "Leave one"),
-    (("--dry-run", "-o", "table.txt"), "--dry-run has no result", "Leave one"),
+    (("--dry-run", "-o", "table.txt"), "--dry-run measures nothing", "Leave one"),
     # outputs
     (("-o", "/nowhere/table.txt"), "/nowhere is no folder", "mkdir -p /nowhere"),
     (("-o", "/"), "/ is a folder", "Name a file"),
@@ -153,7 +153,7 @@ def test_a_property_that_only_the_runtime_can_judge_is_refused_in_its_row(model:
 
 def test_a_dry_run_says_with_which_settings_and_where_to(model: Path, own_home: Path) -> None:
     said = irbench("run", model, "--backends", "fake-a", "--threads", "1", "--cpus", "0", "--io", "bound", "--dry-run")
-    assert "1 thread on processor 0 · fp32 · copies left out · seed 0" in said.out
+    assert "1 thread on processor 0 · fp32 · copies excluded · seed 0" in said.out
     assert f"would be stored in {own_home / 'results'}" in said.out
     assert "warning" not in said.err
 

@@ -72,7 +72,7 @@ def any_time(runs: int) -> str:
     ]
     worst = worst_case(looks, round(miss, 12))
     rows.append(["the worst there can be", "no", f"{worst.early:.3f}", f"{worst.anywhere:.3f}"])
-    return _markdown(["launches", "as assumed", f"misses at {' or '.join(early)}", "misses at any look"], rows)
+    return _markdown(["launches", "assumption holds", f"misses at {' or '.join(early)}", "misses at any look"], rows)
 
 
 def designs(runs: int) -> str:

@@ -59,7 +59,7 @@ def test_the_tolerances_are_those_that_are_applied():
 
 
 def test_every_warning_is_named_once_and_led_to_where_it_is_explained():
-    described = [row[0] for row in rows(TEXT, "| code | it says that |")]
+    described = [row[0] for row in rows(TEXT, "| code | meaning |")]
     explained = re.findall(r"^### (\S+)$", (DOCS / "reading-results.md").read_text(), re.MULTILINE)
     assert described == [f"[{code}](reading-results.md#{code})" for code in explained]
 

@@ -137,11 +137,11 @@ def test_where_nobody_is_compared_the_headline_is_explained(rows: tuple[CellResu
     ("changes", "said"),
     [
         ({"blocks_excluded": 0, "blocks_disturbed": 0}, "none disturbed"),
-        ({"blocks_excluded": 0, "blocks_disturbed": 31}, "31 of 48 disturbed, all counted"),
-        ({"blocks_measured": 0}, "no launch was finished"),
-        ({}, "(same verdicts with them)"),
+        ({"blocks_excluded": 0, "blocks_disturbed": 31}, "31 of 48 disturbed, all included"),
+        ({"blocks_measured": 0}, "no launch finished"),
+        ({}, "(same verdicts if included)"),
         ({"verified_against": Reference("export", "TensorFlow")}, "max err: against TensorFlow at export"),
-        ({"lead": replace(LEADS[0], assumes_one_mode=True)}, "few launches: their intervals assume that launches"),
+        ({"lead": replace(LEADS[0], assumes_one_mode=True)}, "few launches: intervals assume that launch speeds"),
     ],
 )
 def test_what_stands_below_the_rows_is_explained(changes: dict[str, Any], said: str):
@@ -154,14 +154,14 @@ def test_what_stands_below_the_rows_is_explained(changes: dict[str, Any], said: 
     ("rows", "said"),
     [
         ((cell("A", streams=4, io="bound"), cell("B")), "streams, compared by FPS"),
-        ((cell("A", streams=4, io="bound"), cell("B")), "copies in some cells"),
+        ((cell("A", streams=4, io="bound"), cell("B")), "copies in some rows"),
         ((cell("A", threads=1), cell("B")), "threads differ"),
         ((cell("A", threads=None),), "native threads"),
         ((cell("A"),), "sync, back to back"),
         ((cell("A"),), "copies included"),
-        ((cell("A", io="bound"),), "copies left out"),
+        ((cell("A", io="bound"),), "copies excluded"),
         ((cell("A", precision="bf16"), cell("B")), "mixed precision"),
-        ((cell("A", device="gpu"), cell("B")), "several devices"),
+        ((cell("A", device="gpu"), cell("B")), "mixed devices"),
     ],
 )
 def test_the_title_is_explained(rows: tuple[CellResult, ...], said: str):

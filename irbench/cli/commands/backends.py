@@ -16,17 +16,17 @@ __all__ = ["command"]
 
 @click.command(
     "backends",
-    short_help="List the runtimes: versions, devices, or what installs them.",
+    short_help="List the runtimes: versions, devices, and how to install missing ones.",
     epilog="\b\nExamples:\n  irbench backends --probe\n  irbench backends --format json\n",
 )
 @click.option(
-    "--probe", "look", is_flag=True, help="Start each runtime and see which devices and precisions it has here."
+    "--probe", "look", is_flag=True, help="Start every runtime to find the devices and precisions it supports here."
 )
 @TABLE_OR_JSON
 def command(look: bool, form: Literal["table", "json"]) -> None:
-    """List the runtimes: versions, devices, or what is missing and the command that installs it.
+    """List the runtimes: versions, devices, and how to install missing ones.
 
-    Nothing is imported: devices and precisions are those a former --probe found with the same versions.
+    No runtime is imported: devices and precisions come from the last --probe of the same version.
     """
     from irbench.cli.output import console
 

@@ -16,10 +16,10 @@ To enable it:
 """
 
 
-@click.command("completion", short_help="Print what makes a shell complete irbench's commands.", epilog=_EXAMPLES)
+@click.command("completion", short_help="Print the completion script for bash, zsh or fish.", epilog=_EXAMPLES)
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that makes a shell complete commands, options, backends and their settings, models and runs."""
+    """Print a script that completes commands, options, backends, backend options, models and runs."""
     from irbench.cli import COMPLETION, cli
     from irbench.cli.options.shells import completion_class
 

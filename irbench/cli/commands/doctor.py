@@ -24,7 +24,7 @@ Examples:
 
 
 @click.command(
-    "doctor", short_help="What disturbs measurement here, how to mend it, and whether to trust it.", epilog=_EXAMPLES
+    "doctor", short_help="Report what disturbs measurements on this machine, and how to fix it.", epilog=_EXAMPLES
 )
 @click.option(
     "--aa",
@@ -33,22 +33,22 @@ Examples:
     is_flag=False,
     flag_value="",
     metavar="[MODEL]",
-    help="Also measure a backend against itself: on MODEL, or the model exported last, or a small one of its own.",
+    help="Also measure a backend against itself: on MODEL, the model exported last, or a built-in matrix product.",
 )
 @click.option(
     "--backend",
     type=BACKEND,
     metavar="NAME",
-    help="The backend for --aa. [default: one whose answers others are held against: ort where it is installed]",
+    help="Backend for --aa. [default: a reference backend, such as ort]",
 )
 @click.option(
     "--threads",
     type=THREADS,
-    help="For --aa: total for each process, or native. [default: the physical cores we may use]",
+    help="For --aa: threads per process in total, or native. [default: the available physical cores]",
 )
-@click.option("--cpus", type=CPUS, help="For --aa: processors it may use. [default: all that are allowed]")
-@click.option("--budget", type=DURATION, help="For --aa. [default: 90s]")
-@click.option("--no-lock", is_flag=True, help="Run --aa though another irbench measures on this machine.")
+@click.option("--cpus", type=CPUS, help="For --aa: processors to use. [default: all available]")
+@click.option("--budget", type=DURATION, help="For --aa: time limit. [default: 90s]")
+@click.option("--no-lock", is_flag=True, help="For --aa: measure even if another irbench is measuring on this machine.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 @RESULTS
@@ -63,14 +63,14 @@ def command(
     output: Path | None,
     results: Path | None,
 ) -> int:
-    """Say what this machine is, what disturbs measurement here, and how to mend it.
+    """Report what disturbs measurements on this machine, and how to fix it.
 
-    Looks for a few seconds at processors, memory, limits, clocks and at what else runs, and times what irbench's own
-    loop costs. The exit code is 0 whatever is found.
+    The report covers processors, memory, limits, clocks and other running programs, and the overhead of irbench's own
+    timing loop. It takes a few seconds. The exit code is 0 whatever is found.
 
-    With --aa it also runs the whole protocol with one backend in both rows. That passes (exit code 0) where they are
-    the same, fails where one looks faster or answers wrongly (1) or has no result (3), and is undecided (4) otherwise;
-    it says how small a difference a run of this length finds. The run is stored like any other.
+    --aa also runs the whole protocol with the same backend in both rows. It passes (exit code 0) if the rows are the
+    same, fails if one looks faster or has wrong outputs (1) or has no result (3), and is undecided (4) otherwise. It
+    also reports the smallest difference that a run of this length can detect. The run is stored like any other.
     """
     from irbench.api.doctor import SelfComparisonOptions, diagnose
     from irbench.api.progress import displayed
@@ -80,7 +80,7 @@ def command(
     if model is not None:
         asked = SelfComparisonOptions(model, backend, threads, cpus, budget, results, no_lock)
     elif backend or threads or cpus or budget or results or no_lock:
-        raise click.UsageError("--backend, --threads, --cpus, --budget, --no-lock and --results belong to --aa.")
+        raise click.UsageError("--backend, --threads, --cpus, --budget, --no-lock and --results need --aa.")
     with displayed() as reporter, plugin_warnings_told():
         found = diagnose(asked, reporter)
     text = found.to_json() if form == "json" else to_text(found.__rich__(), to_file=output is not None)

@@ -43,27 +43,34 @@ Examples:
     type=Parsed("8|dynamic", _batch),
     default="dynamic",
     show_default=True,
-    help="A fixed batch, or a free one.",
+    help="A fixed batch size, or a dynamic one.",
 )
 @click.option(
-    "--seed", type=int, metavar="N", default=0, show_default=True, help="Of random weights and of generated inputs."
+    "--seed",
+    type=int,
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Seed for random weights and for generated inputs.",
 )
 @click.option(
     "--weights",
     cls=ToldInWords,
     metavar="random|PATH",
     show_default="the model's own",
-    help="Random weights, or a file of them.",
+    help="Draw random weights, or load them from a file.",
 )
 @click.option(
     "--layout",
     type=OneOf(["keep", "nchw"]),
     default="nchw",
     show_default=True,
-    help="Of image inputs in ONNX; nchw is the faster one.",
+    help="Layout of image inputs in ONNX; most runtimes are faster with nchw.",
 )
-@click.option("--force", is_flag=True, help="Build even if a bundle made from the same things exists.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Put the one bundle into DIR.")
+@click.option("--force", is_flag=True, help="Export again even if nothing has changed.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the bundle to DIR (one model only)."
+)
 def command(
     models: tuple[str, ...],
     opset: int,
@@ -74,7 +81,7 @@ def command(
     force: bool,
     output: Path | None,
 ) -> None:
-    """Export models to bundles: ONNX, a TensorFlow graph and the outputs that both must give.
+    """Export models to bundles: an ONNX file, a TensorFlow graph, and the expected outputs.
 
     MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
     or path/to/file.py:function; the function takes nothing and returns a Keras model.

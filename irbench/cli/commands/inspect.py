@@ -28,18 +28,18 @@ Examples:
 """
 
 
-@click.command("inspect", short_help="Show what a graph holds, or how two graphs differ.", epilog=_EXAMPLES)
+@click.command("inspect", short_help="Show what an ONNX graph contains, or how two graphs differ.", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
-@click.option("--diff", "compares", is_flag=True, help="Say what was done to the first graph to make the second.")
+@click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 def command(models: tuple[str, ...], compares: bool, form: Literal["table", "json"], output: Path | None) -> None:
-    """Show what ONNX graphs hold: signature, multiply-accumulates, operators, weights and origin.
+    """Show the signature, multiply-accumulates, operators, weights and origin of ONNX graphs.
 
-    MODEL is an exported bundle's name or folder, or an ONNX file; resnet50+basic is what `irbench optimize` made of it,
-    and resnet50+basic:batch=1 what it made with that size bound. Weights are not read, so a file of gigabytes takes
-    no longer than a small one. With --diff nodes are the same when they have the same name; nodes that one new node
-    took the place of are shown as fused.
+    MODEL is an exported bundle's name or folder, or an ONNX file. resnet50+basic is the graph that `irbench optimize`
+    made of resnet50, and resnet50+basic:batch=1 the one with that dimension fixed. Weights are not read, so large files
+    take no longer than small ones. --diff matches nodes by name; nodes replaced by a single new node are shown as
+    fused.
     """
     from irbench.api.inspect import GraphDifference
     from irbench.api.inspect import inspect as inspect_graph

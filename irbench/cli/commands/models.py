@@ -30,16 +30,14 @@ below the second, none below the third."""
     short_help="List the models of the zoo.",
     epilog="\b\nExamples:\n  irbench models\n  irbench models --family transformer\n  irbench models --format json\n",
 )
-@click.option(
-    "--family", default="", type=FAMILY, metavar="TEXT", help="Only models of families whose name holds TEXT."
-)
+@click.option("--family", default="", type=FAMILY, metavar="TEXT", help="Only models whose family contains TEXT.")
 @TABLE_OR_JSON
 def command(family: str, form: Literal["table", "json"]) -> None:
     """List the models that can be exported by name. Imports no framework.
 
-    Parameters are in millions. GMACs are 10^9 multiply-accumulates of products and convolutions at batch 1 and the
-    model's default sizes; a multiplication with its addition counts once. Inputs leave the batch out; a size with a
-    name is free.
+    Parameters are in millions. GMACs are 10^9 multiply-accumulates of matrix products and convolutions at batch 1 and
+    the model's default sizes; a multiplication with its addition counts once. Shapes of inputs leave the batch out; a
+    dimension with a name is dynamic.
     """
     from irbench.cli.output import console
 

@@ -1,4 +1,4 @@
-"""``irbench optimize``: better graphs, each step of the way proven."""
+"""``irbench optimize``: better graphs, each step checked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Examples:
 """
 
 
-@click.command("optimize", short_help="Fuse and simplify graphs, each step checked.", epilog=_EXAMPLES)
+@click.command("optimize", short_help="Fuse, simplify and convert ONNX graphs, checking every step.", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",
@@ -36,15 +36,15 @@ Examples:
     cls=ToldInWords,
     show_default="basic",
     metavar="none|basic|extended|all",
-    help="basic and extended write ONNX's own operators; all writes Microsoft's as well.",
+    help="How much to optimise: basic and extended use standard ONNX operators, all adds Microsoft's.",
 )
-@click.option("--passes", type=PASSES, help="These passes in this order instead of a level's.")
+@click.option("--passes", type=PASSES, help="Run these passes, in this order, instead of a level.")
 @click.option(
     "--precision",
     type=click.Choice(["fp32", "fp16", "bf16", "int8"]),
     default="fp32",
     show_default=True,
-    help="Convert the result; what that costs in accuracy is measured.",
+    help="Convert the result, and measure how its outputs change.",
 )
 @click.option(
     "--calibrate",
@@ -52,31 +52,31 @@ Examples:
     cls=ToldInWords,
     metavar="N",
     show_default="64",
-    help="Inputs to calibrate static int8 on.",
+    help="Number of inputs to calibrate static int8 with.",
 )
 @click.option(
     "--quantize",
     type=click.Choice(["auto", "static", "dynamic"]),
     cls=ToldInWords,
     show_default="auto",
-    help="How int8 is made: auto is static for convolutions, else dynamic.",
+    help="How to quantise to int8; auto is static for convolutional networks, otherwise dynamic.",
 )
 @click.option(
     "--layout",
     type=click.Choice(["keep", "nchw"]),
     default="keep",
     show_default=True,
-    help="nchw: take images as NCHW where the graph transposes them itself.",
+    help="nchw: change image inputs to NCHW where the graph transposes them itself.",
 )
-@click.option("--batch", type=COUNT, metavar="N", help="Bind the batch first; dynamic by default.")
-@click.option("--shape", type=SHAPE, multiple=True, help="Bind the shape of an input; may be repeated.")
+@click.option("--batch", type=COUNT, metavar="N", help="Fix the batch size first; dynamic by default.")
+@click.option("--shape", type=SHAPE, multiple=True, help="Fix the shape of an input first; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Copy the graph there; the report goes to standard output.",
+    help="Write the graph to FILE; the report goes to standard output.",
 )
 def command(
     models: tuple[str, ...],
@@ -85,15 +85,16 @@ def command(
     shape: Sequence[tuple[str, tuple[int, ...]]],
     **options: Any,
 ) -> None:
-    """Fuse and simplify graphs: passes from ONNX to ONNX, each checked before the next begins.
+    """Fuse, simplify and convert ONNX graphs, checking every step.
 
-    MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass that changes
-    something the graph is checked, loaded and its outputs compared with the original's. What comes out is kept with
-    the bundle; `irbench run --optimize` takes what it names, such as basic or basic-int8-static. What other settings
-    make (--passes, --calibrate, --shape) is measured as a file: -o q.onnx, then `irbench run q.onnx`.
+    MODEL is an exported bundle, an ONNX file, or anything that `irbench export` takes. After each pass
+    that changes something, the graph is checked and loaded, and its outputs are compared with the original's. The
+    result is stored with the bundle, and `irbench run --optimize` measures it by its name, such as basic or
+    basic-int8-static. Results of other settings (--passes, --calibrate, --shape) are measured as files: -o q.onnx,
+    then `irbench run q.onnx`.
 
-    --precision converts the result: what that costs is measured on 64 other inputs, beside the graph in fp32. Shapes
-    that are bound let more be computed beforehand.
+    --precision converts the result and compares it with the fp32 graph on 64 inputs that were not used for
+    calibration. Fixed shapes let more be computed in advance.
     """
     from irbench.api.optimize import OptimizeOptions, optimize_with
     from irbench.cli.output.console import check_writable

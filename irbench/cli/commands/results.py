@@ -39,16 +39,14 @@ Examples:
     cls=SuggestingGroup,
     invoke_without_command=True,
     subcommand_metavar="[COMMAND]",
-    short_help="List the stored runs, remove them, or move them between machines.",
+    short_help="List, remove, export and import stored runs.",
     epilog=_EXAMPLES,
 )
 @click.option("--model", type=MODEL_NAME, metavar="NAME", help="Only runs of this model.")
-@click.option(
-    "--backend", type=BACKEND, metavar="NAME", help="Only runs in which this backend, or this row, took part."
-)
-@click.option("--since", type=DURATION, help="Only runs no older than this: 12h or 7d, for example.")
-@click.option("--limit", type=COUNT, metavar="N", help="At most so many, the newest.")
-@click.option("--rebuild", is_flag=True, help="Make the index anew from the folders, and say which cannot be read.")
+@click.option("--backend", type=BACKEND, metavar="NAME", help="Only runs that measured this backend or row.")
+@click.option("--since", type=DURATION, help="Only runs no older than this, for example 12h or 7d.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the newest N.")
+@click.option("--rebuild", is_flag=True, help="Rebuild the index from the folders, and list those that cannot be read.")
 @FORMAT
 @OUTPUT
 @RESULTS
@@ -56,10 +54,9 @@ Examples:
 def command(
     context: click.Context, /, form: str, output: Path | None, results: Path | None, rebuild: bool, **filters: Any
 ) -> None:
-    """List the stored runs, newest first; or remove them, or move them between machines.
+    """List the stored runs, newest first.
 
-    The last column says what came of each run: who won by how much, who leads in a preview, or that no cell
-    was measured.
+    The last column is the outcome: the winner and its lead, the leader of a preview, or that nothing was measured.
     """
     given = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
     if context.invoked_subcommand is not None:

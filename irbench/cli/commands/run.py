@@ -45,9 +45,9 @@ Examples:
 
 _SECTIONS = {
     "all": "What is compared",
-    "threads": "How each of them runs",
-    "within": "How long, and how sure",
-    "form": "What comes of it",
+    "threads": "How it runs",
+    "within": "How long, and how precise",
+    "form": "Output",
 }
 """Headings in the help, each above the option that it begins with."""
 
@@ -56,67 +56,69 @@ _SECTIONS = {
     "run",
     cls=SectionedCommand,
     sections=_SECTIONS,
-    short_help="Measure models on backends: which is fastest, by how much, for certain.",
+    short_help="Measure models on backends: which is fastest, by how much, and how sure that is.",
     epilog=_EXAMPLES,
 )
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
-@click.option("--all", is_flag=True, help="Every model that was exported.")
+@click.option("--all", is_flag=True, help="Run every exported model.")
 @click.option(
     "--backends",
     type=BACKENDS,
     cls=ToldInWords,
-    show_default="every installed one",
-    help="Backends, each with a device after a colon.",
+    show_default="all installed",
+    help="Backends to compare, with an optional device: ort:cuda.",
 )
 @click.option(
     "--batch",
     type=COUNTS,
     cls=ToldInWords,
     show_default="1, or the model's own",
-    help="Samples per inference: a table each.",
+    help="Batch sizes; one table for each.",
 )
-@click.option("--shape", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
-@click.option("--streams", type=COUNTS, default=(1,), show_default=True, help="Inferences in flight: a row each.")
+@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input; may be repeated.")
+@click.option(
+    "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
+)
 @click.option(
     "--precision",
     type=PRECISIONS,
     cls=ToldInWords,
-    show_default="fp32, or the graph's own",
-    help="fp32, bf16, fp16, int8, or native, the vendor's default: a row each.",
+    show_default="fp32, or that of the graph",
+    help="fp32, bf16, fp16, int8, or native (the runtime's default); one row for each.",
 )
 @click.option(
     "--optimize",
     type=LEVELS,
     default=("none",),
     show_default=True,
-    help="none, basic, extended, all, each also converted (basic-int8; int8 for short; int8-static): ONNX graphs before"
-    " and after, side by side, and compared though precisions differ.",
+    help="Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."
+    " Converted graphs are compared although their precision differs.",
 )
 @click.option(
     "--baseline",
     metavar="ROW",
     cls=ToldInWords,
-    show_default="tf, or the first",
-    help="What speedups are relative to, such as ort, or ort@streams=1.",
+    show_default="tf, otherwise the first",
+    help="Row that speedups are relative to: ort, or ort@streams=1.",
 )
-@click.option("--allow-mixed", is_flag=True, help="Compare rows of different effective precision, and mark them.")
+@click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
 @click.option(
     "--threads",
     type=THREADS,
     cls=ToldInWords,
-    show_default="the physical cores we may use",
-    help="Total for each process, or native.",
+    show_default="the available physical cores",
+    help="Threads per process in total; native: each runtime's default.",
 )
 @click.option(
-    "--cpus", type=CPUS, cls=ToldInWords, show_default="all that are allowed", help="Processors the backends may use."
+    "--cpus", type=CPUS, cls=ToldInWords, show_default="all available", help="Processors for the backends to use."
 )
-@click.option("--set", type=SETTING, multiple=True, help="A property of a backend; may be repeated.")
+@click.option("--set", type=SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
 @click.option(
     "--io",
     type=OneOf(["copy", "bound"]),
     default="copy",
     show_default=True,
-    help="What is timed: host arrays in and out, or the inference alone.",
+    help="What is timed: copy includes copying inputs and outputs, bound does not.",
 )
 @click.option(
     "--seed",
@@ -125,40 +127,46 @@ _SECTIONS = {
     default=0,
     cls=ToldInWords,
     show_default="0",
-    help="Of inputs and of the order of measurements.",
+    help="Seed for inputs and for the measurement order.",
 )
-@click.option("--within", type=PERCENT, cls=ToldInWords, show_default="2%", help="Closer than this counts as the same.")
 @click.option(
-    "--budget", type=DURATION, cls=ToldInWords, show_default="90s for each table", help="Time for the whole run."
+    "--within", type=PERCENT, cls=ToldInWords, show_default="2%", help="Differences up to this count as the same."
+)
+@click.option(
+    "--budget", type=DURATION, cls=ToldInWords, show_default="90s per table", help="Time limit for the whole run."
 )
 @click.option(
     "--deadline",
     type=DURATION,
     cls=ToldInWords,
     show_default="300s",
-    help="When a backend that gives no answer is ended, for each step.",
+    help="Time limit for one step of a backend, after which it counts as failed.",
 )
-@click.option("--quick", is_flag=True, help="3 launches: large differences at once, wide intervals.")
-@click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, 15 minutes for each table.")
+@click.option("--quick", is_flag=True, help="3 launches: fast, with wide intervals.")
+@click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.")
 @click.option(
     "--tail",
     is_flag=True,
-    help="Also p99, from 1,000 uninterrupted calls per launch; p99.9 from 5 launches on.",
+    help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
 )
 @click.option(
-    "--sustain", type=DURATION, cls=ToldInWords, show_default="off", help="Also FPS alone for so long in each launch."
+    "--sustain",
+    type=DURATION,
+    cls=ToldInWords,
+    show_default="off",
+    help="Also run each row alone for this long in every launch.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 4 where a verdict or the winner is undecided.")
-@click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner is undecided.")
+@click.option("--no-lock", is_flag=True, help="Measure even if another irbench is measuring on this machine.")
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Print what would be measured, with which settings and how long it takes at least; models are exported and"
-    " graphs optimised for that.",
+    help="Print the plan, its settings and the least time it takes, without measuring. Models are exported and graphs"
+    " optimised for that.",
 )
-@click.option("--name", default="", metavar="NAME", help="Call the run so: irbench show NAME.")
-@click.option("--note", default="", metavar="TEXT", help="What is to be remembered of the run.")
-@click.option("--yes", is_flag=True, help="Do not ask before a first run that names no model.")
+@click.option("--name", default="", metavar="NAME", help="Name the run, for irbench show NAME.")
+@click.option("--note", default="", metavar="TEXT", help="Store a note with the run.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @FORMAT
 @OUTPUT
 @RESULTS
@@ -172,11 +180,11 @@ def command(
     set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
     **options: Any,
 ) -> int:
-    """Measure models on backends under one timing protocol.
+    """Measure models on backends and compare their speed.
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
-    takes. Without one, the model that was exported last is run; a model that was never exported is exported first.
-    Outputs are verified before anything is timed, and every speedup comes with its interval.
+    takes. The default is the model exported last. A model that has not been exported yet is exported first.
+    Outputs are verified before anything is timed. Every speedup has a confidence interval.
     """
     from irbench.api.measurement import foresee
     from irbench.api.options import RunOptions
@@ -216,7 +224,7 @@ def _refuse_wrong_output(asked: RunOptions, output: Path | None, *, dry_run: boo
     if output is None:
         return
     if dry_run:
-        raise IrbenchError("--dry-run has no result that -o could write.", hint="Leave one of them out.")
+        raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
     for model in map(Path, asked.models):
         files = (model, *(model.iterdir() if model.is_dir() else ()))
         if output.exists() and output.resolve() in {path.resolve() for path in files}:

@@ -25,13 +25,11 @@ Examples:
 """
 
 
-@click.command("show", short_help="Print a stored run again, or its raw samples.", epilog=_EXAMPLES)
+@click.command("show", short_help="Show a stored run again, or its raw samples.", epilog=_EXAMPLES)
 @click.argument("run", required=False, type=RUN)
-@click.option("--samples", is_flag=True, help="Print the raw samples instead: a line for each, as CSV or JSON lines.")
-@click.option(
-    "--intervals", is_flag=True, help="Medians over launches, with intervals, in place of figures of all calls."
-)
-@click.option("--warnings", is_flag=True, help="Warnings whole, each with its remedy, in place of a line for each.")
+@click.option("--samples", is_flag=True, help="Print the raw samples instead, as CSV or JSON Lines.")
+@click.option("--intervals", is_flag=True, help="Show medians over launches with confidence intervals.")
+@click.option("--warnings", is_flag=True, help="Show every warning in full, with its remedy.")
 @FORMAT
 @OUTPUT
 @RESULTS
@@ -47,16 +45,16 @@ def command(
     output: Path | None,
     results: Path | None,
 ) -> None:
-    """Print a stored run again, or its raw samples.
+    """Show a stored run again, or its raw samples.
 
-    RUN is a run's name or the beginning of one, its folder, or `latest`, which is the default: the newest run
-    in which at least one cell was measured.
+    RUN is a run's name, the beginning of its id, its folder, or `latest`, the default: the newest run in which at
+    least one row was measured.
 
-    Of a sample, --samples says the table (group), model and row it belongs to, its launch and block, whether the
-    block was disturbed and whether it counts, when it was issued and completed in nanoseconds from the opening of
-    its round, its latency, and how many calls it lasted. Its kind is `round` for the calls that are compared, `tail`
-    for the uninterrupted ones of --tail, and `sustained` for a line that sums up a cell's run alone. Every file is
-    compared with its checksum before anything is printed.
+    --samples prints for each sample its table (group), model, row, launch and block, whether the block was disturbed
+    and whether it counts, when the sample was issued and completed in nanoseconds from the start of its round, its
+    latency, and its number of calls. The kind is `round` for the calls that are compared, `tail` for the consecutive
+    calls of --tail, and `sustained` for the summary of a row's run of --sustain. All checksums are verified before
+    anything is printed.
     """
     from irbench.cli.output.document import write_document
     from irbench.store import Store, default_root

@@ -18,17 +18,17 @@ __all__ = ["export", "import_", "remove"]
 
 @click.command(
     "rm",
-    short_help="Remove stored runs for good.",
+    short_help="Delete stored runs.",
     epilog="\b\nExample:\n  irbench results rm 01KAJ3WQ 01KAJ4XY --yes\n",
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @RESULTS
 def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
-    """Remove stored runs for good.
+    """Delete stored runs.
 
-    RUN is a run's name or the beginning of one, its folder, or `latest`. Every name is understood before
-    the first run is removed; a run that is still being measured is not.
+    RUN is a run's name, the beginning of its id, its folder, or `latest`. If any RUN is not found, nothing is
+    deleted. A run that is still being measured is not deleted.
     """
     from irbench.api.stored_runs import find_runs, remove_folders
     from irbench.store.folders import default_root
@@ -42,7 +42,7 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
 
 @click.command(
     "export",
-    short_help="Pack runs into an archive, for another machine.",
+    short_help="Export runs to an archive.",
     epilog="\b\nExample:\n  irbench results export latest 01KAJ3WQ -o runs.tar.gz\n",
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
@@ -56,23 +56,23 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
 )
 @RESULTS
 def export(runs: tuple[str, ...], output: Path | None, results: Path | None) -> None:
-    """Pack runs with their raw samples and logs into one archive, for another machine.
+    """Export runs, with their raw samples and logs, to one archive.
 
-    RUN is a run's name or the beginning of one, its folder, or `latest`. Every file is compared with its
-    checksum; of a log, the last megabyte is packed. `irbench results import` unpacks the archive, and so does
-    tar, in a folder of results. Only an archive is replaced where FILE is there already.
+    RUN is a run's name, the beginning of its id, its folder, or `latest`. All checksums are verified; of each log, the
+    last megabyte is included. Read the archive with `irbench results import`, or unpack it with tar in a results
+    folder. An existing FILE is overwritten only if it is such an archive.
     """
     from irbench.api.stored_runs import export_runs
 
     if output is None:
-        raise IrbenchError("An archive is not written to stdout.", hint="Name a file with -o.")
+        raise IrbenchError("An archive cannot be written to standard output.", hint="Name a file with -o.")
     for folder in export_runs(runs, output, results=results):
         click.echo(f"exported {folder.name}")
 
 
 @click.command(
     "import",
-    short_help="Bring in runs of another machine.",
+    short_help="Import runs from an archive or a folder.",
     epilog="\b\nExample:\n  irbench results import runs.tar.gz\n",
 )
 @click.argument(
@@ -80,10 +80,10 @@ def export(runs: tuple[str, ...], output: Path | None, results: Path | None) -> 
 )
 @RESULTS
 def import_(sources: tuple[Path, ...], results: Path | None) -> None:
-    """Bring in runs of another machine: archives of `irbench results export`, or folders with runs in them.
+    """Import runs: archives written by `irbench results export`, or folders that contain runs.
 
-    Structure, format and checksums are verified before anything becomes visible; where something is wrong,
-    nothing is imported. A run that is here already with the same content is passed over.
+    Structure, format and checksums are verified first; if anything is wrong, nothing is imported. A run that is
+    already stored with the same content is skipped.
     """
     from irbench.api.stored_runs import import_runs
 
@@ -91,7 +91,7 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> None:
     for folder in added:
         click.echo(f"imported {folder.name}")
     for folder in present:
-        say(f"{folder.name} was here already")
+        say(f"{folder.name} is already stored")
 
 
 def _refuse_doubtful_latest(root: Path, names: Sequence[str]) -> None:
@@ -104,21 +104,24 @@ def _refuse_doubtful_latest(root: Path, names: Sequence[str]) -> None:
     if latest.passed_over:
         newest = latest.passed_over[0].run_id
         raise IrbenchError(
-            f"`latest` is {latest.entry.run_id}, but {newest} is newer, without a measured cell.",
-            hint="Say by its name which one is to go.",
+            f"`latest` is {latest.entry.run_id}, but {newest} is newer and has no measured row.",
+            hint="Name the run to delete by its id.",
         )
 
 
 def _confirmed(root: Path, folders: Sequence[Path]) -> bool:
     if not sys.stdin.isatty():
-        raise IrbenchError("What is removed is gone, and there is no terminal to ask on.", hint="Add --yes to do it.")
+        raise IrbenchError(
+            "Deleting needs confirmation, and standard input is not a terminal.",
+            hint="Add --yes to delete without confirmation.",
+        )
     from irbench.render.outcomes import outcomes_text
     from irbench.store.listing import list_runs
 
     known = {Path(entry.folder).resolve(): entry for entry in list_runs(root).entries}
     for folder in folders:
         entry = known.get(folder.resolve())
-        said = f"{', '.join(entry.models)}  {outcomes_text(entry)}" if entry else "no table can be read"
+        said = f"{', '.join(entry.models)}  {outcomes_text(entry)}" if entry else "cannot be read"
         click.echo(f"{folder.name}  {said}", err=True)
     which = "this run" if len(folders) == 1 else f"these {len(folders)} runs"
-    return click.confirm(f"Remove {which} for good?", err=True)
+    return click.confirm(f"Delete {which}?", err=True)

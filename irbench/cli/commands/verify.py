@@ -25,23 +25,23 @@ Examples:
 """
 
 
-@click.command("verify", short_help="Check every backend's answers, or run ONNX' own test suite.", epilog=_EXAMPLES)
+@click.command("verify", short_help="Check every backend's outputs, or run ONNX's own test suite.", epilog=_EXAMPLES)
 @click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
 @click.option(
     "--data",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Holds test_data_set_*/input_*.pb and output_*.pb: inputs and the outputs to expect.",
+    help="Folder with test_data_set_*/input_*.pb and output_*.pb: inputs and expected outputs.",
 )
-@click.option("--shape", type=SHAPE, multiple=True, help="The shape of an input; may be repeated.")
-@click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite that the onnx package carries.")
-@click.option("--only", metavar="PATTERN", help="The suite's cases of such names, test_add* for example.")
+@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input; may be repeated.")
+@click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
+@click.option("--only", metavar="PATTERN", help="Run only the cases that match, for example test_add*.")
 @click.option(
     "--backends",
     type=BACKENDS,
     cls=ToldInWords,
-    show_default="every installed one that can read the model",
-    help="Backends, each with a device after a colon.",
+    show_default="all installed that can read the model",
+    help="Backends to check, with an optional device: ort:cuda.",
 )
 @click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
 @OUTPUT
@@ -54,12 +54,12 @@ def command(
     """Run a model on every backend and compare the outputs with those expected; nothing is timed.
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export` takes.
-    Expected are the outputs in --data, matched by order; without it those of the original model that an export
-    stored, or what ONNX Runtime with optimisations off or ONNX' reference evaluator answers to seeded inputs. Backends
-    compute in fp32 where they can, and are held to the tolerance of the precision that they report.
+    The expected outputs are those in --data, matched by order. Without --data they are the outputs of the original
+    model, stored by the export, or those of ONNX Runtime with optimisations off or ONNX's reference evaluator on seeded
+    inputs. Backends compute in fp32 where they can; the tolerance is that of the precision they report.
 
-    With --suite onnx each case of ONNX' backend test suite is run and compared as ONNX' own runner does: every
-    element within 1e-3 relative, and a scoreboard says what passed, was wrong, is unsupported or crashed.
+    --suite onnx runs every case of ONNX's backend test suite and compares as ONNX's own runner does: each element
+    within 1e-3 relative. A scoreboard shows what passed, was wrong, is unsupported or crashed.
     """
     from irbench.api.verify import VerifyOptions, verify_with
     from irbench.cli.output.console import print_data, to_text

@@ -32,7 +32,7 @@ FORMAT = click.option(
     type=OneOf(["table", "json", "jsonl", "csv", "md"]),
     default="table",
     show_default=True,
-    help="How to print it.",
+    help="Output format.",
 )
 TABLE_OR_JSON = click.option(
     "--format",
@@ -40,12 +40,14 @@ TABLE_OR_JSON = click.option(
     type=OneOf(["table", "json"]),
     default="table",
     show_default=True,
-    help="How to print it.",
+    help="Output format.",
 )
-OUTPUT = click.option("-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead.")
+OUTPUT = click.option(
+    "-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
+)
 RESULTS = click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where runs are kept: ./results where that folder exists, or IRBENCH_RESULTS, or your data folder.",
+    help="Folder of stored runs. [default: IRBENCH_RESULTS, ./results if it exists, or your data folder]",
 )

@@ -31,7 +31,7 @@ def test_a_terminal_sees_what_runs_how_long_and_how_the_interval_narrows() -> No
     for part in (
         "resnet50",
         "launch 2 of at most 12",
-        "block 3, until 8 are clean",
+        "block 3, 8 undisturbed ones needed",
         "31 of at most 150 s",
         "ort ±1.8 %",
     ):
@@ -47,7 +47,8 @@ def test_a_pipe_sees_a_line_for_each_launch_and_nothing_between() -> None:
 def test_a_pipe_sees_what_runs_where_a_launch_takes_long() -> None:
     moments = (replace(MOMENT, launch=1, outlook=None, elapsed_s=second) for second in range(0, 100, 5))
     assert shown(*moments, terminal=False).splitlines() == [
-        f"resnet50: launch 1 of at most 12 · block 3, until 8 are clean · after {second} s" for second in (30, 60, 90)
+        f"resnet50: launch 1 of at most 12 · block 3, 8 undisturbed ones needed · after {second} s"
+        for second in (30, 60, 90)
     ]
 
 

@@ -33,7 +33,7 @@ def test_columns_decides_the_width_where_it_is_set(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COLUMNS", "80")
     text = to_text(GroupView(example()))
     assert max(map(len, text.splitlines())) <= 80
-    assert "left out for want of width" in text
+    assert "hidden, the terminal is too narrow" in text
 
 
 def test_colour_is_forced_and_refused_by_the_usual_variables(monkeypatch: pytest.MonkeyPatch):

@@ -145,7 +145,7 @@ def test_a_fault_of_irbench_is_one_line_and_a_file_to_report(
     raising(ZeroDivisionError("division\nby zero"), monkeypatch)
     assert call("show") == 70
     error, hint = capsys.readouterr().err.splitlines()
-    assert error == "error: Something irbench did not expect: ZeroDivisionError: division"
+    assert error == "error: Internal error: ZeroDivisionError: division"
     (log,) = tmp_path.iterdir()
     assert str(log) in hint
     assert "Traceback" in log.read_text(encoding="utf-8")

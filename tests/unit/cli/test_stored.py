@@ -63,7 +63,7 @@ def test_intervals_are_for_the_table_that_people_read(form: tuple[str, ...]):
 
 def test_show_says_that_a_run_was_cut_short():
     measured(complete=False)
-    assert shown().stdout.endswith("\nThe run was ended before it was complete: tables may be missing.\n")
+    assert shown().stdout.endswith("\nThe run is incomplete: tables may be missing.\n")
     measured()
     assert "tables may be missing" not in shown().stdout
 
@@ -95,7 +95,7 @@ def test_results_lists_the_newest_first_with_who_won():
     assert [line.split()[0] for line in lines[1:]] == [second.document.run_id, first.document.run_id]
     assert "ort x4" in lines[1]
     assert "openvino 1.14x ort" in lines[1]
-    assert "(not complete)" not in lines[1]
+    assert "(incomplete)" not in lines[1]
 
 
 def test_results_lose_no_word_in_a_terminal_of_eighty_columns(monkeypatch: pytest.MonkeyPatch):
@@ -110,7 +110,7 @@ def test_results_can_be_narrowed():
     measured("alexnet")
     measured("vgg16", complete=False)
     assert len(listed("--model", "alexnet").stdout.splitlines()) == 2
-    assert "(not complete)" in listed("--model", "vgg16").stdout
+    assert "(incomplete)" in listed("--model", "vgg16").stdout
     assert len(listed("--backend", "ort").stdout.splitlines()) == 3
     assert len(listed("--backend", "ort x4").stdout.splitlines()) == 3
     assert len(listed("--limit", "1").stdout.splitlines()) == 2

@@ -57,18 +57,18 @@ def test_nothing_is_found_on_a_quiet_machine() -> None:
         ({"turbo": True}, "turbo", "Turbo is on", "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"),
         ({"turbo": True, "turbo_file": "/sys/x/boost"}, "turbo", "Turbo", "echo 0 | sudo tee /sys/x/boost"),
         ({"cpu_per_core": (0, 2)}, "smt", "4 processors share 2 cores", "irbench run --cpus 0,2"),
-        ({"foreign_siblings": (8, 9)}, "shared-cores", "not ours: 8-9", "taskset -pc 0-3,8-9 $$"),
+        ({"foreign_siblings": (8, 9)}, "shared-cores", "not available: 8-9", "taskset -pc 0-3,8-9 $$"),
         ({"quota": 1.5, "container": "docker"}, "cpu-quota", "1.5 of 4 processors", "docker update --cpus 4 CONTAINER"),
         ({"cpus": (1,), "cpu_per_core": (1,)}, "affinity", "1 of 4 processors are available (1)", "taskset -pc 0-3 $$"),
         ({"available_memory_bytes": 10**9}, "little-memory", "1.00 GB of memory", "ps -eo"),
-        ({"swap_used_bytes": 2 * 10**9}, "swap", "2.00 GB lie in swap", "swapoff"),
+        ({"swap_used_bytes": 2 * 10**9}, "swap", "2.00 GB of swap are used", "swapoff"),
         ({"freezes": False}, "not-freezing", "cannot be frozen", "unset IRBENCH_NO_FREEZE"),
         ({"schedstat": False}, "no-schedstat", "schedstat", "kernel.task_delayacct=1"),
-        ({"clock_source": "hpet", "clock_ns": 900.0}, "slow-clock", "(hpet) are never less than 900 ns", "echo tsc"),
+        ({"clock_source": "hpet", "clock_ns": 900.0}, "slow-clock", "(hpet) are at least 900 ns", "echo tsc"),
         ({"clock_source": None, "clock_ns": 900.0}, "slow-clock", "900 ns", "current_clocksource"),
         ({"hypervisor": "KVM"}, "virtual-machine", "virtual machine (KVM)", "irbench doctor --aa"),
-        ({"core_to_core": CoreToCore((330.0,))}, "cores-far", "0 and 1 are 330 ns apart", "lscpu"),
-        ({"core_to_core": MOVED}, "cores-moved", "near (91 ns) and far (300 ns)", "--threads 1"),
+        ({"core_to_core": CoreToCore((330.0,))}, "cores-far", "330 ns apart", "lscpu"),
+        ({"core_to_core": MOVED}, "cores-moved", "between 91 ns and 300 ns", "--threads 1"),
         ({"foreign_share": 0.98, "programs": (HOG,)}, "busy-machine", "98 % of a processor: stress 95 %", "-STOP 4711"),
         ({"pressure": 0.4}, "cpu-pressure", "In 40 % of the last 10 s", "irbench doctor"),
         ({"load_average": 3.4}, "recent-load", "is 3.4", "irbench doctor"),
@@ -134,7 +134,7 @@ def test_what_is_not_told_is_neither_good_nor_bad() -> None:
 
 def test_a_virtual_machine_names_what_its_host_hides() -> None:
     hidden = only(hypervisor="KVM", governors=(), turbo=None)
-    assert "the frequency governor, turbo and its neighbours" in hidden.found
+    assert "the frequency governor, turbo and other virtual machines" in hidden.found
     assert "governor" not in only(hypervisor="unknown").found
 
 
@@ -170,15 +170,15 @@ def test_only_what_may_be_stopped_is_named_for_stopping_with_its_command() -> No
     terminal = Program("terminal", 99, 0.9, "terminal")
     finding = only(foreign_share=1.5, programs=(terminal, HOG))
     assert finding.command == "kill -STOP 4711"
-    assert "stop process 4711 (stress --cpu 1) while you measure" in finding.remedy
+    assert "pause process 4711 (stress --cpu 1) while you measure" in finding.remedy
     alone = only(foreign_share=0.9, programs=(terminal,))
     assert alone.command == "top -o %CPU"
-    assert "stop" not in alone.remedy
+    assert "pause" not in alone.remedy
 
 
 def test_a_quota_as_large_as_the_processors_disturbs_nothing() -> None:
     assert codes(quota=4.0) == []
-    assert "held irbench back for 30 %" in only(quota=3.0, throttled_share=0.3).found
+    assert "throttled irbench for 30 %" in only(quota=3.0, throttled_share=0.3).found
 
 
 def test_a_single_processor_is_shared_with_what_is_measured() -> None:

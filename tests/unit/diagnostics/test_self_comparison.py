@@ -31,15 +31,15 @@ def self_comparison(value: float, low: float, high: float, verdict: Verdict, lau
             "[1.006, 1.014]: it differs from itself by 1.0 %, inside the ±2 % that counts as the same.",
         ),
         (1.0, 0.96, 1.03, "undecided", "undecided", "Undecided"),
-        (1.05, 1.03, 1.08, "faster", "failed", "tells a backend from itself"),
-        (0.95, 0.93, 0.97, "slower", "failed", "tells a backend from itself"),
+        (1.05, 1.03, 1.08, "faster", "failed", "a difference was found where there is none"),
+        (0.95, 0.93, 0.97, "slower", "failed", "a difference was found where there is none"),
         (
             1.0,
             0.99,
             1.01,
             "preview",
             "undecided",
-            "3 of at least 4 launches fitted in. Give it more time",
+            "only 3 of the 4 launches that are needed fitted into the budget. Allow more time",
         ),
     ],
 )
@@ -54,7 +54,7 @@ def test_not_different_passes_and_different_fails(
 def test_a_passed_run_says_how_small_a_difference_its_length_finds() -> None:
     found = self_comparison(1.0, 1 / 1.002, 1.002, "same")
     assert found.smallest_difference == pytest.approx(0.019, abs=0.001)
-    assert "In a run of this length (7 launches) a true difference of about 1.9 % is found in 80 % of runs" in (
+    assert "In a run of this length (7 launches) a true difference of about 1.9 % is detected in 80 % of the runs" in (
         self_comparison_message(found)
     )
 
@@ -76,7 +76,7 @@ def test_an_interrupt_decides_nothing() -> None:
         document(group(again, cell("ort"), launches=1, stopped_by="interrupt")), Path("x"), Timing()
     )
     assert found.outcome == "interrupted"
-    assert self_comparison_message(found) == "Interrupted after 1 launch: nothing is decided."
+    assert self_comparison_message(found) == "Interrupted after 1 launch: there is no result."
 
 
 def test_a_twin_with_wrong_answers_is_different() -> None:

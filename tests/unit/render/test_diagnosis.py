@@ -84,11 +84,11 @@ def test_the_name_of_a_program_is_neither_markup_nor_an_order_to_the_terminal() 
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        (facts(), "60 ns [60, 60] in 12 looks; one regime in 1.5 s"),
-        (facts(unanswered_looks=2), "60 ns [60, 60] in 12 looks, 2 more unanswered; one regime in 1.5 s"),
-        (facts(core_to_core=CoreToCore((90.0, 92.0))), "91 ns [90, 92] in 2 looks; too few to tell whether it moved"),
-        (facts(core_to_core=None, unanswered_looks=9), "not measured: none of 9 looks was answered"),
-        (facts(core_to_core=None), "not measured: it takes two processors"),
+        (facts(), "60 ns [60, 60] in 12 measurements; stable for 1.5 s"),
+        (facts(unanswered_looks=2), "60 ns [60, 60] in 12 measurements, 2 more failed; stable for 1.5 s"),
+        (facts(core_to_core=CoreToCore((90.0, 92.0))), "91 ns [90, 92] in 2 measurements; too few to see changes"),
+        (facts(core_to_core=None, unanswered_looks=9), "not measured: no measurement of 9 succeeded"),
+        (facts(core_to_core=None), "not measured: it needs two processors"),
     ],
 )
 def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_that_tells(

@@ -37,7 +37,7 @@ def shown(kept: list[Lineage], width: int) -> list[str]:
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_a_graph_of_many_passes_is_one_line(width: int) -> None:
     heading, row = shown([PLAIN], width)
-    assert heading.split() == ["optimised", "bound", "nodes", "max", "err", "made"]
+    assert heading.split() == ["optimised", "fixed", "nodes", "max", "err", "made"]
     assert row.split() == ["all", "batch=1,sequence=128", "42", "2e-06", "2026-11-21", "20:26"]
 
 
@@ -62,4 +62,4 @@ def test_the_version_is_shown_where_it_differs() -> None:
 def test_what_is_special_is_said_once_below_the_table() -> None:
     failed = converted(8, top1=0.5)
     *_, note = shown([failed, failed], 100)
-    assert note == "basic-int8: no stand-in for the original: top-1 agreement 50 %"
+    assert note == "basic-int8: outputs differ too much from the original's: top-1 agreement 50 %"

@@ -22,7 +22,7 @@ def test_there_are_words_for_every_reason_why_nobody_wins():
     ("outcome", "said"),
     [
         (Outcome("winner", "openvino", "ort", 1.1412), "openvino 1.14x ort"),
-        (Outcome("winner", "openvino", "ort", 1.1412, unverified=True), "openvino 1.14x ort, unverified"),
+        (Outcome("winner", "openvino", "ort", 1.1412, unverified=True), "openvino 1.14x ort, not verified"),
         (Outcome("preview", "openvino", "ort", 1.14), "preview: openvino 1.14x ort"),
         (Outcome("busy", "openvino", "ort", 1.14), "machine too busy"),
         (Outcome("only", "ort", p50_ms=37.04), "only ort: 37 ms"),
@@ -35,7 +35,7 @@ def test_an_outcome_is_said_in_a_few_words(outcome: Outcome, said: str):
 
 def test_tables_that_came_to_the_same_are_said_once():
     run = document(example(), example(), complete=False)
-    assert outcomes_text(entry_of(run, "x")) == "openvino 1.14x ort (not complete)"
+    assert outcomes_text(entry_of(run, "x")) == "openvino 1.14x ort (incomplete)"
 
 
 def test_a_winner_of_a_run_from_before_leads_were_stored_is_a_winner():

@@ -18,16 +18,16 @@ def test_every_activity_has_its_words(code: ActivityCode):
 
 
 def test_a_row_is_named_where_it_is_its_turn():
-    assert activity_text(Activity("warm-up", "ort x4")) == "ort x4: warm up"
-    assert activity_text(Activity("block", block=3, clean_blocks=8)) == "block 3, until 8 are clean"
+    assert activity_text(Activity("warm-up", "ort x4")) == "warming up ort x4"
+    assert activity_text(Activity("block", block=3, clean_blocks=8)) == "block 3, 8 undisturbed ones needed"
 
 
 @pytest.mark.parametrize(
     ("outlook", "said"),
     [
         (None, ""),
-        (Outlook("ort", 0.107, 0.003, intervals_from=4), "ort leads by 10.7 % ±0.3 %, intervals from launch 4 on"),
-        (Outlook("ort", None, 0.003, intervals_from=4), "ort ±0.3 %, intervals from launch 4 on"),
+        (Outlook("ort", 0.107, 0.003, intervals_from=4), "ort leads by 10.7 % ±0.3 %, intervals after launch 4"),
+        (Outlook("ort", None, 0.003, intervals_from=4), "ort ±0.3 %, intervals after launch 4"),
         (Outlook("ort", 0.111, 0.0, target=0.01, rows_left=0), "ort leads by 11.1 % ±0.0 %: decided"),
         (Outlook("ort", 0.111, 0.02, target=0.01), "ort leads by 11.1 % ±2.0 %, target ±1.0 %"),
         (Outlook("ort", 0.1, 0.02, target=0.01, rows_left=2), "ort leads by 10.0 % ±2.0 %, target ±1.0 %, 2 rows left"),

@@ -81,5 +81,5 @@ def test_what_has_no_room_is_named():
 def test_what_came_of_a_run_stands_at_the_end_of_its_line():
     _, broken, whole = (line.plain for line in run_table(entries(), NOW).as_lines(200))
     assert "openvino 1.14x ort" in whole
-    assert "(not complete)" not in whole
-    assert "openvino 1.14x ort (not complete)" in broken
+    assert "(incomplete)" not in whole
+    assert "openvino 1.14x ort (incomplete)" in broken

@@ -59,7 +59,7 @@ def test_every_row_comes_out_at_every_width(width: int):
 
 
 def test_columns_that_have_no_room_are_named():
-    assert "left out for want of width: max err, ready s, GB" in shown(example(), 80)
+    assert "hidden, the terminal is too narrow: max err, ready s, GB" in shown(example(), 80)
     assert "left out" not in shown(example(), 100)
 
 
@@ -166,7 +166,7 @@ def test_the_table_is_as_wide_as_it_needs_to_be_where_nothing_limits_it():
 @pytest.mark.parametrize(
     ("cells", "sentence"),
     [
-        ((failed("ort"), failed("tf")), "no cell has a valid result"),
+        ((failed("ort"), failed("tf")), "no row has a valid result"),
         ((cell("ort"), failed("tf")), "only ort has a valid result"),
     ],
 )
@@ -181,15 +181,15 @@ def test_speedups_that_move_with_the_blocks_excluded_are_said_to():
     moved = replace(first, speedup=replace(first.speedup, all_blocks_value=1.5))
     turned = replace(first, speedup=replace(first.speedup, all_blocks_verdict="undecided"))
     unknown = replace(first, speedup=replace(first.speedup, all_blocks_verdict=None))
-    assert "(same verdicts with them)" in shown(table)
-    assert "(verdicts change with them)" in shown(replace(table, cells=(turned, *table.cells[1:])))
+    assert "(same verdicts if included)" in shown(table)
+    assert "(verdicts change if included)" in shown(replace(table, cells=(turned, *table.cells[1:])))
     assert "with them" not in shown(replace(table, cells=(unknown, *table.cells[1:])))
-    assert "(speedups move with them)" in shown(replace(table, cells=(moved, *table.cells[1:])))
+    assert "(speedups change if included)" in shown(replace(table, cells=(moved, *table.cells[1:])))
 
 
 @pytest.mark.parametrize(
     ("stopped_by", "said"),
-    [("unfinished", "unfinished: the run was ended from outside"), ("failures", "no healthy cell was left")],
+    [("unfinished", "unfinished: the run was killed"), ("failures", "all backends failed")],
 )
 def test_a_run_that_did_not_end_by_rule_says_so(stopped_by: Any, said: str):
     assert said in shown(group(cell("ort"), stopped_by=stopped_by))

@@ -62,7 +62,7 @@ def test_a_shortened_warning_names_the_command_that_shows_the_rest():
     assert sum("--warnings" in line for line in lines) == 1
     wide = [line.plain for line in DocumentView(run).as_lines(300)]
     assert not any("--warnings" in line for line in wide)
-    assert "Close what else runs" in wide[-1]
+    assert "Close other programs" in wide[-1]
 
 
 def test_whole_warnings_have_their_remedies_at_every_width():
@@ -75,7 +75,7 @@ def test_whole_warnings_have_their_remedies_at_every_width():
 
 
 def test_markdown_has_warnings_whole():
-    assert "Close what else runs (top shows it)" in render_document(
+    assert "Close other programs (top lists them)" in render_document(
         document(group(cell("ort"), warnings=(BUSY,))), "md"
     )
 
@@ -155,7 +155,7 @@ def test_another_irbench_is_named_by_its_process_and_what_it_measures():
 
 def test_a_property_that_a_launch_did_not_read_back_is_unknown():
     mark = Mark("changes-over-launches", {"property": "threads", "values": [2, None]})
-    assert mark_text(mark) == "threads 2, unknown over launches"
+    assert mark_text(mark) == "threads changed between launches: 2, unknown"
 
 
 def test_a_reference_is_named_by_where_it_came_from():
