@@ -1,4 +1,4 @@
-"""ONNX' backend test suite on the bare runtimes: what irbench's own handling must not lose.
+"""ONNX's backend test suite on the bare runtimes: what irbench's own handling must not lose.
 
     python tests/bare_suite.py ort|openvino OUTPUT.json [PATTERN]
 
@@ -24,7 +24,7 @@ Run = Callable[[onnx.ModelProto, Sequence[Any]], Sequence[Any]]
 
 
 def passed(run: Run, pattern: str) -> list[str]:
-    """Return the names of the node cases with tensor inputs that pass, judged as ONNX' own runner does."""
+    """Return the names of the node cases with tensor inputs that pass, judged as ONNX's own runner does."""
     names = []
     for case in load_model_tests(kind="node"):
         tensors = all(tensor.type.HasField("tensor_type") for tensor in case.model.graph.input)

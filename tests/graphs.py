@@ -1,4 +1,4 @@
-"""Tiny ONNX graphs in ONNX' own textual syntax, and what a pass of the optimiser makes of them."""
+"""Tiny ONNX graphs in ONNX's own textual syntax, and what a pass of the optimiser makes of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def operations(model: ir.Model) -> list[str]:
 
 
 def answered(model: ir.Model, feed: Arrays) -> Sequence[Any]:
-    """Return what a runtime answers, which may treat numbers in ways of its own, and what ONNX' evaluator does."""
+    """Return what a runtime answers, which may treat numbers in ways of its own, and what ONNX's evaluator does."""
     import onnxruntime
 
     proto = ir.to_proto(model)

@@ -44,7 +44,7 @@ def _write(hand: Callable[[Sheet], Hand], model: ir.Model) -> bool:
 
 
 portable: Pass = Rewrite(
-    "write_by_hand", "the whole graph by hand, in ONNX' own operators", partial(_write, Portable), opset=23
+    "write_by_hand", "the whole graph by hand, in ONNX's own operators", partial(_write, Portable), opset=23
 )
 vendor: Pass = Rewrite(
     "write_by_hand_vendor",

@@ -1,4 +1,4 @@
-"""The parts of an encoder in ONNX' own operators, of operator set 23."""
+"""The parts of an encoder in ONNX's own operators, of operator set 23."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much arithmetic a graph takes: counted in a process of its own, because ONNX' code reads what is in the file."""
+"""How much arithmetic a graph takes: counted in a process of its own, because ONNX's code reads what is in the file."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[
         model: What was optimised.
         name: What the result is called.
         steps: The graph as it came, then what each pass did.
-        opsets: ONNX' operator set of the graph as it came, and of the result.
+        opsets: ONNX's operator set of the graph as it came, and of the result.
     """
     first, last = steps[0], steps[-1]
     title = Text.assemble((plain(model), "bold"), f"  {name}: {first.nodes} to {last.nodes} nodes")

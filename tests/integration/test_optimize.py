@@ -266,7 +266,7 @@ def old(folder: Path, opset: int) -> Path:
 
 
 def scanning(folder: Path) -> Path:
-    """Write a product behind a Scan of opset 8, of which ONNX' converter makes something that cannot be run."""
+    """Write a product behind a Scan of opset 8, of which ONNX's converter makes something that cannot be run."""
     node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     body = onnx.helper.make_graph([node("Neg", ["v"], ["w"])], "b", [value("v", 1, [3])], [value("w", 1, [3])])
     scan = node("Scan", ["", "x"], ["a"], body=body, num_scan_inputs=1)

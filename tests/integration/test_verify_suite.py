@@ -1,4 +1,4 @@
-"""ONNX' own test suite through the front door: what a runtime passes alone it passes behind irbench too."""
+"""ONNX's own test suite through the front door: what a runtime passes alone it passes behind irbench too."""
 
 from __future__ import annotations
 
