@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 
 if TYPE_CHECKING:
     import onnx
@@ -97,9 +97,8 @@ def _value(file: Path, kind: str) -> Any:
         _refuse_external(message)
         return np.array(numpy_helper.to_array(message), order="C")  # which runtimes may share, and so write to
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise IrbenchError(
-            f"{file} holds no tensor that can be read: {reason}", hint="Download it again, or write it anew."
+            f"{file} holds no tensor that can be read: {first_line(error)}", hint="Download it again, or write it anew."
         ) from error
 
 

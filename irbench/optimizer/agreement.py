@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from irbench import registry
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
 from irbench.output_check import compare, judge, tolerance
@@ -63,7 +63,7 @@ def measure_agreement(
         try:
             answers = tuple(_answers(backend, narrow, samples))
         except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
-            reasons.append(f"{name}: {(str(problem).strip().splitlines() or [type(problem).__name__])[0]}")
+            reasons.append(f"{name}: {first_line(problem)}")
             continue
         expected = _answers(registry.reference(reference), wide, samples)
         errors = [compare(outputs, right, classifier) for outputs, right in zip(answers, expected, strict=True)]
