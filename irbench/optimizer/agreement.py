@@ -57,7 +57,7 @@ def measure_agreement(
         IrbenchError: No backend here can run the converted graph.
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
-    wide, narrow = (bind(item, samples.sizes, scratch) for item in (samples.artifact, converted))
+    wide, narrow = (bind(artifact, samples.sizes, scratch) for artifact in (samples.artifact, converted))
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:

@@ -109,7 +109,7 @@ class _Pipeline:
     def raise_opset(self, wanted: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
         reasons: list[str] = []
-        for opset in sorted({item for item in wanted if item > self._opset}, reverse=True):
+        for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
                 raised = _raised(self._job.artifact.path, opset, self._scratch)

@@ -170,7 +170,7 @@ class Launch:
         peaks: list[int] = []
         for index, cell in enumerate(cells):
             if self._number == 0 and needs_split(cell, peaks, host.available_memory_bytes()):
-                raise GroupTooLarge(tuple(item.id for item in cells[:index]))
+                raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
             self._warm_up(cell)
             warmed = self._progress[cell.id].warmed
             if warmed is not None:

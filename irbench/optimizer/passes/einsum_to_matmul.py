@@ -53,9 +53,9 @@ def _rewrite(node: ir.Node) -> bool:
     if terms is None or size is None:
         return False
     left, right, result = terms
-    batch = [item for item in result if item in left and item in right]
-    inner = [item for item in left if item in right and item not in result]
-    rows, columns = ([item for item in result if item in term and item not in batch] for term in (left, right))
+    batch = [index for index in result if index in left and index in right]
+    inner = [index for index in left if index in right and index not in result]
+    rows, columns = ([index for index in result if index in term and index not in batch] for term in (left, right))
     left_axes, right_axes = ([rows, inner] if batch else [inner]), [inner, columns]
     result_axes = [rows, columns] if batch else [columns]
     leading = batch or rows
@@ -114,8 +114,8 @@ def _split(node: ir.Node, value: ir.Value, axes: Axes, result: str, size: dict[s
     split = insert_reshape(node, value, [size[cell] for cell in order])
     if split is None:
         return None
-    moved = insert(node, "Transpose", [split], {"perm": [order.index(item) for item in result]})
-    set_sizes(moved, [size[item] for item in result])
+    moved = insert(node, "Transpose", [split], {"perm": [order.index(index) for index in result]})
+    set_sizes(moved, [size[index] for index in result])
     return moved
 
 
@@ -126,7 +126,7 @@ def _order(axes: Axes) -> list[str]:
 
 def _sizes(axes: Axes, size: dict[str, Size]) -> list[Size]:
     apart, merged = axes
-    return [*(size[item] for item in apart), *(product(size[row] for row in group) for group in merged)]
+    return [*(size[index] for index in apart), *(product(size[row] for row in group) for group in merged)]
 
 
 einsum_to_matmul: Pass = Rewrite("einsum_to_matmul", "Einsum of two operands as a matrix product", _einsum_to_matmul)
