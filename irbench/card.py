@@ -146,7 +146,7 @@ def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
 def _refuse_bombs(path: Path) -> None:
     """Raise where an archive would unpack to more than there is memory for."""
     with zipfile.ZipFile(path) as archive:
-        unpacked = sum(item.file_size for item in archive.infolist())
+        unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > host.available_memory_bytes():
         raise ValueError(f"they would take {unpacked / 1e9:.1f} GB of memory")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ExitCode", "IrbenchError", "one_line"]
+__all__ = ["ExitCode", "IrbenchError", "first_line", "one_line"]
 
 _LONGEST = 1000
 
@@ -41,6 +41,11 @@ class IrbenchError(Exception):
         self.message = one_line(message)
         self.hint = one_line(hint)
         self.exit_code = exit_code
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's message, or its type's name where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def one_line(text: str) -> str:

@@ -165,8 +165,8 @@ class CellLaunch:
     @property
     def worst_error(self) -> OutputError | None:
         """The larger of both output errors."""
-        errors = [item for item in (self.output_error, self.repeat_error) if item is not None]
-        return max(errors, key=lambda item: item.max_rel, default=None)
+        errors = [error for error in (self.output_error, self.repeat_error) if error is not None]
+        return max(errors, key=lambda error: error.max_rel, default=None)
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def parse_backend(text: str) -> BackendAddress:
     name, device = address
     devices = backend(name).describe().devices
     if device not in devices and ":" in text:
-        known = ", ".join(item if item == "cpu" else str(BackendAddress(name, item)) for item in devices)
+        known = ", ".join(device if device == "cpu" else str(BackendAddress(name, device)) for device in devices)
         raise IrbenchError(
             f"{name} has no device '{device}'.",
             hint=f"{did_you_mean(device, devices)}Its devices: {known}; {name} alone means the CPU.",
@@ -198,7 +198,7 @@ def require_options(name: str, keys: Iterable[str]) -> None:
 def installed_backends() -> tuple[str, ...]:
     """Return the names of the backends whose runtime is installed, sorted."""
     found: dict[str, Backend] = load_all(BACKENDS)
-    return tuple(name for name, item in found.items() if item.describe().version is not None)
+    return tuple(name for name, reference in found.items() if reference.describe().version is not None)
 
 
 def references_in_order() -> tuple[str, ...]:
@@ -207,7 +207,7 @@ def references_in_order() -> tuple[str, ...]:
     irbench brings one of its own, so there is always one. A broken plugin becomes a :class:`PluginWarning`.
     """
     found: dict[str, Backend] = load_all(REFERENCES)
-    described = {name: item.describe() for name, item in found.items()}
+    described = {name: reference.describe() for name, reference in found.items()}
     installed = (name for name, description in described.items() if description.version is not None)
     return tuple(sorted(installed, key=lambda name: (described[name].reference_rank, name)))
 

@@ -167,7 +167,7 @@ class Bundle:
     def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
         """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""
         for kind in kinds:
-            for artifact in sorted(self.artifacts, key=lambda item: len(item.passes)):
+            for artifact in sorted(self.artifacts, key=lambda candidate: len(candidate.passes)):
                 if artifact.kind == kind:
                     return artifact
         return None

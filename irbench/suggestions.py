@@ -14,7 +14,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most like ``name``, whatever its case; ``None`` where none is near."""
     import difflib
 
-    by_folded = {item.casefold(): item for item in known}
+    by_folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=_CUTOFF)
     return by_folded[near[0]] if near else None
 

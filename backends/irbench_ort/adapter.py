@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from irbench.errors import first_line
 from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session
@@ -141,7 +142,7 @@ def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str
         return onnxruntime.InferenceSession(str(artifact.path), settings, providers=providers)
     except errors.NotImplemented as error:
         raise Refusal(
-            f"ONNX Runtime has no kernel for a part of this graph on {device}: {_first_line(error)}",
+            f"ONNX Runtime has no kernel for a part of this graph on {device}: {first_line(error)}",
             hint="Export the model with another opset or precision.",
         ) from error
     except errors.Fail as error:
@@ -152,10 +153,6 @@ def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str
             f"ONNX Runtime reads opset {found[2]} at most, and this graph has {found[1]}.",
             hint=f"Lower it: onnx.version_converter.convert_version(model, {found[2]}). Or upgrade onnxruntime.",
         ) from error
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _level(name: str) -> Any:

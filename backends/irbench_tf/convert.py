@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach
 from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
@@ -148,7 +148,7 @@ def _require_mapped(model: onnx.ModelProto) -> None:
 
 
 def _failed(error: Exception, frozen: Any) -> IrbenchError:
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    reason = first_line(error)
     operations = {node.op for node in frozen.node}
     named = next((name for name in sorted(operations, key=len, reverse=True) if f"'{name}'" in reason), "")
     return IrbenchError(

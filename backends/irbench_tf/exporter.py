@@ -9,7 +9,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest
 from irbench_tf import sources
@@ -145,9 +145,8 @@ def _load_weights(model: Any, name: str, path: str) -> None:
     try:
         model.load_weights(path)
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
         raise IrbenchError(
-            f"The weights in {path} do not fit {name}: {reason}",
+            f"The weights in {path} do not fit {name}: {first_line(error)}",
             hint="Give a .weights.h5 or .keras file that was saved from the same architecture.",
         ) from error
 

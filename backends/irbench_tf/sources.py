@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench import registry
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 from irbench_tf import signatures
@@ -126,7 +126,7 @@ def _from_saved_model(path: Path) -> Loaded:
         loaded = tf.saved_model.load(str(path))
     except Exception as error:
         raise IrbenchError(
-            f"The SavedModel {path} cannot be loaded: {_first_line(error)}",
+            f"The SavedModel {path} cannot be loaded: {first_line(error)}",
             hint="Save it again with model.export(folder) or tf.saved_model.save.",
         ) from error
     function = _one_signature(path, dict(loaded.signatures))
@@ -176,7 +176,7 @@ def _load_keras_file(path: Path) -> Any:
         raise IrbenchError(
             f"{path} carries Python code (a Lambda layer), which irbench does not run."
             if unsafe
-            else f"{path} cannot be loaded: {_first_line(error)}",
+            else f"{path} cannot be loaded: {first_line(error)}",
             hint="If you trust it, load it in a function of your own and export path/to/file.py:function."
             if unsafe
             else "Custom layers must be importable: build the model in a function and export path/to/file.py:function.",
@@ -194,7 +194,7 @@ def _call_user_function(module: str, name: str) -> Any:
             model = function()
         except Exception as error:
             raise IrbenchError(
-                f"{module}:{name}() failed: {type(error).__name__}: {_first_line(error)}",
+                f"{module}:{name}() failed: {type(error).__name__}: {first_line(error)}",
                 hint="Mend the function; calling it in Python shows where it fails.",
             ) from error
     if not isinstance(model, keras.Model):
@@ -225,7 +225,7 @@ def _import_user_module(module: str) -> Any:
         raise
     except Exception as error:
         raise IrbenchError(
-            f"{module} cannot be imported: {type(error).__name__}: {_first_line(error)}",
+            f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}",
             hint="Run it with python first; it must import in this environment.",
         ) from error
 
@@ -240,7 +240,3 @@ def _import_file(path: Path) -> Any:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

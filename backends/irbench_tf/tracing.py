@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from irbench import feeds
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.spec import BATCH, TensorSpec
 from irbench.spi import Array
 from irbench_tf.sources import Loaded
@@ -58,9 +58,8 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
             *specs
         )
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
         raise IrbenchError(
-            f"TensorFlow cannot trace {loaded.name}: {type(error).__name__}: {reason}",
+            f"TensorFlow cannot trace {loaded.name}: {type(error).__name__}: {first_line(error)}",
             hint="Check that the model runs on a batch" + (f" of {batch}." if batch else " of any size."),
         ) from error
     names = _output_names(loaded.output_names, len(function.outputs), {spec.name for spec in inputs})

@@ -95,5 +95,5 @@ def _state(row: BackendRow) -> str:
 
 
 def _device(found: Availability, device: str) -> str:
-    precisions = ", ".join(item for item in found.precisions.get(device, ()) if item != "native")
+    precisions = ", ".join(precision for precision in found.precisions.get(device, ()) if precision != "native")
     return f"{device}: {precisions}; native is {found.native.get(device, 'unknown')}"

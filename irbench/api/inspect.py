@@ -98,7 +98,7 @@ class GraphInspection(Displayable):
             "versions": None if bundle is None else dict(bundle.versions),
             "passes": None if artifact is None else list(artifact.passes),
             "lineage": None if lineage is None else to_builtins(lineage),
-            "optimized": [{"path": str(path), **to_builtins(item)} for path, item in self._kept()],
+            "optimized": [{"path": str(path), **to_builtins(lineage)} for path, lineage in self._kept()],
         }
 
     def __repr__(self) -> str:
@@ -156,7 +156,7 @@ class GraphDifference(Displayable):
             ],
             "added": [_node_json(node) for node in changes.added],
             "removed": [_node_json(node) for node in changes.removed],
-            "changed": [{"before": _node_json(item), "after": _node_json(other)} for item, other in changes.changed],
+            "changed": [{"before": _node_json(old), "after": _node_json(new)} for old, new in changes.changed],
         }
 
     def __repr__(self) -> str:
@@ -192,8 +192,9 @@ def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDiffer
 
 def to_json(found: Sequence[GraphInspection] | GraphDifference) -> str:
     """Return the document of ``irbench inspect --format json``."""
-    document = found.to_dict() if isinstance(found, GraphDifference) else {"graphs": [item.to_dict() for item in found]}
-    return json.dumps(document, indent=2)
+    if isinstance(found, GraphDifference):
+        return json.dumps(found.to_dict(), indent=2)
+    return json.dumps({"graphs": [graph.to_dict() for graph in found]}, indent=2)
 
 
 def _node_json(node: NodeEntry) -> dict[str, Any]:

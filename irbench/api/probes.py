@@ -40,7 +40,7 @@ def remembered(description: Description) -> Availability | None:
         stored: dict[str, Any] = json.loads(_path(description.name).read_text())
         if stored["made_with"] == _made_with(description):
             found = stored["found"]
-            precisions = {device: tuple(item) for device, item in found["precisions"].items()}
+            precisions = {device: tuple(names) for device, names in found["precisions"].items()}
             return Availability(tuple(found["devices"]), precisions, found["native"], found["details"])
     return None
 

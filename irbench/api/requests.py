@@ -57,7 +57,7 @@ def requested(options: RunOptions) -> RunRequest:
     """
     backends = resolve_backends(options.backends or ())
     cpus = allowed_cpus(options.cpus)
-    variants = tuple(dict.fromkeys(variant(item).name for item in options.optimize))
+    variants = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
     refuse_idle_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
     return RunRequest(
@@ -73,7 +73,7 @@ def requested(options: RunOptions) -> RunRequest:
         options=options.set,
         shapes=options.shape,
         baseline=options.baseline,
-        allow_mixed=options.allow_mixed or any(variant(item).conversion for item in options.optimize),
+        allow_mixed=options.allow_mixed or any(variant(level).conversion for level in options.optimize),
         seed=options.seed,
         timing=_timing(options),
         budget_s=options.budget,
@@ -170,8 +170,8 @@ def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
     if asked is None:
         return None
     known = get_args(Precision)
-    for item in asked:
-        if item not in known:
-            near = did_you_mean(item, known)
-            raise IrbenchError(f"There is no precision {item!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
-    return tuple(item for item in known if item in asked)
+    for precision in asked:
+        if precision not in known:
+            near = did_you_mean(precision, known)
+            raise IrbenchError(f"There is no precision {precision!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
+    return tuple(precision for precision in known if precision in asked)

@@ -57,7 +57,7 @@ def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
                 "No runtime is installed.", hint="pip install 'irbench[all]'", exit_code=ExitCode.NOT_INSTALLED
             )
         return tuple(map(BackendAddress, installed))
-    pairs = tuple(dict.fromkeys(registry.parse_backend(item) for item in asked))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
     for name, _ in pairs:
         registry.require_installed(name)
     return pairs

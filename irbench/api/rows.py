@@ -149,7 +149,7 @@ def rows_to_pandas(rows: Sequence[RunRow]) -> pd.DataFrame:
         import pandas as pd
     except ImportError as error:
         raise _missing("pandas") from error
-    frame = pd.DataFrame([asdict(row) for row in rows], columns=[item.name for item in fields(RunRow)])
+    frame = pd.DataFrame([asdict(row) for row in rows], columns=[column.name for column in fields(RunRow)])
     return frame.astype(_types({"int": "int64", "int | None": "Int64", "float | None": "float64", "bool": "bool"}))
 
 
@@ -164,13 +164,14 @@ def rows_to_arrow(rows: Sequence[RunRow]) -> pa.Table:
     except ImportError as error:
         raise _missing("pyarrow") from error
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
-    schema = pa.schema([(item.name, types[str(item.type).removesuffix(" | None")]) for item in fields(RunRow)])
+    schema = pa.schema([(column.name, types[str(column.type).removesuffix(" | None")]) for column in fields(RunRow)])
     return pa.Table.from_pylist([asdict(row) for row in rows], schema=schema)
 
 
 def _types(by_annotation: dict[str, Any]) -> dict[str, Any]:
     """Return the type of each column whose annotation has one."""
-    return {item.name: by_annotation[str(item.type)] for item in fields(RunRow) if str(item.type) in by_annotation}
+    annotations = {column.name: str(column.type) for column in fields(RunRow)}
+    return {name: by_annotation[kind] for name, kind in annotations.items() if kind in by_annotation}
 
 
 def _missing(library: str) -> IrbenchError:

@@ -136,9 +136,9 @@ def shape_of_text(text: str) -> tuple[str, tuple[int, ...]]:
 
 def settings(value: Mapping[str, Mapping[str, object]]) -> Settings:
     """Return properties by backend: of ``{"ort": {"session.dynamic_block_base": 4}}``."""
-    if not isinstance(value, Mapping) or not all(isinstance(item, Mapping) for item in value.values()):
+    if not isinstance(value, Mapping) or not all(isinstance(properties, Mapping) for properties in value.values()):
         raise ValueError(f"{value!r} is no mapping from backends to their properties")
-    return {name: {key: _property(item) for key, item in given.items()} for name, given in value.items()}
+    return {name: {key: _property(text) for key, text in given.items()} for name, given in value.items()}
 
 
 def setting_of_text(text: str) -> tuple[str, str, str]:

@@ -36,10 +36,10 @@ def collect(folder: Path, pattern: str) -> tuple[Case, ...]:
 
     found: list[Case] = []
     for kind in _KINDS:
-        tests = sorted(load_model_tests(kind=kind), key=lambda item: item.name)
+        tests = sorted(load_model_tests(kind=kind), key=lambda test: test.name)
         operators = _operators(tests) if kind == "node" else {}
         chosen = (test for test in tests if fnmatchcase(test.name, pattern))
-        found += [_case(item, folder / item.name, operators) for item in chosen]
+        found += [_case(test, folder / test.name, operators) for test in chosen]
     return tuple(found)
 
 

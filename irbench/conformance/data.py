@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 
 if TYPE_CHECKING:
     import onnx
@@ -65,7 +65,9 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
     found = _numbered(folder, "test_data_set_*")
     if not found:
         raise IrbenchError(f"{folder} holds no data set.", hint=_CONVENTION)
-    return tuple(DataSet(item.name, _values(item, "input", inputs), _values(item, "output", outputs)) for item in found)
+    return tuple(
+        DataSet(place.name, _values(place, "input", inputs), _values(place, "output", outputs)) for place in found
+    )
 
 
 def kind_of(value: onnx.ValueInfoProto) -> str:
@@ -97,9 +99,8 @@ def _value(file: Path, kind: str) -> Any:
         _refuse_external(message)
         return np.array(numpy_helper.to_array(message), order="C")  # which runtimes may share, and so write to
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise IrbenchError(
-            f"{file} holds no tensor that can be read: {reason}", hint="Download it again, or write it anew."
+            f"{file} holds no tensor that can be read: {first_line(error)}", hint="Download it again, or write it anew."
         ) from error
 
 
@@ -111,4 +112,4 @@ def _refuse_external(tensor: onnx.TensorProto) -> None:
 
 def _numbered(folder: Path, pattern: str) -> list[Path]:
     """Return what is named so, by number: 10 comes after 9."""
-    return sorted(folder.glob(pattern), key=lambda path: [int(item) for item in _NUMBER.findall(path.name)])
+    return sorted(folder.glob(pattern), key=lambda path: [int(number) for number in _NUMBER.findall(path.name)])

@@ -195,8 +195,8 @@ def _plan(asked: Asked, shapes: Mapping[str, tuple[int, ...]], scratch: Path) ->
 
 def _trial(name: str, inputs: tuple[Array, ...], expected: Outputs, groups: Sequence[PlannedGroup]) -> Trial:
     group = groups[0].group
-    cells = {cell.id: cell for item in groups for cell in item.group.cells}  # parts of a split group share a cell
-    absent = {cell: failure for item in groups for cell, failure in item.absent.items()}
+    cells = {cell.id: cell for planned in groups for cell in planned.group.cells}  # parts of a split group share a cell
+    absent = {cell: failure for planned in groups for cell, failure in planned.absent.items()}
     return Trial(name, inputs, expected, group.bundle, group.sizes, tuple(cells.values()), absent)
 
 

@@ -31,7 +31,7 @@ class OperatorScore:
     @property
     def perfect(self) -> bool:
         """Whether every case that was run passed."""
-        return not any(self.counts[item] for item in ("wrong", "unsupported", "crashed"))
+        return not any(self.counts[outcome] for outcome in ("wrong", "unsupported", "crashed"))
 
 
 def counts(results: Iterable[CaseResult]) -> dict[Outcome, int]:

@@ -77,7 +77,7 @@ def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
         except Exception as error:  # noqa: BLE001 - every runtime says no in a way of its own
             return Tried("unsupported", _reason(error).replace(str(fitted.path), fitted.path.name))
         tried.append(_judged(case, answered, data.outputs))
-    return max(tried, key=lambda item: item.outcome == "wrong")
+    return max(tried, key=lambda result: result.outcome == "wrong")
 
 
 def specs(graph: onnx.GraphProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:

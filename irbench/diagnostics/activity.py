@@ -67,9 +67,9 @@ def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program,
     """Return who used the processors most, largest first."""
     used_ns: Counter[int] = Counter()
     near = None if before.near is None or after.near is None else before.near | after.near
-    for item, cpu_ns in after.foreign.items():
-        if near is None or item in near:
-            used_ns[_process_of(item)] += max(0, cpu_ns - before.foreign.get(item, 0))
+    for thread, cpu_ns in after.foreign.items():
+        if near is None or thread in near:
+            used_ns[_process_of(thread)] += max(0, cpu_ns - before.foreign.get(thread, 0))
     wall_ns = after.at_ns - before.at_ns
     above = {parent.pid for parent in psutil.Process().parents()}
     return tuple(

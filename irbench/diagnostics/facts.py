@@ -130,9 +130,9 @@ class CoreToCore:
         """The medians of the near and the far regime, or of the only one; empty where there are too few to tell."""
         if len(self.samples_ns) < FEWEST_LOOKS:
             return ()
-        split = near_and_far([math.log(item) for item in self.samples_ns])
+        split = near_and_far([math.log(sample_ns) for sample_ns in self.samples_ns])
         parts = (range(len(self.samples_ns)),) if split is None else (split.lower, split.upper)
-        return tuple(statistics.median(self.samples_ns[item] for item in part) for part in parts)
+        return tuple(statistics.median(self.samples_ns[index] for index in part) for part in parts)
 
 
 @dataclass(frozen=True)

@@ -68,4 +68,4 @@ def _standard_ends(launches: int, looks: Looks, confidence: float) -> tuple[tupl
     draw = random.Random(launches)  # noqa: S311 - a simulation
     runs = ([draw.gauss(0, 1) for _ in range(launches)] for _ in range(_DRAWS))
     found = (interval_at(values, looks, confidence) for values in runs)
-    return tuple((item.low, item.high) for item in found)
+    return tuple((interval.low, interval.high) for interval in found)

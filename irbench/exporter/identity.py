@@ -55,7 +55,7 @@ def _files(source: str) -> Iterator[Path]:
     if path.is_file():
         yield path
     elif path.is_dir():
-        yield from (item for item in sorted(path.rglob("*")) if item.is_file())
+        yield from (file for file in sorted(path.rglob("*")) if file.is_file())
     elif source in registry.names(registry.MODELS):
         yield from _package_files(_module_of(registry.MODELS, source))
     else:

@@ -112,9 +112,9 @@ def _visible_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
     """
     near = None if before.near is None or after.near is None else before.near | after.near
     return sum(
-        max(0, cpu_ns - before.foreign.get(item, 0))
-        for item, cpu_ns in after.foreign.items()
-        if near is None or item in near
+        max(0, cpu_ns - before.foreign.get(thread, 0))
+        for thread, cpu_ns in after.foreign.items()
+        if near is None or thread in near
     )
 
 

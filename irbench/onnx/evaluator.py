@@ -88,7 +88,7 @@ class _EvaluatorSlot:
         self._feed = dict(zip(self._inputs, feed, strict=True))
 
     def run(self) -> None:
-        self._answers = [np.asarray(item) for item in self._evaluator.run(self._outputs, self._feed)]
+        self._answers = [np.asarray(answer) for answer in self._evaluator.run(self._outputs, self._feed)]
 
     def fetch(self) -> Outputs:
         return self._answers

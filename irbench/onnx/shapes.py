@@ -71,7 +71,7 @@ def _constant(value: ir.Value) -> Elements | None:
     constant = value.const_value
     if constant is None or len(constant.shape) > 1 or constant.size > _MAX_ELEMENTS or not constant.dtype.is_integer():
         return None
-    return tuple(Size(int(item)) for item in constant.numpy().reshape(-1))
+    return tuple(Size(int(number)) for number in constant.numpy().reshape(-1))
 
 
 def _infer_types(node: ir.Node, opsets: dict[str, int]) -> None:

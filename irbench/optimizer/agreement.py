@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from irbench import registry
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
 from irbench.output_check import compare, judge, tolerance
@@ -57,13 +57,13 @@ def measure_agreement(
         IrbenchError: No backend here can run the converted graph.
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
-    wide, narrow = (bind(item, samples.sizes, scratch) for item in (samples.artifact, converted))
+    wide, narrow = (bind(artifact, samples.sizes, scratch) for artifact in (samples.artifact, converted))
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:
             answers = tuple(_answers(backend, narrow, samples))
         except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
-            reasons.append(f"{name}: {(str(problem).strip().splitlines() or [type(problem).__name__])[0]}")
+            reasons.append(f"{name}: {first_line(problem)}")
             continue
         expected = _answers(registry.reference(reference), wide, samples)
         errors = [compare(outputs, right, classifier) for outputs, right in zip(answers, expected, strict=True)]

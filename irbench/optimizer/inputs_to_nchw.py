@@ -41,10 +41,10 @@ def inputs_to_nchw(model: ir.Model) -> tuple[str, ...]:
     infer(model)
     weights = model.graph.initializers
     found = [tensor for tensor in model.graph.inputs if tensor.name not in weights and _leads_to_transpose(tensor)]
-    for item in found:
-        _turn(item, model.graph)
+    for value in found:
+        _turn(value, model.graph)
     clean(model)
-    return tuple(str(item.name) for item in found)
+    return tuple(str(value.name) for value in found)
 
 
 def _leads_to_transpose(value: ir.Value) -> bool:

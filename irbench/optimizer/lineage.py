@@ -92,9 +92,9 @@ def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
         found = [(path, lineage) for path in folder.glob(f"*/{MODEL_FILE}") if (lineage := read_lineage(path))]
         if found and folder.parent != artifact.path.parent:  # where those of other graphs lie too
             source = digest_of_source(artifact)
-            found = [item for item in found if item[1].source_sha256 == source]
+            found = [kept_graph for kept_graph in found if kept_graph[1].source_sha256 == source]
         kept += found
-    return tuple(sorted(kept, key=lambda item: item[1].created))
+    return tuple(sorted(kept, key=lambda kept_graph: kept_graph[1].created))
 
 
 def read_lineage(path: Path) -> Lineage | None:

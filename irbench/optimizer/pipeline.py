@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting import detached_weights
@@ -22,7 +22,7 @@ from irbench.optimizer.model_files import load, vendors_of, weights_beside, writ
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
-from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck, first_line
+from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck
 from irbench.record import Agreement, GraphStep, Obstacle, OptimizerActivity
 from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes
@@ -109,7 +109,7 @@ class _Pipeline:
     def raise_opset(self, wanted: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
         reasons: list[str] = []
-        for opset in sorted({item for item in wanted if item > self._opset}, reverse=True):
+        for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
                 raised = _raised(self._job.artifact.path, opset, self._scratch)

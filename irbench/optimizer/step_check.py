@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.precision import read_precision
 from irbench.onnx.rewriting.bind import bind
@@ -21,7 +21,7 @@ from irbench.worker.reference import answer
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["NCHW_STEP", "BrokenModel", "StepCheck", "first_line"]
+__all__ = ["NCHW_STEP", "BrokenModel", "StepCheck"]
 
 NCHW_STEP = "inputs_to_nchw"
 """The step that a layout asks for; no ``--passes`` names it."""
@@ -103,8 +103,3 @@ def _remedy(job: OptimizationJob) -> str:
     dynamic = any(BATCH in spec.dynamic_dimensions for spec in job.artifact.inputs)
     batch = f"It was run at batch {job.sizes[BATCH]}; if only 1 works, add --batch 1. " if dynamic else ""
     return f"{batch}See what can run it: irbench verify {job.bundle.source or job.bundle.name}"
-
-
-def first_line(problem: Exception) -> str:
-    """Return the first line of an exception's message, or its type's name where it has none."""
-    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]

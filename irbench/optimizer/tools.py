@@ -45,7 +45,7 @@ def find_tools(asked: Recipe) -> Tools:
     quantizer = _quantizer() if asked.conversion is not None and asked.conversion.precision == "int8" else None
     described = [registry.reference(reference).describe()]
     described += [registry.quantizer(quantizer).describe()] if quantizer is not None else []
-    versions |= {item.distribution: item.version for item in described if item.version is not None}
+    versions |= {tool.distribution: tool.version for tool in described if tool.version is not None}
     return Tools(versions, reference, quantizer)
 
 
@@ -64,7 +64,7 @@ def require_operators(asked: Recipe, reference: str) -> None:
 def _quantizer() -> str:
     """Return the first quantizer whose tool is installed."""
     described: dict[str, Description] = {
-        name: item.describe() for name, item in registry.load_all(registry.QUANTIZERS).items()
+        name: quantizer.describe() for name, quantizer in registry.load_all(registry.QUANTIZERS).items()
     }
     for name, description in described.items():
         if description.version is not None:
@@ -81,7 +81,7 @@ def _quantizer() -> str:
 
 def _unreadable(name: str, vendor: str) -> IrbenchError:
     references = registry.load_all(registry.REFERENCES).values()
-    descriptions: Iterable[Description] = (item.describe() for item in references)
+    descriptions: Iterable[Description] = (reference.describe() for reference in references)
     for description in descriptions:
         if vendor in description.domains:
             return _not_installed(f"The pass {name}", description.distribution, description.install)

@@ -157,7 +157,7 @@ def _link(activity: Activity) -> str:
 
 
 def _regimes(link: CoreToCore, seconds: float) -> str:
-    regimes = [f"{item:.0f} ns" for item in link.regimes_ns]
+    regimes = [f"{latency_ns:.0f} ns" for latency_ns in link.regimes_ns]
     if not regimes:
         return "too few to see changes"
     return f"stable for {seconds:.1f} s" if len(regimes) == 1 else f"changed between {listing(regimes)}"

@@ -75,19 +75,16 @@ def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory],
     blocks: list[RenderableType] = [title]
     if not found.operators and not found.changed and not found.added and not found.removed:
         return Group(title, "", "The nodes are the same.")
-    rows = (
-        Row((name, str(item), str(other), f"{other - item:+d}"))
-        for name, (item, other) in sorted(found.operators.items())
-    )
+    rows = (Row((name, str(old), str(new), f"{new - old:+d}")) for name, (old, new) in sorted(found.operators.items()))
     columns = (Column("operator", words=True), Column("before"), Column("after"), Column("change"))
     blocks += ["", TextTable(columns, tuple(rows))]
     if found.fusions:
-        blocks += ["", "Fused:", *(Text(f"  {times} x {_words(item)}") for item, times in found.fusions.items())]
+        blocks += ["", "Fused:", *(Text(f"  {times} x {_words(fusion)}") for fusion, times in found.fusions.items())]
     fused = ", fused ones included" if found.fusions else ""
     for heading, nodes in (
         (f"Added{fused}", [_named(node) for node in found.added]),
         (f"Removed{fused}", [_named(node) for node in found.removed]),
-        ("Changed", [f"{item.name} ({item.operator} to {other.operator})" for item, other in found.changed]),
+        ("Changed", [f"{old.name} ({old.operator} to {new.operator})" for old, new in found.changed]),
     ):
         blocks += [Text(line) for line in _listing(heading, nodes)]
     return Group(*blocks)

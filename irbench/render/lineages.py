@@ -26,7 +26,7 @@ def kept_view(kept: Sequence[Lineage]) -> Group:
     columns = [
         (column, cells)
         for column, cell, least in _COLUMNS
-        if len(set(cells := [cell(item) for item in kept]).difference((NOT_MEASURED,))) >= least
+        if len(set(cells := [cell(lineage) for lineage in kept]).difference((NOT_MEASURED,))) >= least
     ]
     rows = zip(*(cells for _, cells in columns), strict=True)
     table = TextTable(tuple(column for column, _ in columns), tuple(Row(cells) for cells in rows))
@@ -101,13 +101,13 @@ def _remarks(lineage: Lineage) -> Iterator[str]:
 
 
 _COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (
-    (Column("optimised", words=True), lambda item: item.recipe.name, 0),
-    (Column("fixed", words=True), lambda item: sizes_text(item.sizes) or NOT_MEASURED, 0),
-    (Column("settings", words=True, folds=True), lambda item: settings_text(item) or NOT_MEASURED, 1),
-    (Column("nodes"), lambda item: str(item.steps[-1].nodes), 0),
+    (Column("optimised", words=True), lambda lineage: lineage.recipe.name, 0),
+    (Column("fixed", words=True), lambda lineage: sizes_text(lineage.sizes) or NOT_MEASURED, 0),
+    (Column("settings", words=True, folds=True), lambda lineage: settings_text(lineage) or NOT_MEASURED, 1),
+    (Column("nodes"), lambda lineage: str(lineage.steps[-1].nodes), 0),
     (Column("max err"), _error, 0),
     (Column("top-1"), _top1, 1),
     (Column("made", words=True, folds=True), _when, 0),
-    (Column("with", words=True), lambda item: f"irbench {item.versions.get('irbench', '?')}", 2),
+    (Column("with", words=True), lambda lineage: f"irbench {lineage.versions.get('irbench', '?')}", 2),
 )
 """Each with what it shows of a graph, and how many different values it takes to be shown."""

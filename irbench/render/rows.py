@@ -105,9 +105,7 @@ def _name(cell: CellResult, result: GroupResult) -> str:
     A row that failed has nothing in that column.
     """
     told = cell.effective.get("precision") is not None
-    alike = [
-        item for item in result.cells if (_shown_as(item) == _shown_as(cell) if told else item.label == cell.label)
-    ]
+    alike = [row for row in result.cells if (_shown_as(row) == _shown_as(cell) if told else row.label == cell.label)]
     return cell.label if len(alike) == 1 else row_names(result.cells)[cell.id]
 
 

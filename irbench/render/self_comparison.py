@@ -17,11 +17,7 @@ def self_comparison_message(compared: SelfComparison) -> str:
 
 
 def _outcome(compared: SelfComparison) -> str:
-    found, launches, backend = (
-        compared.speedup,
-        compared.table.launches,
-        compared.table.cells[0].backend,
-    )
+    found, launches, backend = compared.speedup, compared.table.launches, compared.table.cells[0].backend
     if compared.outcome == "interrupted":
         return f"Interrupted after {plural(launches, 'launch')}: there is no result."
     if found is None:
@@ -38,11 +34,13 @@ def _outcome(compared: SelfComparison) -> str:
             f"Undecided: other programs disturbed {share}, so this run says nothing about {backend} or this machine."
             " Close other programs (top lists them), and repeat the run."
         )
+    return _decided(compared, found)
+
+
+def _decided(compared: SelfComparison, found: Speedup) -> str:
     value, low, high = ratio(found.value, found.low, found.high)
-    itself, band = (
-        f"{backend} against itself is {value}x [{low}, {high}]",
-        f"±{100 * compared.timing.within:g} %",
-    )
+    itself = f"{compared.table.cells[0].backend} against itself is {value}x [{low}, {high}]"
+    band = f"±{100 * compared.timing.within:g} %"
     if compared.outcome == "failed":
         return (
             f"Failed: {itself}, so a difference was found where there is none. That happens by chance in one run of"

@@ -78,7 +78,10 @@ class Launch:
         for cell in self._workers.cells:
             self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
             self._verify_again(cell)
-        record = LaunchRecord(
+        return self._record(blocks, sustained), tempo
+
+    def _record(self, blocks: tuple[BlockEvidence, ...], sustained: tuple[Sustained, ...]) -> LaunchRecord:
+        return LaunchRecord(
             group=self._plan.number,
             launch=self._number,
             cells=tuple(
@@ -93,7 +96,6 @@ class Launch:
             frozen=freeze.SUPPORTED,
             processors=self._processors,
         )
-        return record, tempo
 
     def _tempo(self, start_s: float) -> Tempo:
         """Return how many samples and blocks the speeds seen in the warm-up allow."""
@@ -168,7 +170,7 @@ class Launch:
         peaks: list[int] = []
         for index, cell in enumerate(cells):
             if self._number == 0 and needs_split(cell, peaks, host.available_memory_bytes()):
-                raise GroupTooLarge(tuple(item.id for item in cells[:index]))
+                raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
             self._warm_up(cell)
             warmed = self._progress[cell.id].warmed
             if warmed is not None:

@@ -27,7 +27,7 @@ def signals_deferred() -> Iterator[None]:
     arrived: list[int] = []
     holding = True
     found: dict[int, Any] = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
-    before = {item: handler for item, handler in found.items() if handler not in (None, signal.SIG_IGN)}
+    before = {number: handler for number, handler in found.items() if handler not in (None, signal.SIG_IGN)}
 
     def hold(number: int, _frame: object) -> None:
         if holding:
@@ -37,12 +37,12 @@ def signals_deferred() -> Iterator[None]:
             signal.raise_signal(number)
 
     try:
-        for item in before:
-            signal.signal(item, hold)
+        for number in before:
+            signal.signal(number, hold)
         yield
     finally:
         holding = False
-        for item, handler in before.items():
-            signal.signal(item, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         for number in arrived[:1]:
             signal.raise_signal(number)

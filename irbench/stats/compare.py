@@ -60,7 +60,9 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     while left:
         tried = {name: _nested(values, len(left), timing) for name, values in left.items()}
         clear = [
-            name for name, item in tried.items() if item.confidence is not None and (item.low > 0 or item.high < 0)
+            name
+            for name, interval in tried.items()
+            if interval.confidence is not None and (interval.low > 0 or interval.high < 0)
         ]
         if not clear:
             return {**found, **tried}

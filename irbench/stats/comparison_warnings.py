@@ -83,8 +83,8 @@ def _launches_dominate(scene: Scene, leader: str) -> bool:
     """Whether the variance of some ratio to the leader between launches is well above what their blocks explain."""
     others = (cell for cell in scene.standing.compared if cell != leader)
     return any(
-        item is not None and item.between > _DOMINATES * item.within_estimate
-        for item in (scatter_of(scene.launches, cell, leader) for cell in others)
+        scatter is not None and scatter.between > _DOMINATES * scatter.within_estimate
+        for scatter in (scatter_of(scene.launches, cell, leader) for cell in others)
     )
 
 

@@ -86,7 +86,7 @@ def _neighbours(scene: Scene) -> Iterator[Warn]:
 def _trends(scene: Scene) -> Iterator[Warn]:
     rows: list[dict[str, Any]] = []
     for cell in scene.standing.healthy:
-        trends = [item for item in (trend_of_launch(launch, cell) for launch in scene.launches) if item is not None]
+        trends = [trend for trend in (trend_of_launch(launch, cell) for launch in scene.launches) if trend is not None]
         one_way = all(trend > 0 for trend in trends) or all(trend < 0 for trend in trends)
         middle = statistics.median(trends) if trends else 0.0
         if len(trends) >= _FEWEST_TRENDS and one_way and abs(middle) > _TREND:

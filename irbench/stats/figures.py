@@ -136,7 +136,7 @@ def percentile_ms(percent: float) -> Callable[[Rounds], float]:
 
 
 def _latencies_ms(rounds: Rounds) -> NDArray[np.float64]:
-    return np.concatenate([call_latency_ns(item, launch.calls_per_sample) for launch, item in rounds]) / 1e6
+    return np.concatenate([call_latency_ns(round_, launch.calls_per_sample) for launch, round_ in rounds]) / 1e6
 
 
 def tail_percentiles_ms(tails: Sequence[NDArray[np.int64]], percent: float, timing: Timing) -> tuple[float, ...]:
@@ -149,8 +149,8 @@ def tail_percentiles_ms(tails: Sequence[NDArray[np.int64]], percent: float, timi
 
 def frames_per_second(rounds: Rounds, batch: int) -> float:
     """Return batch x completed calls / wall time of the timed windows, for any number of streams."""
-    calls = sum(item.completion_ns.size * launch.calls_per_sample for launch, item in rounds)
-    wall_ns = sum(int(item.completion_ns.max()) for _, item in rounds)
+    calls = sum(round_.completion_ns.size * launch.calls_per_sample for launch, round_ in rounds)
+    wall_ns = sum(int(round_.completion_ns.max()) for _, round_ in rounds)
     return batch * calls / (max(1, wall_ns) / 1e9)
 
 
@@ -166,10 +166,10 @@ def frames_by_launch(records: Sequence[LaunchRecord], launches: Sequence[Observe
 def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:
     """Return the throughput of the cell's uninterrupted run in each launch that had one, by the launch's number."""
     return {
-        record.launch: batch * item.completions / (max(1, item.wall_ns) / 1e9)
+        record.launch: batch * sustained.completions / (max(1, sustained.wall_ns) / 1e9)
         for record in records
-        for item in record.sustained
-        if item.cell == cell
+        for sustained in record.sustained
+        if sustained.cell == cell
     }
 
 
@@ -206,7 +206,7 @@ def phases_ms(launch: CellLaunch) -> PhasesMs:
 def peak_memory_bytes(records: Sequence[LaunchRecord], cell: str) -> dict[str, int]:
     """Return the largest resident peak of each phase over all launches, in bytes."""
     peaks: dict[str, int] = {}
-    for launch in (item for record in records for item in record.cells if item.cell == cell):
+    for launch in (measured for record in records for measured in record.cells if measured.cell == cell):
         for phase, peak in launch.peak_memory_bytes.items():
             peaks[phase] = max(peak, peaks.get(phase, 0))
     return peaks

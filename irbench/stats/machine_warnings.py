@@ -32,7 +32,7 @@ def _disturbed(scene: Scene) -> Iterator[Warn]:
     """Yield one warning, named after the worst of what one cause brings about, with the facts of all of it."""
     facts: dict[str, Any] = {}
     code: WarningCode | None = None
-    share = _of_a_processor(scene, lambda item: item.foreign_cpu_ns)
+    share = _of_a_processor(scene, lambda evidence: evidence.foreign_cpu_ns)
     processors = max((record.processors for record in scene.records), default=1)
     if share > scene.timing.dirty_foreign_share * processors:
         code, facts["foreign_share"], facts["processors"] = "busy-machine", share, processors
@@ -48,7 +48,7 @@ def _disturbed(scene: Scene) -> Iterator[Warn]:
 
 
 def _stolen(scene: Scene) -> Iterator[Warn]:
-    share = _of_a_processor(scene, lambda item: item.steal_ns)
+    share = _of_a_processor(scene, lambda evidence: evidence.steal_ns)
     if share > _STOLEN:
         yield Warn("stolen-time", {"share": share})
 

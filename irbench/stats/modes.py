@@ -87,7 +87,7 @@ def _regimes(scene: Scene) -> Iterator[Warn]:
     split = near_and_far([probes[key] for key in keys])
     if split is None:
         return
-    sides = {"near": [keys[item] for item in split.lower], "far": [keys[item] for item in split.upper]}
+    sides = {"near": [keys[index] for index in split.lower], "far": [keys[index] for index in split.upper]}
     facts = {
         name: {
             "core_to_core_ns": math.exp(statistics.median(probes[key] for key in blocks)),

@@ -92,8 +92,8 @@ def clean_blocks(
     """
     first = timing.burn_in_blocks
     counted = [block for block in blocks if block.block >= first]
-    own = {cell: [item for item in found if item.block >= first] for cell, found in rounds.items()}
-    return frozenset(item.block for item in counted) - dirty_blocks(counted, own, timing, processors)
+    own = {cell: [round_ for round_ in found if round_.block >= first] for cell, found in rounds.items()}
+    return frozenset(round_.block for round_ in counted) - dirty_blocks(counted, own, timing, processors)
 
 
 def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:

@@ -88,7 +88,7 @@ def aim_of(launches: Sequence[Observed], standing: Standing, timing: Timing) -> 
     levels = level_intervals(launches, standing, timing)
     if not levels:
         return None
-    cell = max(levels, key=lambda item: levels[item].half_width)
+    cell = max(levels, key=lambda name: levels[name].half_width)
     return Aim(cell, levels[cell], is_lead=False, half_width=timing.target)
 
 

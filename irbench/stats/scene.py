@@ -50,4 +50,4 @@ class Scene:
 
     def launches_of(self, cell: str) -> Iterator[CellLaunch]:
         """Yield what a cell measured in each launch."""
-        return (item for record in self.records for item in record.cells if item.cell == cell)
+        return (measured for record in self.records for measured in record.cells if measured.cell == cell)

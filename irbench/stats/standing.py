@@ -100,7 +100,7 @@ def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -
 
 def first_launch(records: Sequence[LaunchRecord], cell: str) -> CellLaunch | None:
     """Return what a cell measured in the first launch in which it did."""
-    return next((item for record in records for item in record.cells if item.cell == cell), None)
+    return next((measured for record in records for measured in record.cells if measured.cell == cell), None)
 
 
 def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) -> tuple[State, Failure | None]:

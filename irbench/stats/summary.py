@@ -223,8 +223,8 @@ def _ranking(
         if ratio is not None and standing.baseline in usual:
             usual[cell] = usual[standing.baseline] - math.log(ratio.value)
     ranked = sorted(usual, key=usual.__getitem__)
-    first = [item for item in (finding.leader, finding.rival) if item is not None]
-    place = min((ranked.index(item) for item in first), default=0)
+    first = [cell for cell in (finding.leader, finding.rival) if cell is not None]
+    place = min((ranked.index(cell) for cell in first), default=0)
     rest = [cell for cell in ranked if cell not in first]
     return [*rest[:place], *first, *rest[place:]]
 

@@ -92,10 +92,10 @@ def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timi
     nearest = rivals[rival]
     ratio = Interval(
         value=max(0.0, nearest.value),
-        low=min(item.low for item in rivals.values()),
-        high=max(0.0, min(item.high for item in rivals.values())),
+        low=min(interval.low for interval in rivals.values()),
+        high=max(0.0, min(interval.high for interval in rivals.values())),
         count=nearest.count,
-        confidence=None if any(item.confidence is None for item in rivals.values()) else nearest.confidence,
+        confidence=None if any(interval.confidence is None for interval in rivals.values()) else nearest.confidence,
         bound=nearest.bound,
     )
     return LeadEstimate(leader, rival, ratio, rivals, _why_not(ratio, timing))

@@ -112,7 +112,7 @@ def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
     if not 0 <= record.group < len(document.groups):
         raise ValueError(f"the run has no table {record.group}")
     rows = {cell.id for cell in document.groups[record.group].cells}
-    for cell in (*(item.cell for item in record.cells), *(item.cell for item in record.sustained)):
+    for cell in (*(measured.cell for measured in record.cells), *(measured.cell for measured in record.sustained)):
         if cell not in rows:
             raise ValueError(f"its table has no row {cell!r}")
     for round_ in (round_ for cell_launch in record.cells for round_ in cell_launch.rounds):

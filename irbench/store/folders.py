@@ -56,5 +56,5 @@ def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
 
 def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
     with contextlib.suppress(OSError), os.scandir(folder) as found:
-        return [item for item in found if not item.name.startswith(".")]
+        return [path for path in found if not path.name.startswith(".")]
     return []

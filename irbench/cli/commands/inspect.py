@@ -61,4 +61,4 @@ def _as_text(shown: Sequence[GraphInspection] | GraphDifference, form: str, *, t
     for graph in shown:
         if graph.problem:
             say(f"warning: {graph.problem}")
-    return to_json(shown) if form == "json" else "\n".join(to_text(item.__rich__(), to_file=to_file) for item in shown)
+    return to_json(shown) if form == "json" else "\n".join(to_text(part.__rich__(), to_file=to_file) for part in shown)

@@ -106,8 +106,8 @@ def command(
     _print(made, form)
     if output is not None:
         say(f"copied to {output}")
-    for item in made:
-        for line in item.advice:
+    for graph in made:
+        for line in graph.advice:
             say(line)
 
 
@@ -115,8 +115,8 @@ def _print(made: Sequence[OptimizedModel], form: str) -> None:
     from irbench.cli.output.console import print_data, to_text
 
     if form == "json":
-        print_data(json.dumps({"optimized": [item.to_dict() for item in made]}, indent=2), None)
+        print_data(json.dumps({"optimized": [graph.to_dict() for graph in made]}, indent=2), None)
         return
-    for item in made:
-        print_data(to_text(item.__rich__()), None)
-        print_data(f"  {item.kept_path}", None)  # never wrapped: it is there to be copied
+    for graph in made:
+        print_data(to_text(graph.__rich__()), None)
+        print_data(f"  {graph.kept_path}", None)  # never wrapped: it is there to be copied

@@ -66,7 +66,7 @@ def command(
 
     root = results or default_root()
     if rebuild:
-        _rebuild(root, [item for item in given if item not in ("rebuild", "results")])
+        _rebuild(root, [option for option in given if option not in ("rebuild", "results")])
         return
     _list(root, form, output, **filters)
 

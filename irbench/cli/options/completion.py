@@ -46,7 +46,9 @@ class _Name(click.ParamType[str]):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
         """Return the names that begin like this, or leave it to the shell to complete a path."""
         begun = incomplete.casefold()
-        fitting = [CompletionItem(item) for item in self._known(ctx, incomplete) if item.casefold().startswith(begun)]
+        fitting = [
+            CompletionItem(value) for value in self._known(ctx, incomplete) if value.casefold().startswith(begun)
+        ]
         return fitting or [CompletionItem(incomplete, type="file")]
 
 
@@ -90,10 +92,10 @@ def settings(incomplete: str) -> list[CompletionItem]:
     known = registry.names(registry.BACKENDS)
     name, dot, _ = incomplete.partition(".")
     if not dot:
-        offered = [f"{item}." for item in known]
+        offered = [f"{name}." for name in known]
     else:
         offered = [f"{name}.{key}=" for key in registry.backend(name).describe().options or ()] if name in known else []
-    return [CompletionItem(item) for item in offered if item != incomplete and item.startswith(incomplete)]
+    return [CompletionItem(value) for value in offered if value != incomplete and value.startswith(incomplete)]
 
 
 def _models(_context: click.Context, _begun: str) -> list[str]:

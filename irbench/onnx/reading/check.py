@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.protobuf import DAMAGED, mapped
 from irbench.onnx.reading.signature import Signature
@@ -69,9 +69,8 @@ def check_file(path: Path, shapes: bool) -> None:
         raise
     except Exception as error:
         _explain(path)
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise IrbenchError(
-            f"{path} is no valid ONNX model: {reason[:_LONGEST_REASON]}",
+            f"{path} is no valid ONNX model: {first_line(error)[:_LONGEST_REASON]}",
             hint=f"Export it again. The whole message: check-model {path}",
         ) from error
 

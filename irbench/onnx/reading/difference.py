@@ -60,7 +60,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     kept = {(node.operator, node.outputs) for node in rest_after}
     removed = [node for key, node in rest_before.items() if key not in kept]
     changed = [(old, new) for old, new in same_name if old.operator != new.operator]
-    gone = [*removed, *(item for item, _ in changed)]
+    gone = [*removed, *(before for before, _ in changed)]
     new = [*added, *(other for _, other in changed)]
     return Difference(
         operators=_counts(before.operators, after.operators),
@@ -113,9 +113,9 @@ def _fusions(
         # a weight may be named after any tensor
         ends = {*node.inputs, *_begun_with((name for name in node.inputs if name in there), lost)}
         replaced = _between(starts, ends, lost)
-        moved = not kept and any(item.operator == node.operator for item in replaced)
+        moved = not kept and any(old.operator == node.operator for old in replaced)
         if len(replaced) > 1 and not moved:
-            yield Fusion(node.operator, tuple(sorted(Counter(item.operator for item in replaced).items())))
+            yield Fusion(node.operator, tuple(sorted(Counter(old.operator for old in replaced).items())))
 
 
 def _between(

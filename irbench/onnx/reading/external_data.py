@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -94,14 +95,14 @@ def require_sound(path: Path) -> int:
     """
     with mapped(path) as data:
         found = tuple(external_tensors(data))
-    sizes = {item.location: _size_bytes(path.parent, item.location) for item in found}
+    sizes = {tensor.location: _size_bytes(path.parent, tensor.location) for tensor in found}
     for spec in found:
         if spec.offset_bytes + spec.size_bytes > sizes[spec.location]:
             raise IrbenchError(
                 f"The weights of '{spec.tensor}' reach beyond the end of '{spec.location}'.",
                 hint="The file is cut short or belongs to another model: copy or download both files again.",
             )
-    return sum(item.size_bytes for item in found)
+    return sum(tensor.size_bytes for tensor in found)
 
 
 def files_of(data: memoryview) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yield the tensors of the model's graph, of those inside it and of its functions."""
     graphs, nodes = [model.graph], [node for function in model.functions for node in function.node]
     while graphs or nodes:
-        for attribute in (item for node in nodes for item in node.attribute):
+        for attribute in chain.from_iterable(node.attribute for node in nodes):
             yield from (attribute.t, *attribute.tensors)
             graphs += (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
         nodes = [node for graph in graphs for node in graph.node]

@@ -43,26 +43,31 @@ def require_model_file(path: Path) -> None:
             f"The name of {path} holds characters that are not printable, and runtimes refuse it.",
             hint="Rename the file.",
         )
+    start, size = _start_and_size(path)
+    if not start:
+        raise IrbenchError(f"{path} is empty.", hint="Export or download it again.")
+    _refuse_other_formats(path, start)
+    if size > _MAX_BYTES:
+        raise IrbenchError(
+            f"{path} has {size / 1e9:.1f} GB, and an ONNX file can hold at most 2 GiB.",
+            hint="Keep the weights beside the graph: onnx.save(model, FILE, save_as_external_data=True)",
+        )
+
+
+def _start_and_size(path: Path) -> tuple[bytes, int]:
+    """Return the first bytes of a regular file, and its size."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise IrbenchError(f"{path} is {kind}.", hint="Name an ONNX file.")
         with path.open("rb") as file:
-            start = file.read(_LOOK_BYTES)
+            return file.read(_LOOK_BYTES), status.st_size
     except OSError as error:
         raise IrbenchError(
             f"{path} cannot be read: {error.strerror or error}.",
             hint="Name an ONNX file that exists and that you may read.",
         ) from error
-    if not start:
-        raise IrbenchError(f"{path} is empty.", hint="Export or download it again.")
-    _refuse_other_formats(path, start)
-    if status.st_size > _MAX_BYTES:
-        raise IrbenchError(
-            f"{path} has {status.st_size / 1e9:.1f} GB, and an ONNX file can hold at most 2 GiB.",
-            hint="Keep the weights beside the graph: onnx.save(model, FILE, save_as_external_data=True)",
-        )
 
 
 def _refuse_other_formats(path: Path, start: bytes) -> None:

@@ -113,7 +113,7 @@ class Inventory:
     def operators(self) -> Mapping[str, int]:
         """How many nodes of each operator there are, the most frequent first, then by name."""
         counts = Counter(node.operator for node in self.nodes)
-        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+        return dict(sorted(counts.items(), key=lambda count: (-count[1], count[0])))
 
     @property
     def parameters(self) -> int:
@@ -242,7 +242,7 @@ class _Walk:
         found = [value]
         for number in (Value.TYPE, Value.TENSOR_OF_TYPE, Value.ELEMENT_OF_TENSOR):
             found = [field_ for outer in found for field_ in self._inside(outer) if field_.number == number]
-        self.others.update(NAMES.get(item.value, "") for item in found)
+        self.others.update(NAMES.get(part.value, "") for part in found)
 
     def _inside(self, outer: Field) -> Iterator[Field]:
         return fields(self._data, outer.start, outer.end)

@@ -55,14 +55,14 @@ class GraphPrecision:
         if self.quantised:
             return "int8"
         found = self.others | self.weights.keys()
-        return next((item for item in _NARROWEST_FIRST if item in found), "fp32")
+        return next((precision for precision in _NARROWEST_FIRST if precision in found), "fp32")
 
     @property
     def dominant(self) -> str:
         """The precision most weights have; the narrowest found where there are no weights."""
         if self.quantised or not self.weights:
             return self.narrowest
-        return max(self.weights, key=lambda item: self.weights[item])
+        return max(self.weights, key=lambda precision: self.weights[precision])
 
 
 def read_precision(path: Path) -> GraphPrecision:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
 from irbench.spec import BATCH, Shape, TensorSpec
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
 
 __all__ = ["Signature", "read"]
@@ -54,14 +55,7 @@ def read(path: Path) -> Signature:
     import onnx
 
     with mapped(path) as data:
-        opset = 0
-        graph: Field | None = None
-        for field in fields(data):
-            if field.number == Model.OPSET_IMPORT:
-                imported = _parsed(onnx.OperatorSetIdProto, data, field)
-                opset = max(opset, imported.version) if imported.domain in ("", "ai.onnx") else opset
-            elif field.number == Model.GRAPH:
-                graph = field
+        opset, graph = _opset_and_graph(data)
         if graph is None or opset < 1:
             raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
         parts = list(fields(data, graph.start, graph.end))
@@ -71,6 +65,27 @@ def read(path: Path) -> Signature:
         nodes = sum(part.number == Graph.NODE for part in parts)
     fed = [_spec(value, path) for value in inputs if value.name not in weights]
     made = [_spec(value, path) for value in outputs]
+    _require_usable(fed, made, path)
+    return Signature(*_with_batch(fed, made), opset=opset, nodes=nodes)
+
+
+def _opset_and_graph(data: memoryview) -> tuple[int, Field | None]:
+    """Return the version of ONNX's own operator set, 0 where there is none, and where the graph lies."""
+    import onnx
+
+    opset = 0
+    graph: Field | None = None
+    for field in fields(data):
+        if field.number == Model.OPSET_IMPORT:
+            imported = _parsed(onnx.OperatorSetIdProto, data, field)
+            opset = max(opset, imported.version) if imported.domain in ("", "ai.onnx") else opset
+        elif field.number == Model.GRAPH:
+            graph = field
+    return opset, graph
+
+
+def _require_usable(fed: Sequence[TensorSpec], made: Sequence[TensorSpec], path: Path) -> None:
+    """Refuse a graph that cannot be fed, answers nothing, or contradicts itself."""
     if not fed:
         raise IrbenchError(
             f"{path} has no inputs: its outputs are always the same, and runtimes compute them when they load it.",
@@ -80,7 +95,6 @@ def read(path: Path) -> Signature:
         raise IrbenchError(f"{path} has no outputs.", hint="Export it again with the tensors that it should compute.")
     if len({spec.name for spec in fed}) < len(fed):
         raise IrbenchError(f"{path} names an input twice.", hint=DAMAGED)
-    return Signature(*_with_batch(fed, made), opset=opset, nodes=nodes)
 
 
 def _with_batch(
@@ -107,6 +121,18 @@ def _is_generated(size: int | str, tensor: str) -> bool:
 
 
 def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
+    dtype, tensor = _number_type(value, path), value.type.tensor_type
+    if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
+        raise IrbenchError(
+            f"'{value.name}' of {path} has no known rank.",
+            hint="Run onnx.shape_inference on it, or export it with shapes.",
+        )
+    shape = tuple(_axis(value.name, axis, dimension, path) for axis, dimension in enumerate(tensor.shape.dim))
+    return TensorSpec(value.name, dtype.name, shape)
+
+
+def _number_type(value: onnx.ValueInfoProto, path: Path) -> np.dtype[Any]:
+    """Return the type of a tensor's elements; refuse what is no tensor of numbers."""
     from onnx import helper
 
     if value.type.WhichOneof("value") != "tensor_type":
@@ -117,9 +143,8 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
             f"'{value.name}' of {path} is {_with_article(kind)}, and irbench feeds tensors of numbers only.",
             hint="Export the part of the model that takes and gives numbers.",
         )
-    tensor = value.type.tensor_type
     try:
-        dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
     except KeyError as error:
         raise IrbenchError(f"'{value.name}' of {path} has an unknown type.", hint=DAMAGED) from error
     if dtype.kind not in "biuf" and dtype.name != "bfloat16":
@@ -128,13 +153,7 @@ def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
             "and irbench feeds real numbers only.",
             hint="Export the part of the model that takes and gives numbers.",
         )
-    if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
-        raise IrbenchError(
-            f"'{value.name}' of {path} has no known rank.",
-            hint="Run onnx.shape_inference on it, or export it with shapes.",
-        )
-    shape = tuple(_axis(value.name, axis, dimension, path) for axis, dimension in enumerate(tensor.shape.dim))
-    return TensorSpec(value.name, dtype.name, shape)
+    return dtype
 
 
 def _with_article(kind: str) -> str:

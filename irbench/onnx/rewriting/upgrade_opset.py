@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, opset_of, skeleton
 
 __all__ = ["CannotUpgrade", "upgrade_opset"]
@@ -45,8 +45,7 @@ def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
         converted = version_converter.convert_version(small, opset)
         converted.ir_version = helper.find_min_ir_version_for(list(converted.opset_import), ignore_unknown=True)
     except Exception as error:
-        reason = (str(error).strip().splitlines() or ["unknown reason"])[0]
-        raise CannotUpgrade(before, opset, reason) from error
+        raise CannotUpgrade(before, opset, first_line(error)) from error
     upgraded = detach(converted, {name: value for name, value in detached.weights.items() if name not in names})
     detached.model, detached.weights = upgraded.model, {**detached.weights, **upgraded.weights}
     return True

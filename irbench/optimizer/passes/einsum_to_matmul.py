@@ -49,18 +49,13 @@ def _multiplies(value: ir.Value) -> bool:
 
 def _rewrite(node: ir.Node) -> bool:
     terms = _terms(str(node.attributes.get_string("equation", "")))
-    sizes = [sizes_of(value) for value in node.inputs]
-    if terms is None or len(sizes) != 2 or sizes[0] is None or sizes[1] is None:
+    size = None if terms is None else _size_of_each_index(node, *terms[:2])
+    if terms is None or size is None:
         return False
     left, right, result = terms
-    if (len(left), len(right)) != (len(sizes[0]), len(sizes[1])):
-        return False
-    size = dict(zip(left + right, [*sizes[0], *sizes[1]], strict=True))
-    if size != dict(zip(right + left, [*sizes[1], *sizes[0]], strict=True)):
-        return False  # an axis of one is stretched
-    batch = [item for item in result if item in left and item in right]
-    inner = [item for item in left if item in right and item not in result]
-    rows, columns = ([item for item in result if item in term and item not in batch] for term in (left, right))
+    batch = [index for index in result if index in left and index in right]
+    inner = [index for index in left if index in right and index not in result]
+    rows, columns = ([index for index in result if index in term and index not in batch] for term in (left, right))
     left_axes, right_axes = ([rows, inner] if batch else [inner]), [inner, columns]
     result_axes = [rows, columns] if batch else [columns]
     leading = batch or rows
@@ -76,6 +71,17 @@ def _rewrite(node: ir.Node) -> bool:
         return False
     replace(node.outputs[0], value)
     return True
+
+
+def _size_of_each_index(node: ir.Node, left: str, right: str) -> dict[str, Size] | None:
+    """Return the size of each index of both operands; ``None`` where they are unknown, or an axis of 1 is stretched."""
+    sizes = [sizes_of(value) for value in node.inputs]
+    if len(sizes) != 2 or sizes[0] is None or sizes[1] is None:
+        return None
+    if (len(left), len(right)) != (len(sizes[0]), len(sizes[1])):
+        return None
+    size = dict(zip(left + right, [*sizes[0], *sizes[1]], strict=True))
+    return size if size == dict(zip(right + left, [*sizes[1], *sizes[0]], strict=True)) else None
 
 
 def _terms(equation: str) -> tuple[str, str, str] | None:
@@ -108,8 +114,8 @@ def _split(node: ir.Node, value: ir.Value, axes: Axes, result: str, size: dict[s
     split = insert_reshape(node, value, [size[cell] for cell in order])
     if split is None:
         return None
-    moved = insert(node, "Transpose", [split], {"perm": [order.index(item) for item in result]})
-    set_sizes(moved, [size[item] for item in result])
+    moved = insert(node, "Transpose", [split], {"perm": [order.index(index) for index in result]})
+    set_sizes(moved, [size[index] for index in result])
     return moved
 
 
@@ -120,7 +126,7 @@ def _order(axes: Axes) -> list[str]:
 
 def _sizes(axes: Axes, size: dict[str, Size]) -> list[Size]:
     apart, merged = axes
-    return [*(size[item] for item in apart), *(product(size[row] for row in group) for group in merged)]
+    return [*(size[index] for index in apart), *(product(size[row] for row in group) for group in merged)]
 
 
 einsum_to_matmul: Pass = Rewrite("einsum_to_matmul", "Einsum of two operands as a matrix product", _einsum_to_matmul)

@@ -129,7 +129,7 @@ def _as_axes(value: ir.Value | None, axes: list[int], order: list[int]) -> Array
         return None
     whole = array.reshape((1,) * (len(order) - array.ndim) + array.shape).transpose(order)
     own = whole.shape[len(order) - len(axes) :]
-    if whole.size != np.prod(own) or any(item not in (1, axis) for item, axis in zip(own, axes, strict=True)):
+    if whole.size != np.prod(own) or any(length not in (1, axis) for length, axis in zip(own, axes, strict=True)):
         return None
     return np.broadcast_to(whole.reshape(own), axes)
 

@@ -173,7 +173,7 @@ def _flat(constant: Array, sizes: Sequence[int]) -> Array | None:
     """Return the elements of a constant, repeated to fill axes of these sizes, unless it reaches beyond them."""
     leading = max(0, constant.ndim - len(sizes))
     shape = constant.shape[leading:]
-    within = all(item in (1, size) for item, size in zip(shape[::-1], sizes[::-1], strict=False))
+    within = all(length in (1, size) for length, size in zip(shape[::-1], sizes[::-1], strict=False))
     if not within or any(size != 1 for size in constant.shape[:leading]):
         return None
     return np.broadcast_to(constant.reshape(shape), sizes).reshape(-1)

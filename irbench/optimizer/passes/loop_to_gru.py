@@ -77,10 +77,10 @@ def _replace_loop(loop: ir.Node, known: Mapping[ir.Value, Elements]) -> ir.Node 
     if any(body.resolve(inner.outputs[1 + place]) is not body.following for place in read):
         return None
     gru = _gru(loop, body, cell)
-    for place, item in read.items():
+    for place, value in read.items():
         last = place < len(loop.inputs) - 2
-        axis = add_constant(loop.graph, np.array([0 if last else 1], np.int64), item)
-        replace(item, insert(loop, "Squeeze", [gru.outputs[1 if last else 0], axis]))
+        axis = add_constant(loop.graph, np.array([0 if last else 1], np.int64), value)
+        replace(value, insert(loop, "Squeeze", [gru.outputs[1 if last else 0], axis]))
     for node in inner.all_nodes():
         for place in range(len(node.inputs)):
             node.replace_input_with(place, None)  # a body that is gone must not count as a reader
@@ -93,7 +93,7 @@ def _gru(loop: ir.Node, body: LoopBody, cell: GatedUnit) -> ir.Node:
     graph = loop.graph
     assert graph is not None
     bias = np.concatenate([cell.bias, cell.recurrent_bias])
-    weights = [add_constant(graph, item[None], body.start) for item in (cell.kernel.T, cell.recurrent.T, bias)]
+    weights = [add_constant(graph, array[None], body.start) for array in (cell.kernel.T, cell.recurrent.T, bias)]
     inputs: list[ir.Value | None] = [body.sequence, *weights]
     if not _is_zero(body.start):
         axis = add_constant(graph, np.array([0], np.int64), body.start)
@@ -254,7 +254,7 @@ def _joined(before: ir.Node, pair: list[ir.Node]) -> ir.Node:
     first, graph = pair[0], before.graph
     assert graph is not None
     arrays = [[weight(gru.inputs[place]) for gru in pair] for place in (1, 2, 3)]
-    joined = [np.concatenate([item for item in held if item is not None]) for held in arrays]
+    joined = [np.concatenate([array for array in held if array is not None]) for held in arrays]
     weights = [add_constant(graph, array, first.outputs[0]) for array in joined]
     both = ir.node("GRU", [first.inputs[0], *weights], dict(first.attributes), num_outputs=2)
     both.attributes["direction"] = ir.AttrString("direction", "bidirectional")

@@ -70,7 +70,7 @@ def _is_addend(mask: ir.Value, node: ir.Node, heads: int) -> bool:
     if mask.dtype is None or not mask.dtype.is_floating_point() or sizes is None or queries is None or keys is None:
         return False
     whole = [queries[0], Size(heads), queries[1], keys[1]]
-    stretched = all(item in (ONE, size) for item, size in zip(sizes[:2], whole, strict=False))
+    stretched = all(length in (ONE, size) for length, size in zip(sizes[:2], whole, strict=False))
     return len(sizes) == 4 and stretched and sizes[2:] == whole[2:]
 
 

@@ -73,7 +73,7 @@ def _join_equal(model: ir.Model) -> bool:
     for number, node in enumerate(random):
         node.attributes.add(ir.AttrInt64(_APART, number))
     library = (common.DeduplicateInitializersPass(), common.CommonSubexpressionEliminationPass())
-    changed = sum([bool(item(model).modified) for item in library]) > 0
+    changed = sum([bool(library_pass(model).modified) for library_pass in library]) > 0
     for node in random:
         del node.attributes[_APART]
     return changed

@@ -45,7 +45,7 @@ def _restore_select(model: ir.Model) -> bool:
 
 
 def _sum_pattern(pair: Callable[[Any, Any], Any], op: Any, condition: Any, a: Any, b: Any) -> Any:
-    chosen, other = (op.Cast(item, _allow_other_attributes=True) for item in (condition, op.Not(condition)))
+    chosen, other = (op.Cast(mask, _allow_other_attributes=True) for mask in (condition, op.Not(condition)))
     return op.Add(*pair(any_order(op.Mul, chosen, a), any_order(op.Mul, other, b)))
 
 

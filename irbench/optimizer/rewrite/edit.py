@@ -37,8 +37,8 @@ def names_in(graph: ir.Graph) -> set[str]:
     """Return the names of all values of a graph and of the graphs inside it."""
     every = (
         value
-        for item in (graph, *graph.subgraphs())
-        for value in (*item.inputs, *item.initializers.values(), *(output for node in item for output in node.outputs))
+        for part in (graph, *graph.subgraphs())
+        for value in (*part.inputs, *part.initializers.values(), *(output for node in part for output in node.outputs))
     )
     return {value.name for value in every if value.name}
 

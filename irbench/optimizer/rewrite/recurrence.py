@@ -104,9 +104,9 @@ def read_body(loop: ir.Node) -> LoopBody | None:
     body = loop.attributes["body"].as_graph()
     carried = list(zip(body.inputs[2:], body.outputs[1:], loop.inputs[2:], strict=False))
     outside = {inner: outer for inner, following, outer in carried if following is inner and outer is not None}
-    changing = [item for item in carried if item[0] not in outside]
+    changing = [value for value in carried if value[0] not in outside]
     counters = [body.inputs[0], *(inner for inner, following, outer in changing if _counts(inner, following, outer))]
-    states = [item for item in changing if item[0] not in counters]
+    states = [value for value in changing if value[0] not in counters]
     steps = [node for node in body if is_node(node.outputs[0], "Gather") and node.inputs[1] in counters]
     if len(states) != 1 or len(steps) != 1 or steps[0].attributes.get_int("axis", 0) != 0:
         return None
@@ -171,7 +171,7 @@ def _joined(gates: list[tuple[Linear, Linear]], reset_after: bool) -> GatedUnit 
 def _reset_after(body: LoopBody, value: ir.Value) -> tuple[ir.Value, Linear] | None:
     """Read reset * (h @ matrix + bias)."""
     for reset, rest in _operands(body, value, "Mul"):
-        of_state = _linear(body, rest, lambda item: item is body.state)
+        of_state = _linear(body, rest, lambda value: value is body.state)
         if of_state is not None:
             return reset, of_state
     return None
@@ -221,9 +221,9 @@ def _linear(body: LoopBody, value: ir.Value | None, is_source: Callable[[ir.Valu
 
 
 def _shifted(body: LoopBody, node: ir.Node, is_source: Callable[[ir.Value], bool]) -> Linear | None:
-    for item, other in (node.inputs, node.inputs[::-1]):
+    for operand, other in (node.inputs, node.inputs[::-1]):
         constant = body.constant(other)
-        whole = _linear(body, item, is_source) if constant is not None else None
+        whole = _linear(body, operand, is_source) if constant is not None else None
         if whole is not None and constant is not None and constant.shape[-1:] in ((), whole[1].shape):
             return (whole[0], whole[1] + constant.reshape(-1)) if constant.size in (1, whole[1].size) else None
     return None
@@ -232,7 +232,7 @@ def _shifted(body: LoopBody, node: ir.Node, is_source: Callable[[ir.Value], bool
 def _cut(body: LoopBody, node: ir.Node, value: ir.Value, whole: Linear) -> Linear | None:
     """Cut columns as the node does: it is run on the matrix and on the bias instead."""
     rest = [body.constant(tensor) for tensor in node.inputs[1:]]
-    if any(item is None for item in rest) or not _cuts_columns(node, rest):
+    if any(constant is None for constant in rest) or not _cuts_columns(node, rest):
         return None
     matrix, bias = (_compute(node, value, [part, *rest]) for part in (whole[0], whole[1][None]))
     return None if matrix is None or bias is None else (matrix, bias[0])
