@@ -55,8 +55,7 @@ def prepare(request: RunRequest, scratch: Path, say: Callable[[str], None] = _si
 
 
 def _reader(name: str) -> Reader:
-    backend = registry.backend(name)
-    return Reader(backend.consumes, backend.describe())
+    return Reader(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
 
 
 def _wanted(request: RunRequest, bundle: Bundle, readers: Mapping[str, Reader]) -> Iterator[tuple[Artifact, str]]:
