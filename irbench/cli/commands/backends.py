@@ -16,7 +16,6 @@ __all__ = ["command"]
 
 @click.command(
     "backends",
-    short_help="List the runtimes: versions, devices, or what installs them.",
     epilog="\b\nExamples:\n  irbench backends --probe\n  irbench backends --format json\n",
 )
 @click.option(

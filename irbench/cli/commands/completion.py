@@ -16,7 +16,7 @@ To enable it:
 """
 
 
-@click.command("completion", short_help="Print what makes a shell complete irbench's commands.", epilog=_EXAMPLES)
+@click.command("completion", epilog=_EXAMPLES)
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the script that makes a shell complete commands, options, backends and their settings, models and runs."""

@@ -23,9 +23,7 @@ Examples:
 """
 
 
-@click.command(
-    "doctor", short_help="What disturbs measurement here, how to mend it, and whether to trust it.", epilog=_EXAMPLES
-)
+@click.command("doctor", epilog=_EXAMPLES)
 @click.option(
     "--aa",
     "model",

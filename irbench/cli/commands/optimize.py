@@ -28,7 +28,7 @@ Examples:
 """
 
 
-@click.command("optimize", short_help="Fuse and simplify graphs, each step checked.", epilog=_EXAMPLES)
+@click.command("optimize", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",

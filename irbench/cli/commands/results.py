@@ -39,7 +39,6 @@ Examples:
     cls=SuggestingGroup,
     invoke_without_command=True,
     subcommand_metavar="[COMMAND]",
-    short_help="List the stored runs, remove them, or move them between machines.",
     epilog=_EXAMPLES,
 )
 @click.option("--model", type=MODEL_NAME, metavar="NAME", help="Only runs of this model.")
