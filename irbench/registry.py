@@ -1,12 +1,11 @@
 """Finding the parts (backends, references, models, exporters, passes, quantizers) by entry point.
 
 Listing names reads package metadata alone. An object is loaded when it is asked for, and a
-plugin that cannot be loaded is a warning that names its distribution, never the end.
+plugin that cannot be loaded or described is a warning that names its distribution, never the end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Iterable
 from functools import cache
@@ -15,7 +14,7 @@ from typing import Any, cast
 
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
-from irbench.spi import Availability, Backend, Description, Exporter, ModelSource, Pass, Quantizer
+from irbench.spi import Availability, Backend, Description, Exporter, ExporterDescription, ModelSource, Pass, Quantizer
 from irbench.suggestions import did_you_mean
 
 __all__ = [
@@ -27,6 +26,9 @@ __all__ = [
     "REFERENCES",
     "PluginWarning",
     "backend",
+    "describe",
+    "describe_all",
+    "describe_exporter",
     "distributions",
     "entry_point",
     "exporter",
@@ -66,7 +68,7 @@ _NOUNS = {
 
 
 class PluginWarning(UserWarning):
-    """A plugin could not be loaded and was left out."""
+    """A plugin could not be loaded, or could not describe itself, and was left out."""
 
 
 def names(group: str) -> tuple[str, ...]:
@@ -136,8 +138,29 @@ def load_all(group: str) -> dict[str, Any]:
         try:
             loaded[name] = _load(group, name)
         except IrbenchError as error:
-            warnings.warn(f"{error.message} It is left out. {error.hint}", PluginWarning, stacklevel=2)
+            _warn_left_out(error)
     return loaded
+
+
+def describe(group: str, name: str) -> Description:
+    """Return what a backend, a reference or a quantizer says of itself; raises as :func:`backend` does."""
+    return cast("Description", _described(group, name, _load(group, name)))
+
+
+def describe_exporter(name: str) -> ExporterDescription:
+    """Return what an exporter says of itself; raises as :func:`describe` does."""
+    return cast("ExporterDescription", _described(EXPORTERS, name, _load(EXPORTERS, name)))
+
+
+def describe_all(group: str) -> dict[str, Any]:
+    """Return what everything of a group says of itself, by name; what is broken becomes a :class:`PluginWarning`."""
+    described: dict[str, Any] = {}
+    for name, item in load_all(group).items():
+        try:
+            described[name] = _described(group, name, item)
+        except IrbenchError as error:
+            _warn_left_out(error)
+    return described
 
 
 def parse_backend(text: str) -> BackendAddress:
@@ -148,7 +171,7 @@ def parse_backend(text: str) -> BackendAddress:
     """
     address = BackendAddress.parse(text)
     name, device = address
-    devices = backend(name).describe().devices
+    devices = describe(BACKENDS, name).devices
     if device not in devices and ":" in text:
         known = ", ".join(device if device == "cpu" else str(BackendAddress(name, device)) for device in devices)
         raise IrbenchError(
@@ -164,7 +187,7 @@ def require_installed(name: str) -> Description:
     Raises:
         IrbenchError: It is not; the exit code says so and the hint is the command that installs it.
     """
-    description = backend(name).describe()
+    description = describe(BACKENDS, name)
     if description.version is None:
         raise IrbenchError(
             f"{name} needs {description.distribution}, which is not installed.",
@@ -184,7 +207,7 @@ def require_options(name: str, keys: Iterable[str]) -> None:
     Raises:
         IrbenchError: It knows no such key, or irbench sets that property itself.
     """
-    description = backend(name).describe()
+    description = describe(BACKENDS, name)
     for key in keys:
         if key in description.reserved:
             raise IrbenchError(f"{name}.{key} is set by irbench itself.", hint=f"Use {description.reserved[key]}.")
@@ -197,8 +220,8 @@ def require_options(name: str, keys: Iterable[str]) -> None:
 
 def installed_backends() -> tuple[str, ...]:
     """Return the names of the backends whose runtime is installed, sorted."""
-    found: dict[str, Backend] = load_all(BACKENDS)
-    return tuple(name for name, reference in found.items() if reference.describe().version is not None)
+    described: dict[str, Description] = describe_all(BACKENDS)
+    return tuple(name for name, description in described.items() if description.version is not None)
 
 
 def references_in_order() -> tuple[str, ...]:
@@ -206,21 +229,17 @@ def references_in_order() -> tuple[str, ...]:
 
     irbench brings one of its own, so there is always one. A broken plugin becomes a :class:`PluginWarning`.
     """
-    found: dict[str, Backend] = load_all(REFERENCES)
-    described = {name: reference.describe() for name, reference in found.items()}
+    described: dict[str, Description] = describe_all(REFERENCES)
     installed = (name for name, description in described.items() if description.version is not None)
     return tuple(sorted(installed, key=lambda name: (described[name].reference_rank, name)))
 
 
 def distributions() -> tuple[str, ...]:
     """Return the distributions that backends, references and exporters rest on, sorted; broken plugins have none."""
-    found = {"numpy", "onnx"}
-    for group in (BACKENDS, REFERENCES, EXPORTERS):
-        for name in names(group):
-            with contextlib.suppress(IrbenchError):
-                description = _load(group, name).describe()
-                found |= set(description.distributions if group == EXPORTERS else [description.distribution])
-    return tuple(sorted(found))
+    runtimes: list[Description] = [item for group in (BACKENDS, REFERENCES) for item in describe_all(group).values()]
+    exporters: Iterable[ExporterDescription] = describe_all(EXPORTERS).values()
+    found = {"numpy", "onnx", *(item.distribution for item in runtimes)}
+    return tuple(sorted(found.union(*(item.distributions for item in exporters))))
 
 
 def probe(name: str) -> Availability:
@@ -249,12 +268,31 @@ def _load(group: str, name: str) -> Any:
     try:
         return point.load()
     except Exception as error:  # a plugin may fail in any way, and none may end the program
-        reason = f"{type(error).__name__}: {error}"
-        raise IrbenchError(
-            f"The {_NOUNS[group]} '{name}' of {_distribution(point)} cannot be loaded ({reason}).",
-            hint=f"Update or remove the distribution {_distribution(point)}.",
-            exit_code=ExitCode.NOT_INSTALLED,
-        ) from error
+        raise _broken(group, name, "loaded", error) from error
+
+
+def _described(group: str, name: str, item: Any) -> Description | ExporterDescription:
+    expected = ExporterDescription if group == EXPORTERS else Description
+    try:
+        found = item.describe()
+    except Exception as error:  # as in _load
+        raise _broken(group, name, "described", error) from error
+    if not isinstance(found, expected):
+        raise _broken(group, name, "described", TypeError(f"describe returns no {expected.__name__}"))
+    return found
+
+
+def _broken(group: str, name: str, what: str, error: Exception) -> IrbenchError:
+    distribution = _distribution(entry_point(group, name))
+    return IrbenchError(
+        f"The {_NOUNS[group]} '{name}' of {distribution} cannot be {what} ({type(error).__name__}: {error}).",
+        hint=f"Update or remove the distribution {distribution}.",
+        exit_code=ExitCode.NOT_INSTALLED,
+    )
+
+
+def _warn_left_out(error: IrbenchError) -> None:
+    warnings.warn(f"{error.message} It is left out. {error.hint}", PluginWarning, stacklevel=3)
 
 
 def _distribution(point: EntryPoint) -> str:

@@ -40,9 +40,8 @@ def backend_rows(*, look: bool, say: Say) -> list[BackendRow]:
         look: Whether each runtime is started to see what it has here; otherwise a former look is remembered.
         say: Hears which backend is looking.
     """
-    return [
-        _row(backend.describe(), say if look else None) for backend in registry.load_all(registry.BACKENDS).values()
-    ]
+    described: dict[str, Description] = registry.describe_all(registry.BACKENDS)
+    return [_row(description, say if look else None) for description in described.values()]
 
 
 def as_json(row: BackendRow) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def native_notes(
 
 
 def _native(name: str, device: str, say: Callable[[str], None]) -> str | None:
-    description = registry.backend(name).describe()
+    description = registry.describe(registry.BACKENDS, name)
     found: Availability | None = probes.remembered(description)
     if found is None:
         say(f"looking at {name}: devices and precisions on this machine")

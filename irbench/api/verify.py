@@ -243,7 +243,7 @@ def _suite(pattern: str | None, backends: tuple[BackendAddress, ...], scratch: P
 
 def _runtime(address: BackendAddress, results: list[CaseResult]) -> Runtime:
     label = str(address)
-    description = registry.backend(address.name).describe()
+    description = registry.describe(registry.BACKENDS, address.name)
     own = (result for result in results if result.backend == label)
     return Runtime(label, description.distribution, str(description.version), score.counts(own))
 

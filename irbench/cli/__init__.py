@@ -46,7 +46,7 @@ _COMMANDS = {
     "show": "Show a stored run again, or its raw samples.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }
-"""Help without imports: the text stands here, the command in the module of its name."""
+"""Help without imports: the text stands here alone, the command in the module of its name, ``_`` for ``-``."""
 
 _EXAMPLES = """\b
 Examples:
@@ -79,7 +79,7 @@ class _Lazy(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"irbench.cli.commands.{cmd_name}").command
+        command = importlib.import_module(f"irbench.cli.commands.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

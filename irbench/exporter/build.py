@@ -117,7 +117,7 @@ class _ExportWorker:
 
     def __init__(self, exporter: str) -> None:
         self._exporter = exporter
-        self._description = registry.exporter(exporter).describe()
+        self._description = registry.describe_exporter(exporter)
 
     def make(self, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:
         request = ExportRequest(

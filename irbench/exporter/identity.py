@@ -38,7 +38,7 @@ def identity(source: str, exporter: str, options: ExportOptions) -> str:
         "seed": options.seed,
         "layout": options.layout,
         "weights": options.weights if options.weights in (None, "random") else digest(Path(str(options.weights))),
-        "versions": {name: _version(name) for name in (*_TOOLS, *registry.exporter(exporter).describe().distributions)},
+        "versions": {name: _version(name) for name in (*_TOOLS, *registry.describe_exporter(exporter).distributions)},
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 

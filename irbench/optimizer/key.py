@@ -16,6 +16,7 @@ from irbench import registry
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle
+from irbench.spi import Description
 
 __all__ = ["key_of"]
 
@@ -58,10 +59,11 @@ def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe,
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def _versions_of_runtimes() -> dict[str, str | None]:
+def _versions_of_runtimes() -> dict[str, str]:
     """Return the versions of the backends that may answer for a graph which the reference has no kernels for."""
-    installed = {name: registry.backend(name) for name in registry.installed_backends()}
-    return {name: backend.describe().version for name, backend in installed.items() if "onnx" in backend.consumes}
+    described: dict[str, Description] = registry.describe_all(registry.BACKENDS)
+    installed = {name: item.version for name, item in described.items() if item.version is not None}
+    return {name: version for name, version in installed.items() if "onnx" in registry.backend(name).consumes}
 
 
 def _origin(group: str, name: str) -> tuple[str, ...]:

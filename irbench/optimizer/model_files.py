@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,15 +59,28 @@ def copy_model(source: Path, target: Path) -> None:
     Raises:
         OSError: The target cannot be written; what stood there before still does.
     """
-    if weights_beside(source).is_file():
-        write(load(source), target)
-        return
-    unfinished = target.with_name(f".{target.name}-{os.getpid()}.new")
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+        unfinished = Path(folder) / target.name  # the graph names its weights by the name that they keep
+        if weights_beside(source).is_file():
+            write(load(source), unfinished)
+            _replace_with_weights(unfinished, target)
+        else:
+            shutil.copyfile(source, unfinished)
+            unfinished.replace(target)
+
+
+def _replace_with_weights(unfinished: Path, target: Path) -> None:
+    """Move a graph and its weights to their place; where the graph cannot be moved, the old weights come back."""
+    weights, former = weights_beside(target), unfinished.with_name("former.data")
+    if weights.is_file():
+        weights.rename(former)
     try:
-        shutil.copyfile(source, unfinished)
+        weights_beside(unfinished).replace(weights)
         unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    except BaseException:  # an interrupt as well
+        if former.is_file():
+            former.replace(weights)
+        raise
 
 
 def vendors_of(model: onnx_ir.Model) -> frozenset[str]:

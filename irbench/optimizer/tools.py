@@ -43,9 +43,9 @@ def find_tools(asked: Recipe) -> Tools:
         raise _not_installed("Optimising", error.name or "a tool", "pip install 'irbench[optimize]'") from error
     reference = registry.references_in_order()[0]
     quantizer = _quantizer() if asked.conversion is not None and asked.conversion.precision == "int8" else None
-    described = [registry.reference(reference).describe()]
-    described += [registry.quantizer(quantizer).describe()] if quantizer is not None else []
-    versions |= {tool.distribution: tool.version for tool in described if tool.version is not None}
+    described = [registry.describe(registry.REFERENCES, reference)]
+    described += [registry.describe(registry.QUANTIZERS, quantizer)] if quantizer is not None else []
+    versions |= {item.distribution: item.version for item in described if item.version is not None}
     return Tools(versions, reference, quantizer)
 
 
@@ -55,7 +55,7 @@ def require_operators(asked: Recipe, reference: str) -> None:
     Raises:
         IrbenchError: There are such passes; the hint is the command that installs a runtime for them.
     """
-    readable = registry.reference(reference).describe().domains
+    readable = registry.describe(registry.REFERENCES, reference).domains
     for graph_pass in map(registry.graph_pass, asked.passes):
         if graph_pass.vendor is not None and graph_pass.vendor not in readable:
             raise _unreadable(graph_pass.name, graph_pass.vendor)
@@ -63,9 +63,7 @@ def require_operators(asked: Recipe, reference: str) -> None:
 
 def _quantizer() -> str:
     """Return the first quantizer whose tool is installed."""
-    described: dict[str, Description] = {
-        name: quantizer.describe() for name, quantizer in registry.load_all(registry.QUANTIZERS).items()
-    }
+    described: dict[str, Description] = registry.describe_all(registry.QUANTIZERS)
     for name, description in described.items():
         if description.version is not None:
             return name
@@ -80,9 +78,8 @@ def _quantizer() -> str:
 
 
 def _unreadable(name: str, vendor: str) -> IrbenchError:
-    references = registry.load_all(registry.REFERENCES).values()
-    descriptions: Iterable[Description] = (reference.describe() for reference in references)
-    for description in descriptions:
+    references: Iterable[Description] = registry.describe_all(registry.REFERENCES).values()
+    for description in references:
         if vendor in description.domains:
             return _not_installed(f"The pass {name}", description.distribution, description.install)
     return IrbenchError(

@@ -14,7 +14,8 @@ from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer import UNOPTIMIZED, optimize, variant
 from irbench.record import Failure, OptimizerActivity
 from irbench.runner.binding import bind_apart
-from irbench.runner.plan import Prepared, PreparedModel, Reader, variants_of
+from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import bind_sizes
 from irbench.spec import Artifact, Bundle, Precision
@@ -41,23 +42,36 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
         report: Called with what an optimisation does now.
 
     Raises:
-        IrbenchError: Shapes contradict each other, a precision cannot be read, or what optimising needs is not
-            installed.
+        IrbenchError: Shapes contradict each other, the baseline is not a row, a precision cannot be read, or what
+            optimising needs is not installed; only the last is known after some artifacts were made.
     """
     readers = {name: _reader(name) for name, _ in request.backends}
-    models: list[PreparedModel] = []
-    for bundle, batch in product(request.bundles, request.batches or (None,)):
-        sizes = bind_sizes(bundle, batch, request.shapes)
-        workshop = _Workshop(bundle, sizes, scratch, report)
-        wanted = dict.fromkeys(_wanted(request, bundle, readers))
-        artifacts = {(exported.label, name): workshop.make(exported, name) for exported, name in wanted}
-        models.append(PreparedModel(bundle, sizes, _precision(request, bundle), artifacts))
-    return Prepared(readers, tuple(models))
+    models = _sized(request)
+    if request.baseline is not None:  # nothing is made for a run that is refused in the end
+        for model in models:
+            named_baseline(request.baseline, [asked.cell for asked in asked_cells(request, readers, model)])
+    return Prepared(readers, tuple(_prepared(request, readers, model, scratch, report) for model in models))
+
+
+def _sized(request: RunRequest) -> tuple[SizedModel, ...]:
+    """Return each model at each batch, in the order of their tables; sizes of all are checked before a file is read."""
+    sized = [
+        (bundle, bind_sizes(bundle, batch, request.shapes))
+        for bundle, batch in product(request.bundles, request.batches or (None,))
+    ]
+    return tuple(SizedModel(bundle, sizes, _precision(request, bundle)) for bundle, sizes in sized)
+
+
+def _prepared(
+    request: RunRequest, readers: Mapping[str, Reader], model: SizedModel, scratch: Path, report: Report
+) -> PreparedModel:
+    workshop = _Workshop(model.bundle, model.sizes, scratch, report)
+    wanted = dict.fromkeys(_wanted(request, model.bundle, readers))
+    return PreparedModel(model, {(exported.label, level): workshop.make(exported, level) for exported, level in wanted})
 
 
 def _reader(name: str) -> Reader:
-    backend = registry.backend(name)
-    return Reader(backend.consumes, backend.describe())
+    return Reader(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
 
 
 def _wanted(request: RunRequest, bundle: Bundle, readers: Mapping[str, Reader]) -> Iterator[tuple[Artifact, str]]:

@@ -48,7 +48,7 @@ def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) 
     for name in registry.references_in_order():
         try:
             answer = _computed(name, group, scratch, seed, deadline_s)
-            label = registry.reference(name).describe().reference_name
+            label = registry.describe(registry.REFERENCES, name).reference_name
             return Expected(answer, Reference("backend", name, label))
         except IrbenchError as error:
             refusals.append({"reference": name, "message": error.message})

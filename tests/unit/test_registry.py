@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -169,7 +169,41 @@ def test_the_distributions_of_a_plugin_are_among_those_that_results_name(plant: 
 
 def test_a_broken_plugin_has_no_distributions(plant: Plant):
     plant("irbench-shaky", "shaky = planted_shaky:backend", "raise RuntimeError('no libquux')")
-    assert "numpy" in registry.distributions()
+    with pytest.warns(registry.PluginWarning, match="irbench-shaky"):
+        assert "numpy" in registry.distributions()
+
+
+UNDESCRIBABLE = {
+    "it raises": "class Backend:\n    def describe(self): raise RuntimeError('no libquux')\nbackend = Backend()",
+    "it has none": "class Backend: pass\nbackend = Backend()",
+    "it returns something else": "class Backend:\n    def describe(self): return {}\nbackend = Backend()",
+}
+
+
+@pytest.mark.parametrize("source", UNDESCRIBABLE.values(), ids=UNDESCRIBABLE)
+@pytest.mark.parametrize(
+    "look", [registry.distributions, registry.installed_backends, lambda: registry.describe_all(registry.BACKENDS)]
+)
+def test_a_plugin_that_cannot_describe_itself_is_a_warning_and_the_others_are_described(
+    plant: Plant, source: str, look: Callable[[], Collection[str]]
+):
+    plant("irbench-shaky", "shaky = planted_mute:backend", source)
+    sys.modules.pop("planted_mute", None)
+    with pytest.warns(registry.PluginWarning, match=r"'shaky' of irbench-shaky cannot be described") as caught:
+        found = look()
+    assert len(caught) == 1
+    assert {"ort", "onnxruntime"} & set(found)
+    assert "shaky" not in found
+
+
+@pytest.mark.parametrize("source", UNDESCRIBABLE.values(), ids=UNDESCRIBABLE)
+def test_a_plugin_that_cannot_describe_itself_and_is_asked_for_by_name_is_an_error(plant: Plant, source: str):
+    plant("irbench-shaky", "shaky = planted_mute:backend", source)
+    sys.modules.pop("planted_mute", None)
+    for look in (registry.parse_backend, registry.require_installed):
+        with pytest.raises(IrbenchError, match="'shaky' of irbench-shaky cannot be described") as caught:
+            look("shaky")
+        assert caught.value.exit_code is ExitCode.NOT_INSTALLED
 
 
 def test_listing_names_loads_nothing():

@@ -16,7 +16,6 @@ __all__ = ["command"]
 
 @click.command(
     "backends",
-    short_help="List the runtimes: versions, devices, and how to install missing ones.",
     epilog="\b\nExamples:\n  irbench backends --probe\n  irbench backends --format json\n",
 )
 @click.option(

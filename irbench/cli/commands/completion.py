@@ -16,7 +16,7 @@ To enable it:
 """
 
 
-@click.command("completion", short_help="Print the completion script for bash, zsh or fish.", epilog=_EXAMPLES)
+@click.command("completion", epilog=_EXAMPLES)
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print a script that completes commands, options, backends, backend options, models and runs."""

@@ -23,9 +23,7 @@ Examples:
 """
 
 
-@click.command(
-    "doctor", short_help="Report what disturbs measurements on this machine, and how to fix it.", epilog=_EXAMPLES
-)
+@click.command("doctor", epilog=_EXAMPLES)
 @click.option(
     "--aa",
     "model",

@@ -28,7 +28,7 @@ Examples:
 """
 
 
-@click.command("inspect", short_help="Show what an ONNX graph contains, or how two graphs differ.", epilog=_EXAMPLES)
+@click.command("inspect", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)

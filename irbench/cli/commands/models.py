@@ -27,7 +27,6 @@ below the second, none below the third."""
 
 @click.command(
     "models",
-    short_help="List the models of the zoo.",
     epilog="\b\nExamples:\n  irbench models\n  irbench models --family transformer\n  irbench models --format json\n",
 )
 @click.option("--family", default="", type=FAMILY, metavar="TEXT", help="Only models whose family contains TEXT.")

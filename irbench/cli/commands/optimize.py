@@ -28,7 +28,7 @@ Examples:
 """
 
 
-@click.command("optimize", short_help="Fuse, simplify and convert ONNX graphs, checking every step.", epilog=_EXAMPLES)
+@click.command("optimize", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @click.option(
     "--level",

@@ -39,7 +39,6 @@ Examples:
     cls=SuggestingGroup,
     invoke_without_command=True,
     subcommand_metavar="[COMMAND]",
-    short_help="List, remove, export and import stored runs.",
     epilog=_EXAMPLES,
 )
 @click.option("--model", type=MODEL_NAME, metavar="NAME", help="Only runs of this model.")

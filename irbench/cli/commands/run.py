@@ -56,7 +56,6 @@ _SECTIONS = {
     "run",
     cls=SectionedCommand,
     sections=_SECTIONS,
-    short_help="Measure models on backends: which is fastest, by how much, and how sure that is.",
     epilog=_EXAMPLES,
 )
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")

@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command("show", short_help="Show a stored run again, or its raw samples.", epilog=_EXAMPLES)
+@click.command("show", epilog=_EXAMPLES)
 @click.argument("run", required=False, type=RUN)
 @click.option("--samples", is_flag=True, help="Print the raw samples instead, as CSV or JSON Lines.")
 @click.option("--intervals", is_flag=True, help="Show medians over launches with confidence intervals.")

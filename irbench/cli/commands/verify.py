@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command("verify", short_help="Check every backend's outputs, or run ONNX's own test suite.", epilog=_EXAMPLES)
+@click.command("verify", epilog=_EXAMPLES)
 @click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
 @click.option(
     "--data",

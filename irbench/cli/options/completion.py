@@ -74,7 +74,11 @@ def addresses(begun: str) -> tuple[str, ...]:
     name, colon, _ = begun.partition(":")
     if not colon:
         return known
-    return tuple(f"{name}:{device}" for device in registry.backend(name).describe().devices) if name in known else ()
+    return (
+        tuple(f"{name}:{device}" for device in registry.describe(registry.BACKENDS, name).devices)
+        if name in known
+        else ()
+    )
 
 
 def levels(_begun: str) -> tuple[str, ...]:
@@ -94,8 +98,12 @@ def settings(incomplete: str) -> list[CompletionItem]:
     if not dot:
         offered = [f"{name}." for name in known]
     else:
-        offered = [f"{name}.{key}=" for key in registry.backend(name).describe().options or ()] if name in known else []
-    return [CompletionItem(value) for value in offered if value != incomplete and value.startswith(incomplete)]
+        offered = (
+            [f"{name}.{key}=" for key in registry.describe(registry.BACKENDS, name).options or ()]
+            if name in known
+            else []
+        )
+    return [CompletionItem(item) for item in offered if item != incomplete and item.startswith(incomplete)]
 
 
 def _models(_context: click.Context, _begun: str) -> list[str]:

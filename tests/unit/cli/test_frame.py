@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
@@ -63,12 +64,23 @@ def test_the_help_of_a_command_imports_no_runtime_and_no_arrays(command: str):
     assert not loaded & {"numpy", "onnx", "onnxruntime", "openvino", "tensorflow", "keras"}
 
 
-def test_the_short_help_is_that_of_the_command():
-    context = click.Context(cli.cli)
-    for name in cli.cli.list_commands(context):
-        command = cli.cli.get_command(context, name)
-        assert command is not None
-        assert command.name == name
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_bears_its_name_and_leaves_its_line_in_the_list_to_the_table(name: str):
+    command = cli.cli.get_command(click.Context(cli.cli), name)
+    assert command is not None
+    assert command.name == name
+    assert command.short_help is None
+
+
+def test_a_command_with_a_hyphen_lies_in_a_module_with_an_underscore(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    module = ModuleType("irbench.cli.commands.two_words")
+    module.command = click.command("two-words")(lambda: click.echo("called"))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(cli._COMMANDS, "two-words", "Say that it was called.")
+    assert call("two-words") == 0
+    assert capsys.readouterr().out == "called\n"
 
 
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]):

@@ -120,9 +120,10 @@ def test_the_version_of_a_runtime_that_may_answer_decides(
     kind: str, different: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = set[str]()
-    monkeypatch.setattr(registry, "installed_backends", lambda: ("someones",))
     for version in ("1.0", "1.1"):
-        monkeypatch.setattr(registry, "backend", lambda _, version=version: _Runtime(kind, version))
+        runtime = _Runtime(kind, version)
+        monkeypatch.setattr(registry, "load_all", lambda _, runtime=runtime: {"someones": runtime})
+        monkeypatch.setattr(registry, "backend", lambda _, runtime=runtime: runtime)
         keys.add(key_for())
     assert len(keys) == different
 

@@ -59,6 +59,59 @@ def test_a_copy_that_cannot_be_written_leaves_what_stood_there(model, tmp_path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mlp.onnx", "target.onnx"]
 
 
+@pytest.fixture
+def with_weights(model, tmp_path, monkeypatch):
+    """A model whose weights lie beside it, as every model that is written in this test."""
+    monkeypatch.setattr(model_files, "_MAX_BYTES", 0)
+    written = tmp_path / "written.onnx"
+    model_files.write(model_files.load(model), written)
+    return written
+
+
+@pytest.fixture
+def target(tmp_path):
+    """A model with weights where another is to be copied to."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "target.onnx").write_text("precious")
+    (folder / "target.onnx.data").write_text("precious weights")
+    return folder / "target.onnx"
+
+
+def content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_copy_with_weights_that_cannot_be_written_leaves_what_stood_there(with_weights, target, monkeypatch):
+    before = content(target.parent)
+
+    def fill_up(_model, unfinished):
+        unfinished.write_text("half")
+        model_files.weights_beside(unfinished).write_text("half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(model_files, "write", fill_up)
+    with pytest.raises(OSError, match="No space"):
+        model_files.copy_model(with_weights, target)
+    assert content(target.parent) == before
+    assert sorted(path.name for path in target.parent.iterdir()) == sorted(before)
+
+
+def test_a_graph_that_cannot_take_its_place_leaves_the_weights_that_stood_there(with_weights, target):
+    target.unlink()
+    target.mkdir()
+    with pytest.raises(OSError, match=r"target\.onnx"):
+        model_files.copy_model(with_weights, target)
+    assert content(target.parent) == {"target.onnx.data": "precious weights"}
+    assert len(list(target.parent.iterdir())) == 2
+
+
+def test_a_copy_with_weights_takes_the_place_of_another(with_weights, target, model):
+    model_files.copy_model(with_weights, target)
+    assert (answers(target) == answers(model)).all()
+    assert sorted(path.name for path in target.parent.iterdir()) == ["target.onnx", "target.onnx.data"]
+
+
 def test_weights_are_no_inputs_and_the_operator_set_has_one_name(model):
     described = onnx.load(model)
     described.graph.input.extend(

@@ -11,7 +11,8 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.record import Failure
-from irbench.runner.plan import MOST_CELLS, PlannedGroup, Prepared, PreparedModel, Reader, plan, split
+from irbench.runner.cells import Reader, SizedModel
+from irbench.runner.plan import MOST_CELLS, PlannedGroup, Prepared, PreparedModel, plan, split
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spi import Description
@@ -35,9 +36,7 @@ def prepared(bundle: Bundle, request: RunRequest, made: Mapping[str, Artifact | 
     """Return a model of each batch whose every artifact is there, but what ``made`` says of a level."""
     models = [
         PreparedModel(
-            bundle,
-            {"batch": batch},
-            precision,
+            SizedModel(bundle, {"batch": batch}, precision),
             {
                 (exported.label, level): made.get(level, replace(exported, variant="" if level == "none" else level))
                 for exported in bundle.artifacts

@@ -46,7 +46,7 @@ def test_a_graph_is_run_in_its_own_precision_where_that_can_be_asked_for(
 ) -> None:
     held = replace(bundle, artifacts=(models.mlp(tmp_path, dtype, "held"),))
     (model,) = made(held, tmp_path, precisions=None)
-    assert model.precision == precision
+    assert model.model.precision == precision
 
 
 def test_a_level_is_made_once_however_many_backends_run_it(
@@ -102,3 +102,35 @@ def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_meas
     monkeypatch.setattr(preparing, "optimize", missing)
     with pytest.raises(IrbenchError, match="needs onnx-ir"):
         made(bundle, tmp_path, variants=("none", "basic"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"baseline": "nope"}, "names none of the rows"),
+        ({"baseline": "fake-a@colour=red"}, "not a valid row"),
+        ({"baseline": "fake-b+basic@streams=2"}, "names none of the rows"),
+        ({"shapes": {"second": (4, 3)}, "batches": (1, 2)}, "contradicts the size"),
+    ],
+)
+def test_what_is_refused_in_the_end_is_refused_before_anything_is_made(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], said: str
+) -> None:
+    def make(*_: object) -> Artifact:
+        raise AssertionError("something was made")
+
+    monkeypatch.setattr(preparing, "optimize", make)
+    monkeypatch.setattr(preparing, "bind_apart", make)
+    second = models.mlp(tmp_path, name="second")
+    inputs = (replace(second.inputs[0], name="second", shape=("batch", 3)),)
+    other = Bundle("other", tuple(InputSpec(spec) for spec in inputs), (replace(second, inputs=inputs),))
+    request = replace(RunRequest((bundle, other), FAKES), variants=("none", "basic"), **changes)
+    with pytest.raises(IrbenchError, match=said):
+        prepare(request, tmp_path)
+
+
+def test_a_baseline_is_a_row_at_its_level_of_optimisation(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "optimize", lambda *_: SimpleNamespace(artifact=bundle.artifacts[0]))
+    assert made(bundle, tmp_path, variants=("none", "basic"), baseline="fake-b+basic")
