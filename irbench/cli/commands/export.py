@@ -9,7 +9,7 @@ import click
 
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import Parsed, ToldInWords
+from irbench.cli.options.types import Parsed, PlainDefault
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ Examples:
 )
 @click.option(
     "--weights",
-    cls=ToldInWords,
+    cls=PlainDefault,
     metavar="random|PATH",
     show_default="the model's own",
     help="Random weights, or a file of them.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.cli.options.completion import LEVEL, MODEL
-from irbench.cli.options.types import COUNT, PASSES, SHAPE, ToldInWords, as_shapes
+from irbench.cli.options.types import COUNT, PASSES, SHAPE, PlainDefault, as_shapes
 from irbench.cli.output.stderr import say
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Examples:
 @click.option(
     "--level",
     type=LEVEL,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="basic",
     metavar="none|basic|extended|all",
     help="basic and extended write ONNX's own operators; all writes Microsoft's as well.",
@@ -49,7 +49,7 @@ Examples:
 @click.option(
     "--calibrate",
     type=COUNT,
-    cls=ToldInWords,
+    cls=PlainDefault,
     metavar="N",
     show_default="64",
     help="Inputs to calibrate static int8 on.",
@@ -57,7 +57,7 @@ Examples:
 @click.option(
     "--quantize",
     type=click.Choice(["auto", "static", "dynamic"]),
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="auto",
     help="How int8 is made: auto is static for convolutions, else dynamic.",
 )

@@ -23,7 +23,7 @@ from irbench.cli.options.types import (
     SETTING,
     SHAPE,
     THREADS,
-    ToldInWords,
+    PlainDefault,
     as_settings,
     as_shapes,
 )
@@ -64,14 +64,14 @@ _SECTIONS = {
 @click.option(
     "--backends",
     type=BACKENDS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="every installed one",
     help="Backends, each with a device after a colon.",
 )
 @click.option(
     "--batch",
     type=COUNTS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="1, or the model's own",
     help="Samples per inference: a table each.",
 )
@@ -80,7 +80,7 @@ _SECTIONS = {
 @click.option(
     "--precision",
     type=PRECISIONS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="fp32, or the graph's own",
     help="fp32, bf16, fp16, int8, or native, the vendor's default: a row each.",
 )
@@ -95,7 +95,7 @@ _SECTIONS = {
 @click.option(
     "--baseline",
     metavar="ROW",
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="tf, or the first",
     help="What speedups are relative to, such as ort, or ort@streams=1.",
 )
@@ -103,12 +103,16 @@ _SECTIONS = {
 @click.option(
     "--threads",
     type=THREADS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="the physical cores we may use",
     help="Total for each process, or native.",
 )
 @click.option(
-    "--cpus", type=CPUS, cls=ToldInWords, show_default="all that are allowed", help="Processors the backends may use."
+    "--cpus",
+    type=CPUS,
+    cls=PlainDefault,
+    show_default="all that are allowed",
+    help="Processors the backends may use.",
 )
 @click.option("--set", type=SETTING, multiple=True, help="A property of a backend; may be repeated.")
 @click.option(
@@ -123,18 +127,20 @@ _SECTIONS = {
     type=click.IntRange(0, 2**32 - 1),
     metavar="N",
     default=0,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="0",
     help="Of inputs and of the order of measurements.",
 )
-@click.option("--within", type=PERCENT, cls=ToldInWords, show_default="2%", help="Closer than this counts as the same.")
 @click.option(
-    "--budget", type=DURATION, cls=ToldInWords, show_default="90s for each table", help="Time for the whole run."
+    "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Closer than this counts as the same."
+)
+@click.option(
+    "--budget", type=DURATION, cls=PlainDefault, show_default="90s for each table", help="Time for the whole run."
 )
 @click.option(
     "--deadline",
     type=DURATION,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="300s",
     help="When a backend that gives no answer is ended, for each step.",
 )
@@ -146,7 +152,11 @@ _SECTIONS = {
     help="Also p99, from 1,000 uninterrupted calls per launch; p99.9 from 5 launches on.",
 )
 @click.option(
-    "--sustain", type=DURATION, cls=ToldInWords, show_default="off", help="Also FPS alone for so long in each launch."
+    "--sustain",
+    type=DURATION,
+    cls=PlainDefault,
+    show_default="off",
+    help="Also FPS alone for so long in each launch.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 4 where a verdict or the winner is undecided.")
 @click.option("--no-lock", is_flag=True, help="Measure though another irbench does on this machine.")
@@ -178,7 +188,7 @@ def command(
     takes. Without one, the model that was exported last is run; a model that was never exported is exported first.
     Outputs are verified before anything is timed, and every speedup comes with its interval.
     """
-    from irbench.api.measurement import foresee
+    from irbench.api.measurement import describe_plan
     from irbench.api.options import RunOptions
     from irbench.cli.output.console import command_line
 
@@ -187,7 +197,7 @@ def command(
     if not yes:
         _confirm_first_run(asked)
     if dry_run:
-        click.echo(foresee(asked, say))
+        click.echo(describe_plan(asked, say))
         return 0
     return _measured(asked, form, output, strict=strict)
 
