@@ -13,8 +13,8 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Refusal
 from irbench_tf import precision
 from irbench_tf.computation import as_one_computation, bind_shapes
+from irbench_tf.control_flow import lower
 from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
-from irbench_tf.loops import lower
 from irbench_tf.options import TensorFlowOptions, parse_options
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads

@@ -132,8 +132,6 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
     if wanted is not None:
         _load_weights(model, loaded.name, wanted)
     report = inspect_activations(model, samples, classifier=loaded.classifier)
-    for problem in report.problems:
-        say(f"warning: {problem}")
     return {"weights": wanted or "own", "activation_problems": "; ".join(report.problems) or None}
 
 

@@ -25,7 +25,7 @@ from irbench.diagnostics import Facts, Report, describe_machine, find, judge_sel
 from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import reading_ns
-from irbench.measure.lock import Company, measuring
+from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
 from irbench.notices import Note
 from irbench.onnx.probe_graph import matmul
@@ -164,14 +164,14 @@ def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnos
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
     host.require_linux()
-    with _place(asked) as company, scratch_folder() as folder:
+    with _place(asked) as lock, scratch_folder() as folder:
         # a backend or model that is not there is told before anything is looked at
         request = None if asked is None else _request(asked, folder, reporter.say)
         facts, overhead = _look(reporter.say)
         self_comparison = None
-        if asked is not None and request is not None and company is not None:
+        if asked is not None and request is not None and lock is not None:
             groups = plan(request, prepare(request, folder))
-            stored = measure_planned(request, groups, folder, asked.results, company, reporter)
+            stored = measure_planned(request, groups, folder, asked.results, lock, reporter)
             self_comparison = judge_self_comparison(stored.document, stored.folder, request.timing)
     report = Report(facts, find(facts), overhead, self_comparison)
     return Diagnosis(report, backend_rows(look=False, say=reporter.say))
@@ -203,7 +203,7 @@ def _request(asked: SelfComparisonOptions, scratch: Path, say: Say) -> RunReques
     ).with_budget_for(1)
 
 
-def _place(asked: SelfComparisonOptions | None) -> AbstractContextManager[Company | None]:
+def _place(asked: SelfComparisonOptions | None) -> AbstractContextManager[MeasurementLock | None]:
     """Return what keeps others from measuring meanwhile, where anything is measured."""
     if asked is None:
         return nullcontext()

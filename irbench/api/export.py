@@ -38,6 +38,11 @@ class ExportedModel:
         return self.bundle.name
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """What is unusual in the model, layers whose outputs are all zero for example; it was exported all the same."""
+        return exporter.export_problems(self.bundle)
+
+    @property
     def onnx_path(self) -> Path:
         """The ONNX file.
 
@@ -103,7 +108,10 @@ def export(
         None if output is None else Path(output),
     )
     with reporting(progress) as reporter:
-        return export_with(str(model), options, reporter.say)
+        made = export_with(str(model), options, reporter.say)
+        for problem in made.problems:
+            reporter.say(f"warning: {made.name}: {problem}")
+        return made
 
 
 def require_exportable(models: Sequence[str], options: ExportOptions) -> None:

@@ -12,10 +12,10 @@ from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 
-__all__ = ["idle_layouts", "idle_levels", "refuse_idle_levels"]
+__all__ = ["ineffective_layouts", "ineffective_levels", "refuse_ineffective_levels"]
 
 
-def refuse_idle_levels(backends: Sequence[BackendAddress], variants: Sequence[str]) -> None:
+def refuse_ineffective_levels(backends: Sequence[BackendAddress], variants: Sequence[str]) -> None:
     """Refuse levels of optimisation where no backend reads the graphs that they change.
 
     Raises:
@@ -29,7 +29,7 @@ def refuse_idle_levels(backends: Sequence[BackendAddress], variants: Sequence[st
         )
 
 
-def idle_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[Note]:
+def ineffective_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[Note]:
     """Yield a note for each backend that measures a graph which ``--optimize`` does not change."""
     cells = [cell for group in groups for cell in group.measured]
     kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
@@ -38,7 +38,7 @@ def idle_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator
             yield Note("optimize-not-applied", {"backend": name, "artifact": kind})
 
 
-def idle_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
+def ineffective_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
     """Yield a note for each graph that was to take its images as NCHW and takes them as it did."""
     found: dict[tuple[str, str], None] = {}
     for group in groups:

@@ -13,7 +13,7 @@ from irbench.api.options import RunOptions
 from irbench.api.progress import Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
 from irbench.errors import IrbenchError
-from irbench.measure.lock import Company, measuring
+from irbench.measure.lock import MeasurementLock, measuring
 from irbench.render.run_plan import outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner.campaign import run
@@ -23,7 +23,7 @@ from irbench.store import RunWriter, Store, default_root
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["StoredRun", "foresee", "measure", "measure_planned"]
+__all__ = ["StoredRun", "describe_plan", "measure", "measure_planned"]
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ def measure(options: RunOptions, reporter: Reporter) -> StoredRun:
     refuse_contradictions(options)
     request = requested(options)
     # exports, optimising and probing disturb whoever measures, too
-    with measuring(_what(options), insist=options.no_lock) as company, scratch_folder() as folder:
+    with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
         request, groups = planned(request, options, folder, reporter.say)
-        return measure_planned(request, groups, folder, options.results, company, reporter)
+        return measure_planned(request, groups, folder, options.results, lock, reporter)
 
 
-def foresee(options: RunOptions, say: Say) -> str:
+def describe_plan(options: RunOptions, say: Say) -> str:
     """Return what would be measured, with which settings, how long it takes at least and where it would be stored.
 
     Models are exported and graphs optimised for that; nothing is measured.
@@ -77,7 +77,7 @@ def measure_planned(
     groups: Sequence[PlannedGroup],
     scratch: Path,
     results: Path | None,
-    company: Company,
+    lock: MeasurementLock,
     reporter: Reporter,
 ) -> StoredRun:
     """Measure what was planned.
@@ -87,7 +87,7 @@ def measure_planned(
         groups: What :func:`irbench.runner.plan.plan` made of it.
         scratch: A folder that is gone after the run.
         results: Where runs are kept; ``None`` for the usual place.
-        company: Our place among those who measure on this machine.
+        lock: Our place among those who measure on this machine.
         reporter: Hears what is done.
 
     Raises:
@@ -100,7 +100,7 @@ def measure_planned(
     request = replace(request, notes=(*request.notes, *native))
     writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
     with _telling_what_is_kept(writer):
-        document = run(request, groups, scratch, writer, reporter.show, company.others)
+        document = run(request, groups, scratch, writer, reporter.show, lock.others)
     return StoredRun(document, writer.folder)
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from irbench import registry
 from irbench.address import BackendAddress
-from irbench.api.ineffective_options import idle_layouts, idle_levels, refuse_idle_levels
+from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.options import RunOptions
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
@@ -58,7 +58,7 @@ def requested(options: RunOptions) -> RunRequest:
     backends = resolve_backends(options.backends or ())
     cpus = allowed_cpus(options.cpus)
     variants = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
-    refuse_idle_levels(backends, variants)
+    refuse_ineffective_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
     return RunRequest(
         bundles=(),
@@ -103,7 +103,7 @@ def planned(
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=bundles, backends=backends)
     groups = plan(request, prepare(request, scratch, in_words(say)))
-    levels, layouts = tuple(idle_levels(request, groups)), tuple(idle_layouts(groups))
+    levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in levels:
         say(note_text(note, Context()))
     for note in layouts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from irbench import bundles, registry
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, export, from_onnx_file, validate
+from irbench.exporter import ExportOptions, export, export_problems, from_onnx_file, validate
 from irbench.spec import Bundle
 
 __all__ = ["FIRST_MODEL", "able_backends", "is_first_run", "resolve_backends", "resolve_bundles"]
@@ -90,6 +90,8 @@ def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
         validate(name, ExportOptions())
         say(f"exporting {name}, which was not exported yet")
         found = export(name, ExportOptions(), say)
+        for problem in export_problems(bundles.load(found)):
+            say(f"warning: {name}: {problem}")
     return bundles.load_intact(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Unpack
 
-from irbench.api.measurement import foresee, measure
+from irbench.api.measurement import describe_plan, measure
 from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.results import Interrupted, Run
@@ -57,4 +57,4 @@ def plan(*models: str | PathLike[str], progress: ProgressOption = None, **option
         TypeError: There is no such option.
     """
     with reporting(progress) as reporter:
-        return foresee(run_options(models, options), reporter.say)
+        return describe_plan(run_options(models, options), reporter.say)

@@ -14,8 +14,8 @@ from irbench.store.folders import default_root
 
 if TYPE_CHECKING:
     from irbench.api.results import Run
-    from irbench.store.arriving import Staged
     from irbench.store.entries import RunEntry
+    from irbench.store.import_staging import Staged
 
 __all__ = [
     "chosen_entries",
@@ -189,7 +189,9 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     from irbench.worker import WorkerDied, call_in_worker
 
     try:
-        staged: Staged = call_in_worker("irbench.store.arriving:stage", sources, root, scratch, deadline_s=_DEADLINE_S)
+        staged: Staged = call_in_worker(
+            "irbench.store.import_staging:stage", sources, root, scratch, deadline_s=_DEADLINE_S
+        )
     except WorkerDied as death:
         remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
         raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death

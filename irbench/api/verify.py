@@ -23,7 +23,7 @@ from irbench.api.values import Shapes
 from irbench.conformance import model as model_check
 from irbench.conformance import score
 from irbench.conformance.case import CaseResult, Runtime, SuiteReport
-from irbench.conformance.model import Asked, ModelReport, NoReference, trials, verified_cells
+from irbench.conformance.model import ModelReport, NoReference, VerificationRequest, trials, verified_cells
 from irbench.conformance.suite import collect_cases, run_cases
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
@@ -200,7 +200,7 @@ def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch
     if not options.backends:
         backends = _able_backends(backends, bundle, say)
     try:
-        planned, source = trials(Asked(bundle, backends, options.shape, options.data), scratch)
+        planned, source = trials(VerificationRequest(bundle, backends, options.shape, options.data), scratch)
     except NoReference as lack:
         words = warning_words(lack.warning, Context())
         raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack

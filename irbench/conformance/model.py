@@ -28,11 +28,11 @@ from irbench.system import host
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
 __all__ = [
-    "Asked",
     "DataSets",
     "ModelReport",
     "NoReference",
     "Trial",
+    "VerificationRequest",
     "as_logical",
     "exit_code",
     "require_fit",
@@ -106,7 +106,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Asked:
+class VerificationRequest:
     """What is verified.
 
     Attributes:
@@ -122,7 +122,7 @@ class Asked:
     data: Path | None
 
 
-def trials(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
+def trials(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
     """Return what each backend must answer, and where that comes from.
 
     Args:
@@ -166,7 +166,7 @@ def exit_code(report: ModelReport) -> ExitCode:
     return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK
 
 
-def _seeded(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
+def _seeded(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
     bundle = asked.bundle
     groups = _plan(asked, asked.shapes, scratch)
     group = groups[0].group
@@ -178,7 +178,7 @@ def _seeded(asked: Asked, scratch: Path) -> tuple[tuple[Trial, ...], Reference |
     return (_trial("", inputs, expected.outputs, groups),), expected.source
 
 
-def _given(asked: Asked, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:
+def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:
     for spec, array in zip(artifact.inputs, data.inputs, strict=True):
         require_fit(spec, array, data.name)
     inputs = tuple(as_logical(array, spec) for array, spec in zip(data.inputs, artifact.inputs, strict=True))
@@ -187,7 +187,7 @@ def _given(asked: Asked, artifact: Artifact, data: DataSet, scratch: Path) -> Tr
     return _trial(data.name, inputs, data.outputs, _plan(asked, shapes, scratch))
 
 
-def _plan(asked: Asked, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> tuple[PlannedGroup, ...]:
+def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> tuple[PlannedGroup, ...]:
     threads = host.allowance().threads
     request = RunRequest((asked.bundle,), asked.backends, threads=threads, shapes=shapes)
     return plan(request, prepare(request, scratch))

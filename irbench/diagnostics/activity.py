@@ -11,7 +11,7 @@ import psutil
 
 from irbench.diagnostics.facts import Activity, CoreToCore, Program
 from irbench.measure.clock import Stopwatch, sleep
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
 from irbench.system.host import read_text
 

@@ -19,7 +19,7 @@ from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
 from irbench.worker import WorkerDied, call_in_worker
 
-__all__ = ["export", "matching", "validate"]
+__all__ = ["export", "export_problems", "matching", "validate"]
 
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
@@ -166,3 +166,9 @@ def _card(bundle: Bundle, folder: Path, key: str, error: OutputError) -> bundles
         created=utc_now().isoformat(timespec="seconds"),
         checksums=files,
     )
+
+
+def export_problems(bundle: Bundle) -> tuple[str, ...]:
+    """Return what the exporter found unusual in a model that it exported all the same: dead layers for example."""
+    found = bundle.details.get("activation_problems")
+    return (str(found),) if found else ()

@@ -19,7 +19,7 @@ from typing import Any
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
 
-__all__ = ["Company", "Holder", "holder_text", "measuring"]
+__all__ = ["Holder", "MeasurementLock", "holder_text", "measuring"]
 
 _VARIABLE = "IRBENCH_LOCK"
 _SHARED = "/tmp/irbench.lock"  # noqa: S108 - every user of the machine must find it, and TMPDIR may be one's own
@@ -49,7 +49,7 @@ def holder_text(process: int | None, since: str | None, what: str | None) -> str
     return "another irbench" if process is None else f"irbench (process {process}, since {since}: {what})"
 
 
-class Company:
+class MeasurementLock:
     """Our place among those who measure on this machine.
 
     Attributes:
@@ -128,7 +128,7 @@ class Company:
 
 
 @contextmanager
-def measuring(what: str, *, insist: bool = False) -> Iterator[Company]:
+def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
     """Hold the machine's lock on measuring.
 
     The kernel releases it when this process ends, however it ends. Workers do not inherit it.
@@ -143,19 +143,19 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[Company]:
     Raises:
         IrbenchError: Someone else holds it, or its file cannot be opened.
     """
-    company = Company(what)
+    lock = MeasurementLock(what)
     try:
         with contextlib.suppress(*([IrbenchError] if insist else [])):
-            company.join()
-        if not (company.holds or insist):
-            holder = company.holder()
+            lock.join()
+        if not (lock.holds or insist):
+            holder = lock.holder()
             raise IrbenchError(
                 f"{holder_text(holder.process, holder.since, holder.what)} is measuring on this machine already.",
                 hint="Wait until it has ended, or accept that both disturb each other: --no-lock",
             )
-        yield company
+        yield lock
     finally:
-        company.leave()
+        lock.leave()
 
 
 def _taken(path: Path) -> tuple[int, bool]:

@@ -13,8 +13,8 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.onnx.reading import signature
 from irbench.onnx.rewriting.bind import bind
+from irbench.optimizer.cache_key import key_of
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
-from irbench.optimizer.key import key_of
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe

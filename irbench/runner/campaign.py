@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench.measure.clock import Stopwatch
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from irbench.activity import Activity, Outlook
 from irbench.measure.clock import Stopwatch
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Reference, Warn
 from irbench.record import LaunchRecord

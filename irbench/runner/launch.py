@@ -11,7 +11,7 @@ from typing import Self
 from irbench.activity import Activity
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
 from irbench.record import BlockEvidence, Failure, LaunchRecord, OutputError, Sustained
 from irbench.runner.answers import CHANGING, fallback, worst_error

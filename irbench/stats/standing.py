@@ -11,7 +11,7 @@ from irbench.result import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
 from irbench.stats.effective import changing
 
-__all__ = ["Admission", "Standing", "first_launch", "stand"]
+__all__ = ["Admission", "Standing", "decide_standing", "first_launch"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Standing:
         return None if own == other else Mark("other-precision", {"precision": own, "baseline_precision": other})
 
 
-def stand(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> Standing:
+def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> Standing:
     """Decide every cell's part after these launches.
 
     The baseline is the group's own where it is ``ok``, otherwise the next cell in the group's order that is.

@@ -16,7 +16,7 @@ from irbench.stats.observed import observe
 from irbench.stats.planning import fewest_blocks
 from irbench.stats.race import aim_of, contenders
 from irbench.stats.scatter import Scatter, scatter_of
-from irbench.stats.standing import Admission, stand
+from irbench.stats.standing import Admission, decide_standing
 from irbench.stats.winner import lead_miss
 
 __all__ = [
@@ -78,7 +78,7 @@ def next_launch(
         admission: Who may be compared.
         pace: Where the group stands in time.
     """
-    standing = stand(group, records, admission)
+    standing = decide_standing(group, records, admission)
     if not standing.healthy:
         return Next(stopped_by="failures")
     wanted = contenders(observe(group, records, timing), standing, timing)
@@ -191,7 +191,7 @@ def unit_half_width(count: int, timing: Timing, confidence: float | None) -> flo
 
 def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> Outlook | None:
     """Return how the interval that decides narrows; ``None`` where nothing can be said."""
-    standing = stand(group, records, admission)
+    standing = decide_standing(group, records, admission)
     launches = observe(group, records, timing)
     aim = aim_of(launches, standing, timing)
     if aim is None or aim.interval.count < 2:

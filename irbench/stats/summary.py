@@ -38,7 +38,7 @@ from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, observe
 from irbench.stats.scene import Scene
-from irbench.stats.standing import Admission, Standing, first_launch, stand
+from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
 
 __all__ = ["summarise"]
@@ -68,7 +68,7 @@ def summarise(
         verified_against: Where the expected outputs came from.
     """
     launches = observe(group, records, timing)
-    standing = stand(group, records, admission)
+    standing = decide_standing(group, records, admission)
     rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
     rows = {cell: _filled(row, records, launches, timing) for cell, row in rows.items()}
     rows = _compared(rows, records, launches, standing, timing)

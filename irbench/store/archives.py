@@ -23,7 +23,7 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.result import RunDocument
-from irbench.store.allowance import excess
+from irbench.store.archive_limits import excess
 from irbench.store.document import decode_document
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, place_of

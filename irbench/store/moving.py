@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.store.arriving import Staged
 from irbench.store.files import explained
+from irbench.store.import_staging import Staged
 from irbench.system.files import move_folder
 from irbench.system.locks import hold, temporary_folder
 
@@ -36,7 +36,7 @@ def import_runs(sources: Sequence[Path], root: Path, stage: Callable[[Sequence[P
     Args:
         sources: Archives of :func:`irbench.store.archives.pack`, or folders with runs in them at any depth.
         root: The store's folder.
-        stage: Calls :func:`irbench.store.arriving.stage`, in a worker where what is brought may do harm.
+        stage: Calls :func:`irbench.store.import_staging.stage`, in a worker where what is brought may do harm.
 
     Raises:
         IrbenchError: As ``stage``, or the store cannot be written. Nothing was imported.

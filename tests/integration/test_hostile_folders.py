@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("known_backends")
 
 SHADOWED = {
     "modules": ("numpy", "onnx", "msgspec", "psutil", "socket", "irbench_ort", "fake_backend"),
-    "irbench": ("__init__", "worker/__init__", "worker/__main__", "measure/__init__", "measure/corelink"),
+    "irbench": ("__init__", "worker/__init__", "worker/__main__", "measure/__init__", "measure/core_to_core"),
 }
 """Modules that irbench, its workers or a backend import, and what is started as a process."""
 

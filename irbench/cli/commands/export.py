@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import Parsed, ToldInWords
+from irbench.cli.options.types import Parsed, PlainDefault
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from irbench.exporter import ExportOptions
 
 __all__ = ["command"]
@@ -55,7 +53,7 @@ Examples:
 )
 @click.option(
     "--weights",
-    cls=ToldInWords,
+    cls=PlainDefault,
     metavar="random|PATH",
     show_default="the model's own",
     help="Draw random weights, or load them from a file.",
@@ -96,6 +94,7 @@ def command(
 
 
 def _export(model: str, asked: ExportOptions) -> None:
+    from rich.markup import escape
     from rich.text import Text
 
     from irbench.api.export import export_with
@@ -103,16 +102,9 @@ def _export(model: str, asked: ExportOptions) -> None:
 
     progress = err_console()
     with progress.status(f"{model}: starting", spinner="dots") as status:
-        made = export_with(model, asked, lambda text: _report(progress, status, model, text))
+        made = export_with(model, asked, lambda text: status.update(f"{escape(model)}: {escape(text)}"))
+    for problem in made.problems:
+        progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(problem)}")
     summary = str(made)
     print_data(to_text(Text.assemble((made.name, "bold"), summary.removeprefix(made.name))), None)
     print_data(f"  {made.folder}", None)  # never wrapped: it is there to be copied
-
-
-def _report(progress: Console, status: Any, model: str, text: str) -> None:
-    from rich.markup import escape
-
-    if text.startswith("warning: "):
-        progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(text.removeprefix('warning: '))}")
-    else:
-        status.update(f"{escape(model)}: {escape(text)}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.cli.options.completion import LEVEL, MODEL
-from irbench.cli.options.types import COUNT, PASSES, SHAPE, ToldInWords, as_shapes
+from irbench.cli.options.types import COUNT, PASSES, SHAPE, PlainDefault, as_shapes
 from irbench.cli.output.stderr import say
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Examples:
 @click.option(
     "--level",
     type=LEVEL,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="basic",
     metavar="none|basic|extended|all",
     help="How much to optimise: basic and extended use standard ONNX operators, all adds Microsoft's.",
@@ -49,7 +49,7 @@ Examples:
 @click.option(
     "--calibrate",
     type=COUNT,
-    cls=ToldInWords,
+    cls=PlainDefault,
     metavar="N",
     show_default="64",
     help="Number of inputs to calibrate static int8 with.",
@@ -57,7 +57,7 @@ Examples:
 @click.option(
     "--quantize",
     type=click.Choice(["auto", "static", "dynamic"]),
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="auto",
     help="How to quantise to int8; auto is static for convolutional networks, otherwise dynamic.",
 )

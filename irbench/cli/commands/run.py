@@ -23,7 +23,7 @@ from irbench.cli.options.types import (
     SETTING,
     SHAPE,
     THREADS,
-    ToldInWords,
+    PlainDefault,
     as_settings,
     as_shapes,
 )
@@ -63,14 +63,14 @@ _SECTIONS = {
 @click.option(
     "--backends",
     type=BACKENDS,
-    cls=ToldInWords,
-    show_default="all installed",
+    cls=PlainDefault,
+    show_default="all installed that can read the model",
     help="Backends to compare, with an optional device: ort:cuda.",
 )
 @click.option(
     "--batch",
     type=COUNTS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="1, or the model's own",
     help="Batch sizes; one table for each.",
 )
@@ -81,7 +81,7 @@ _SECTIONS = {
 @click.option(
     "--precision",
     type=PRECISIONS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="fp32, or that of the graph",
     help="fp32, bf16, fp16, int8, or native (the runtime's default); one row for each.",
 )
@@ -96,7 +96,7 @@ _SECTIONS = {
 @click.option(
     "--baseline",
     metavar="ROW",
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="tf, otherwise the first",
     help="Row that speedups are relative to: ort, or ort@streams=1.",
 )
@@ -104,12 +104,12 @@ _SECTIONS = {
 @click.option(
     "--threads",
     type=THREADS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="the available physical cores",
     help="Threads per process in total; native: each runtime's default.",
 )
 @click.option(
-    "--cpus", type=CPUS, cls=ToldInWords, show_default="all available", help="Processors for the backends to use."
+    "--cpus", type=CPUS, cls=PlainDefault, show_default="all available", help="Processors for the backends to use."
 )
 @click.option("--set", type=SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
 @click.option(
@@ -124,20 +124,20 @@ _SECTIONS = {
     type=click.IntRange(0, 2**32 - 1),
     metavar="N",
     default=0,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="0",
     help="Seed for inputs and for the measurement order.",
 )
 @click.option(
-    "--within", type=PERCENT, cls=ToldInWords, show_default="2%", help="Differences up to this count as the same."
+    "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Differences up to this count as the same."
 )
 @click.option(
-    "--budget", type=DURATION, cls=ToldInWords, show_default="90s per table", help="Time limit for the whole run."
+    "--budget", type=DURATION, cls=PlainDefault, show_default="90s per table", help="Time limit for the whole run."
 )
 @click.option(
     "--deadline",
     type=DURATION,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="300s",
     help="Time limit for one step of a backend, after which it counts as failed.",
 )
@@ -151,7 +151,7 @@ _SECTIONS = {
 @click.option(
     "--sustain",
     type=DURATION,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="off",
     help="Also run each row alone for this long in every launch.",
 )
@@ -185,7 +185,7 @@ def command(
     takes. The default is the model exported last. A model that has not been exported yet is exported first.
     Outputs are verified before anything is timed. Every speedup has a confidence interval.
     """
-    from irbench.api.measurement import foresee
+    from irbench.api.measurement import describe_plan
     from irbench.api.options import RunOptions
     from irbench.cli.output.console import command_line
 
@@ -194,7 +194,7 @@ def command(
     if not yes:
         _confirm_first_run(asked)
     if dry_run:
-        click.echo(foresee(asked, say))
+        click.echo(describe_plan(asked, say))
         return 0
     return _measured(asked, form, output, strict=strict)
 

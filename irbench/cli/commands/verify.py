@@ -11,7 +11,7 @@ import click
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import BACKENDS, SHAPE, ToldInWords, as_shapes
+from irbench.cli.options.types import BACKENDS, SHAPE, PlainDefault, as_shapes
 from irbench.cli.output.stderr import say
 
 __all__ = ["command"]
@@ -39,7 +39,7 @@ Examples:
 @click.option(
     "--backends",
     type=BACKENDS,
-    cls=ToldInWords,
+    cls=PlainDefault,
     show_default="all installed that can read the model",
     help="Backends to check, with an optional device: ort:cuda.",
 )

@@ -28,7 +28,7 @@ __all__ = [
     "SHAPE",
     "THREADS",
     "Parsed",
-    "ToldInWords",
+    "PlainDefault",
     "as_settings",
     "as_shapes",
 ]
@@ -41,7 +41,7 @@ def _nothing(_incomplete: str) -> list[CompletionItem]:
     return []
 
 
-class ToldInWords(click.Option):
+class PlainDefault(click.Option):
     """An option whose help tells its default in words, as they are; click would put them into brackets once more."""
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:  # noqa: ARG002 - click's signature

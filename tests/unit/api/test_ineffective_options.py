@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import models
 import pytest
 
-from irbench.api.ineffective_options import idle_layouts, idle_levels, refuse_idle_levels
+from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.optimizer import Recipe
@@ -42,7 +42,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def told(request: RunRequest, scratch: Path) -> list[Note]:
-    return list(idle_levels(request, plan(request, prepare(request, scratch))))
+    return list(ineffective_levels(request, plan(request, prepare(request, scratch))))
 
 
 def test_a_backend_that_runs_no_onnx_is_named_once_where_graphs_are_optimised(bundle: Bundle, tmp_path: Path) -> None:
@@ -58,19 +58,19 @@ def test_a_backend_that_cannot_run_the_model_at_all_is_not_told_of(bundle: Bundl
 
 def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
     with pytest.raises(IrbenchError, match="none of the backends reads: tf, tf-xla") as caught:
-        refuse_idle_levels((("tf", "cpu"), ("tf-xla", "cpu")), ("none", "basic"))
+        refuse_ineffective_levels((("tf", "cpu"), ("tf-xla", "cpu")), ("none", "basic"))
     assert "ort for example" in caught.value.hint
-    refuse_idle_levels((("tf", "cpu"),), ("none",))
-    refuse_idle_levels((("tf", "cpu"), ("fake-a", "cpu")), ("basic",))
+    refuse_ineffective_levels((("tf", "cpu"),), ("none",))
+    refuse_ineffective_levels((("tf", "cpu"), ("fake-a", "cpu")), ("basic",))
 
 
 def test_a_layout_that_changed_nothing_is_told_of_the_graphs_that_kept_theirs(bundle: Bundle, tmp_path: Path) -> None:
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic", "basic-nchw"))
     groups = plan(request, prepare(request, tmp_path))
-    assert list(idle_layouts(groups)) == [Note("layout-unchanged", {"model": "mlp", "variant": "basic-nchw"})]
+    assert list(ineffective_layouts(groups)) == [Note("layout-unchanged", {"model": "mlp", "variant": "basic-nchw"})]
     (group,) = groups
     cells = tuple(
         replace(cell, artifact=as_nchw(cell.artifact, ("pixels",))) if cell.artifact is not None else cell
         for cell in group.group.cells
     )
-    assert not list(idle_layouts([replace(group, group=replace(group.group, cells=cells))]))
+    assert not list(ineffective_layouts([replace(group, group=replace(group.group, cells=cells))]))

@@ -10,7 +10,7 @@ import pytest
 
 from irbench import registry
 from irbench.api.verify import VerifyOptions, verify_with
-from irbench.conformance.model import Asked
+from irbench.conformance.model import VerificationRequest
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The backends that are asked to verify a model; none of them does."""
     names: list[str] = []
 
-    def trials(asked: Asked, _scratch: Path) -> tuple[tuple[Any, ...], None]:
+    def trials(asked: VerificationRequest, _scratch: Path) -> tuple[tuple[Any, ...], None]:
         names.extend(map(str, asked.backends))
         return (), None
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from irbench.measure import evidence
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters, schedstat_ns
 from irbench.measure.phases import PhaseLog
 

@@ -12,7 +12,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.measure import lock as locking
-from irbench.measure.lock import Company, Holder, holder_text, measuring
+from irbench.measure.lock import Holder, MeasurementLock, holder_text, measuring
 
 HOLDER = """
 import subprocess, sys
@@ -37,7 +37,7 @@ def said(holder: Holder) -> str:
 
 def who_measures() -> str | None:
     """Return who holds the lock; ``None`` where nobody does."""
-    company = Company("a look")
+    company = MeasurementLock("a look")
     company.join()
     try:
         return None if company.holds else said(company.holder())

@@ -12,7 +12,7 @@ import launches
 import pytest
 
 from irbench.measure import clock
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import MachineSnapshot
 from irbench.record import Failure, LaunchRecord
 from irbench.result import GroupResult

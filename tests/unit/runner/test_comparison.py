@@ -11,7 +11,7 @@ from typing import Any
 import models
 import pytest
 
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner import comparison

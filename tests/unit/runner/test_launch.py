@@ -10,7 +10,7 @@ import launches
 import numpy as np
 import pytest
 
-from irbench.measure.corelink import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.record import Failure, Sustained
 from irbench.runner import launch
 from irbench.runner.launch import Launch

@@ -10,7 +10,7 @@ from irbench.spec import Timing
 from irbench.stats import Admission
 from irbench.stats.observed import observe
 from irbench.stats.race import contenders
-from irbench.stats.standing import stand
+from irbench.stats.standing import decide_standing
 
 TIMING = Timing(burn_in_blocks=0)
 STEADY = [1.0, 1.001, 0.999, 1.0005, 1.0, 1.001, 0.999, 1.0]
@@ -21,7 +21,9 @@ def left(times, launches=4, admission=None, timing=TIMING):
     """Return who is launched again after some launches, given each cell's time and scatter."""
     records = even({cell: [level * item for item in scatter[:launches]] for cell, (level, scatter) in times.items()})
     asked = group(*times, baseline="base" if "base" in times else None)
-    return contenders(observe(asked, records, timing), stand(asked, records, admission or Admission()), timing)
+    return contenders(
+        observe(asked, records, timing), decide_standing(asked, records, admission or Admission()), timing
+    )
 
 
 CLEAR = {"base": (20.0, STEADY), "slow": (30.0, [*reversed(STEADY)]), "fast": (10.0, STEADY)}

@@ -18,7 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.render.samples import samples_of
 from irbench.store import RunWriter, Store, decode_launch, encode_launch
-from irbench.store.arriving import stage
+from irbench.store.import_staging import stage
 from irbench.store.moving import Arrivals, import_runs, remove_runs
 
 ROWS = tuple(row.id for row in example().cells[:2])
@@ -26,7 +26,7 @@ ROWS = tuple(row.id for row in example().cells[:2])
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.store.arriving.limit_memory", lambda memory_bytes: None)
+    monkeypatch.setattr("irbench.store.import_staging.limit_memory", lambda memory_bytes: None)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.optimizer import Conversion, Recipe, key
-from irbench.optimizer.key import key_of
+from irbench.optimizer import Conversion, Recipe, cache_key
+from irbench.optimizer.cache_key import key_of
 from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle, InputSpec, TensorSpec
 from irbench.spi import Description
@@ -73,9 +73,9 @@ def test_the_code_that_makes_and_judges_a_graph_decides(
     keys = set[str]()
     for text in ("x = 1", "x = 2"):
         path.write_text(text)
-        key._digest_of_code.cache_clear()
+        cache_key._digest_of_code.cache_clear()
         keys.add(key_for())
-    key._digest_of_code.cache_clear()
+    cache_key._digest_of_code.cache_clear()
     assert len(keys) == 2
 
 

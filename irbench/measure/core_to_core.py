@@ -38,7 +38,15 @@ class CoreLink:
         self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
         self._peer = subprocess.Popen(
             # -P: what lies in the folder irbench is called in must not run
-            [sys.executable, "-P", "-m", "irbench.measure.corelink", str(descriptor), str(cpus[1]), str(os.getpid())],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "irbench.measure.core_to_core",
+                str(descriptor),
+                str(cpus[1]),
+                str(os.getpid()),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=(descriptor,),

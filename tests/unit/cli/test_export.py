@@ -1,0 +1,27 @@
+"""What ``irbench export`` shows while it works, and what stays on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from irbench.api.export import ExportedModel
+from irbench.cli.commands import export
+from irbench.exporter import ExportOptions
+from irbench.spec import Bundle
+
+
+@pytest.mark.parametrize(("details", "said"), [({"activation_problems": "dense gives only zeros"}, True), ({}, False)])
+def test_what_is_unusual_in_a_model_stays_on_the_screen(
+    details: dict[str, str], said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {"nodes": 3, "bytes": 10, "max_rel_error": 0.0, **details}
+
+    def made(model: str, _options: ExportOptions, _say: Callable[[str], None]) -> ExportedModel:
+        return ExportedModel(Bundle(model, (), (), details=facts), Path("bundle"), 1.0)
+
+    monkeypatch.setattr("irbench.api.export.export_with", made)
+    export._export("tiny", ExportOptions())
+    assert ("warning tiny: dense gives only zeros" in capsys.readouterr().err) is said
