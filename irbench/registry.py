@@ -153,7 +153,7 @@ def parse_backend(text: str) -> BackendAddress:
         known = ", ".join(item if item == "cpu" else str(BackendAddress(name, item)) for item in devices)
         raise IrbenchError(
             f"{name} has no device '{device}'.",
-            hint=f"{did_you_mean(device, devices)}Its devices: {known}; {name} alone means the CPU.",
+            hint=f"{did_you_mean(device, devices)}Its devices: {known}; {name} without a device is the CPU.",
         )
     return address
 

@@ -116,7 +116,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
     model = loaded.keras_model
     if model is None:
         if wanted is not None:
-            raise IrbenchError("A SavedModel brings its own weights.", hint="Leave --weights out.")
+            raise IrbenchError("A SavedModel contains its weights.", hint="Leave --weights out.")
         return {"weights": "own"}
 
     def draw(count: int) -> tuple[Array, ...]:
@@ -140,7 +140,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
 def _load_weights(model: Any, name: str, path: str) -> None:
     if not Path(path).is_file():
         raise IrbenchError(
-            f"There is no file of weights {path}.", hint="model.save_weights('name.weights.h5') writes one."
+            f"There is no weights file {path}.", hint="model.save_weights('name.weights.h5') writes one."
         )
     try:
         model.load_weights(path)

@@ -1,4 +1,4 @@
-"""What is known of each backend: a row of ``irbench backends``, and of other commands that list them."""
+"""The state of each backend, as shown by ``irbench backends`` and ``irbench doctor``."""
 
 from __future__ import annotations
 

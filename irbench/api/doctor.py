@@ -1,4 +1,4 @@
-"""``irbench.doctor``: the machine, what disturbs measurement on it, and a backend against itself."""
+"""``irbench.doctor``: report on the machine, what disturbs measurements, and a backend against itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the vendors' own defaults would have been, for readers of a table whose precision is pinned."""
+"""Notes about the default precisions of backends that were measured with a fixed one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what the user typed to models and backends, exporting what is missing."""
+"""Resolve names to models and backends, exporting models that are missing."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def resolve_bundles(names: Sequence[str], *, everything: bool, say: Callable[[st
         IrbenchError: A name is nothing that can be run, or its export fails.
     """
     if everything and names:
-        raise IrbenchError("--all and a model's name contradict each other.", hint="Leave one of them out.")
+        raise IrbenchError("--all and a model cannot be combined.", hint="Leave one of them out.")
     if everything:
         folders = bundles.all()
         if not folders:
-            raise IrbenchError("Nothing was exported yet.", hint=f"Export something: irbench export {FIRST_MODEL}")
+            raise IrbenchError("No model has been exported yet.", hint=f"Export one: irbench export {FIRST_MODEL}")
         return tuple(bundles.load_intact(folder) for folder in folders)
     if not names:
         latest = bundles.latest()
@@ -109,4 +109,4 @@ def _refuse_variant(name: str) -> None:
         way = f"irbench run {model} --optimize {made}"
         if made.startswith("custom"):  # no run can ask for passes that were named one by one
             way = f"irbench optimize {model} --passes ... -o better.onnx, then irbench run better.onnx"
-        raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"A variant is measured by: {way}")
+        raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"To measure a variant: {way}")

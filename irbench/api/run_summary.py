@@ -1,4 +1,4 @@
-"""What a run is about to be done with, in words."""
+"""The settings of a planned run, in words."""
 
 from __future__ import annotations
 

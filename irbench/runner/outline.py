@@ -1,4 +1,4 @@
-"""What a run is going to do, in words, before it does it."""
+"""The plan of a run, in words."""
 
 from __future__ import annotations
 

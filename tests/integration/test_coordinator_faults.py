@@ -135,7 +135,7 @@ def test_a_second_run_is_told_who_measures_and_may_insist(model: Path, results: 
         assert refused.out == ""
         problem, remedy = refused.err.splitlines()[-2:]
         assert problem.startswith(f"error: irbench (process {os.getpid()}, since 2")
-        assert problem.endswith(": resnet50) is measuring on this machine already.")
+        assert problem.endswith(": resnet50) is already measuring on this machine.")
         assert remedy.startswith("hint: Wait ")
         assert remedy.endswith(" --no-lock")
         assert len(refused.err.splitlines()) == 2, "it exported, optimised or probed before it was refused"

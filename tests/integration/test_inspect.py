@@ -91,7 +91,7 @@ def test_a_graph_that_irbench_cannot_run_is_still_described(model: Path) -> None
     ("arguments", "said", "hint"),
     [
         (("nobody.onnx",), "no file nobody.onnx", "path"),
-        (("resnet50",), "not exported", "irbench export resnet50"),
+        (("resnet50",), "not been exported", "irbench export resnet50"),
         (("--diff", "a.onnx"), "compares two graphs", "--diff A B"),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_file_of_another_kind_is_said_to_be_no_onnx_file(tmp_path: Path) -> No
     assert called.code == 2
     assert called.err.splitlines() == [
         f"error: {tmp_path / 'notes.md'} is not an ONNX file.",
-        "hint: Name a file that ends in .onnx, or an exported model.",
+        "hint: Give a file that ends with .onnx, or an exported model.",
     ]
 
 

@@ -85,7 +85,7 @@ def test_no_run_is_removed_where_one_name_is_wrong(root: Path, wrong: str) -> No
 
 def test_a_beginning_that_fits_several_removes_none(root: Path) -> None:
     runs = {measured(root).document.run_id for _ in range(2)}
-    assert refused(results(root, "rm", "0", "--yes"), "2 runs begin with '0'", "Write more of it")
+    assert refused(results(root, "rm", "0", "--yes"), "2 runs begin with '0'", "Give more characters")
     assert names(root) == runs
 
 
