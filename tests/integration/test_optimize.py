@@ -57,7 +57,11 @@ def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) ->
         (("--passes", "fake-armless"), "fake-armless", "fake-harmless"),
         (("--batch", "1,2"), "whole number", "irbench optimize --help"),
         (("another.onnx", "-o", "x.onnx"), "single file", "one model at a time"),
-        (("--passes", "fake-idle", "--level", "basic"), "--passes and --level cannot be combined", "--level or --passes"),
+        (
+            ("--passes", "fake-idle", "--level", "basic"),
+            "--passes and --level cannot be combined",
+            "--level or --passes",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_line_and_its_remedy(model: Path, arguments: tuple[str, ...], said: str, hint: str) -> None:
