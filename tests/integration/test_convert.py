@@ -72,7 +72,7 @@ def test_a_graph_that_was_converted_is_not_converted_again(model: Path, tmp_path
     called = irbench("optimize", made, "--level", "none", "--precision", "int8")
     assert called.code == 2
     *_, problem, remedy = called.err.splitlines()
-    assert problem == "error: narrow is fp16 already: it cannot be converted to int8."
+    assert problem == "error: narrow is already fp16 and cannot be converted to int8."
     assert remedy == "hint: Use the fp32 graph it was made from."
 
 

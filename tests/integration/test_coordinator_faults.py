@@ -137,7 +137,7 @@ def test_a_second_run_is_told_who_measures_and_may_insist(model: Path, results: 
         assert problem.startswith(f"error: irbench (process {os.getpid()}, since 2")
         assert problem.endswith(": resnet50) is already measuring on this machine.")
         assert remedy.startswith("hint: Wait ")
-        assert remedy.endswith(" --no-lock")
+        assert "--no-lock" in remedy
         assert len(refused.err.splitlines()) == 2, "it exported, optimised or probed before it was refused"
         assert not results.exists()
         assert irbench("run", model, *QUICK, "--dry-run").code == 0

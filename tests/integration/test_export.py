@@ -295,7 +295,7 @@ def test_a_foreign_file_that_breaks_the_standard_is_refused(tmp_path):
     model = onnx.load(path)
     model.graph.node[0].input[0] = "nobody_makes_this"
     onnx.save(model, path)
-    with pytest.raises(IrbenchError, match="lacks the tensor 'nobody_makes_this', which node 'conv' reads"):
+    with pytest.raises(IrbenchError, match="has no tensor 'nobody_makes_this', which node 'conv' reads"):
         from_onnx_file(path)
 
 

@@ -51,14 +51,14 @@ REFUSED = {
     "nothing": (lambda folder: folder / "none.onnx", "cannot be read: No such file", "Give an ONNX file that exists"),
     "a cycle": (hostile.changed(hostile.cyclic), "form a cycle through 'relu'", "export it again"),
     "out of order": (hostile.changed(hostile.unsorted), "not in the order in which they can run", "Sort them"),
-    "missing weights": (hostile.changed(hostile.without_weights), "lacks the tensor 'kernel'", "export it again"),
+    "missing weights": (hostile.changed(hostile.without_weights), "has no tensor 'kernel'", "export it again"),
     "a later opset": (hostile.changed(hostile.of_opset(999)), "uses opset 999", "pip install -U onnx"),
     "a negative opset": (hostile.changed(hostile.of_opset(-4)), "is not an ONNX model", _AGAIN),
     "an invalid size": (hostile.changed(hostile.of_sizes(1, 3, 8, 2**40)), "invalid size", _AGAIN),
     "more values than memory": (
         hostile.changed(hostile.of_sizes(2**20, 3, 2**20, 2**20)), "of memory are available", "--shape"
     ),
-    "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "lacks the tensor 'a", "again"),
+    "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "has no tensor 'a", "again"),
     "no inputs": (hostile.constant, "has no inputs: its outputs are always the same", "an input of the graph"),
     "no outputs": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N"])], []), "has no outputs", "Export it again"
@@ -107,7 +107,7 @@ REFUSED = {
     "weights that are gone": (
         hostile.with_external(lambda folder: (folder / "weights.bin").unlink()),
         "'weights.bin' are missing",
-        "Move the file",
+        "the file",
     ),
     "weights cut short": (
         hostile.with_external(lambda folder: os.truncate(folder / "weights.bin", 100)), "beyond the end", "truncated"

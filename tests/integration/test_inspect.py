@@ -157,7 +157,7 @@ def test_optimised_graphs_are_listed_found_by_name_and_compared(bundle: Path) ->
 def test_a_name_of_no_optimised_graph_is_one_line_and_its_remedy(bundle: Path) -> None:
     refused = {
         "none:batch=3": ("was not made for batch=3", f"{bundle}+none:batch=2"),
-        "int8": ("was not optimised as basic-int8 yet", "--level basic --precision int8"),
+        "int8": ("has not been optimised as basic-int8 yet", "--level basic --precision int8"),
         "extended-nchw": ("not optimised as extended-nchw yet", f"irbench optimize {bundle} --level extended --layout"),
         "costum": ("has no graph costum", "Did you mean custom? Made from it: custom, none."),
     }

@@ -200,7 +200,7 @@ def _size_bytes(folder: Path, location: str) -> int:
         )
     origin = folder / parts
     if not _is_file(origin):
-        raise IrbenchError(f"The model's weights '{location}' are missing.", hint=f"Put the file into {folder}.")
+        raise IrbenchError(f"The model's weights '{location}' are missing.", hint=f"Copy the file to {folder}.")
     if origin.resolve() != folder.resolve() / parts:
         raise IrbenchError(
             f"The model's weights '{location}' are a symbolic link, which runtimes refuse.",

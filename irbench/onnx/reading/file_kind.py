@@ -47,7 +47,7 @@ def require_model_file(path: Path) -> None:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise IrbenchError(f"{path} is {kind}.", hint="Name an ONNX file.")
+            raise IrbenchError(f"{path} is {kind}.", hint="Give an ONNX file.")
         with path.open("rb") as file:
             start = file.read(_LOOK_BYTES)
     except OSError as error:
