@@ -107,7 +107,7 @@ REFUSED = {
     "weights that are gone": (
         hostile.with_external(lambda folder: (folder / "weights.bin").unlink()),
         "'weights.bin' are missing",
-        "the file",
+        "Copy the file",
     ),
     "weights cut short": (
         hostile.with_external(lambda folder: os.truncate(folder / "weights.bin", 100)), "beyond the end", "truncated"
