@@ -125,7 +125,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
 
     samples = draw(feeds.POOL)  # with fewer, equal classes could not be told from chance; the reference needs as many
     if wanted == "random":
-        say(f"drawing the weights of {loaded.name} with seed {request.seed}")
+        say(f"initialising the weights of {loaded.name} with seed {request.seed}")
         randomise(model, request.seed, draw(_FITTED_TO))
         check_activations(model, samples, classifier=loaded.classifier)
         return {"weights": "random"}

@@ -76,7 +76,7 @@ def _row(description: Description, say: Say | None) -> BackendRow:
         return BackendRow(description)
     if say is None:
         return BackendRow(description, probes.remembered(description))
-    say(f"looking at {description.name} ...")
+    say(f"probing {description.name} ...")
     try:
         return BackendRow(description, probes.probe(description))
     except IrbenchError as error:

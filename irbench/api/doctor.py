@@ -175,7 +175,7 @@ def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnos
 
 
 def _look(say: Say) -> tuple[Facts, Overhead]:
-    say("looking at this machine for some seconds ...")
+    say("checking this machine ...")
     machine = describe_machine()
     activity = watch(machine.cpus)
     overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)

@@ -40,7 +40,7 @@ def _native(name: str, device: str, say: Callable[[str], None]) -> str | None:
     description = registry.backend(name).describe()
     found: Availability | None = probes.remembered(description)
     if found is None:
-        say(f"looking at {name}: devices and precisions on this machine")
+        say(f"probing {name}: devices and precisions on this machine")
         try:
             found = probes.probe(description)
         except IrbenchError:

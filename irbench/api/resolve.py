@@ -39,7 +39,7 @@ def resolve_bundles(names: Sequence[str], *, everything: bool, say: Callable[[st
         latest = bundles.latest()
         if latest is not None:
             return (bundles.load_intact(latest),)
-        say(f"nothing was exported yet: taking {FIRST_MODEL}")
+        say(f"no model has been exported yet: using {FIRST_MODEL}")
         return (_bundle(FIRST_MODEL, say),)
     return tuple(_bundle(name, say) for name in dict.fromkeys(names))
 
@@ -94,7 +94,7 @@ def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
     if found is None:
         _refuse_variant(name)
         validate(name, ExportOptions())
-        say(f"exporting {name}, which was not exported yet")
+        say(f"exporting {name}")
         found = export(name, ExportOptions(), say)
     return bundles.load_intact(found)
 

@@ -52,7 +52,7 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
     try:
         bundle = worker.make(source, options, folder, say)
         error = worker.accept(bundles.with_absolute_paths(bundle, folder), say)
-        say("putting it in place")
+        say("storing the bundle")
         return bundles.install(
             folder, _card(bundle, folder, identity(source, exporter, options), error), options.output
         )

@@ -79,7 +79,7 @@ def test_a_signal_while_a_run_is_planned_ends_it_before_anything_is_stored(
     monkeypatch.setenv("IRBENCH_HOME", str(tmp_path / "unknown-backends"))
     with started(model, *QUICK) as run:
         assert run.stderr is not None
-        while "looking at fake-a" not in run.stderr.readline():
+        while "probing fake-a" not in run.stderr.readline():
             assert run.poll() is None
         run.send_signal(signal.SIGTERM)
         out, err = run.communicate(timeout=60)

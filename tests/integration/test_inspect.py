@@ -158,7 +158,10 @@ def test_a_name_of_no_optimised_graph_is_one_line_and_its_remedy(bundle: Path) -
     refused = {
         "none:batch=3": ("was not made for batch=3", f"{bundle}+none:batch=2"),
         "int8": ("has not been optimised as basic-int8 yet", "--level basic --precision int8"),
-        "extended-nchw": ("not optimised as extended-nchw yet", f"irbench optimize {bundle} --level extended --layout"),
+        "extended-nchw": (
+            "not been optimised as extended-nchw yet",
+            f"irbench optimize {bundle} --level extended --layout",
+        ),
         "costum": ("has no graph costum", "Did you mean custom? Made from it: custom, none."),
     }
     for name, (said, hint) in refused.items():

@@ -119,7 +119,7 @@ def _list(
     _tell(listing.problems)
     found = chosen_entries(listing.entries, model, backend, since, limit)
     if not found:
-        say(f"No run in {root} fits." if listing.entries else f"No runs are stored in {root}.")
+        say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
     if found or form != "table":
         print_data(_as_text(found, form, to_file=output is not None), output)
 
