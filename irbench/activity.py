@@ -1,4 +1,4 @@
-"""What goes on while something takes long, as values; ``irbench.render.progress`` turns them into words."""
+"""Progress of long operations, as values; ``irbench.render.progress`` has the texts."""
 
 from __future__ import annotations
 

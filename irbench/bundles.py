@@ -90,7 +90,7 @@ def latest() -> Path | None:
     name, _, version = pointer.partition("/")
     folder = _existing(_root() / name / version) if _is_name(name) and _is_name(version) else None
     if folder is None:
-        raise IrbenchError(f"The last export, {pointer}, does not exist any more.", hint="Name one: irbench run MODEL")
+        raise IrbenchError(f"The last export, {pointer}, no longer exists.", hint="Give a model: irbench run MODEL")
     return folder
 
 
@@ -160,7 +160,9 @@ def require_replaceable(target: Path) -> None:
     """
     try:
         if not target.is_dir() and (target.exists() or target.is_symlink()):
-            raise IrbenchError(f"{target} is not a folder and is not overwritten.", hint="Name a new or empty folder.")
+            raise IrbenchError(
+                f"{target} is not a folder, and irbench does not overwrite it.", hint=("Choose a new or empty folder.")
+            )
         names = _names_of_bundle(target)
         held = sorted(target.iterdir()) if target.is_dir() else []
         others = [path.name for path in held if not _belongs(path, names)]
@@ -168,8 +170,8 @@ def require_replaceable(target: Path) -> None:
         raise IrbenchError(f"{target} cannot be read: {error.strerror or error}.", hint=_ELSEWHERE) from error
     if others:
         raise IrbenchError(
-            f"{target} holds {others[0]}, which is not part of a bundle, and is not overwritten.",
-            hint="Name a new or empty folder, or move your files out of it.",
+            f"{target} holds {others[0]}, which is not part of a bundle, so irbench does not overwrite it.",
+            hint="Choose a new or empty folder, or move your files.",
         )
 
 
@@ -229,8 +231,8 @@ def _stamp(path: Path) -> tuple[int, int]:
 def _damaged(path: Path, bundle: Bundle) -> IrbenchError:
     kept = "" if path.is_relative_to(_root()) else f" -o {path.parent}"
     return IrbenchError(
-        f"{path} is missing or is not what was exported.",
-        hint=f"Make it again: irbench export {bundle.source or bundle.name} --force{kept}",
+        f"{path} is missing or has changed since the export.",
+        hint=f"Export it again: irbench export {bundle.source or bundle.name} --force{kept}",
     )
 
 
@@ -291,6 +293,6 @@ def _names_of_bundle(directory: Path) -> set[str]:
         return {CARD, *load_card(directory).checksums}
     except IrbenchError as error:
         raise IrbenchError(
-            f"{directory} is not overwritten, because it is unknown which files belong to it: {error.message}",
-            hint="Name a new or empty folder, or delete that one.",
+            f"{directory} is not overwritten, because its contents are unknown: {error.message}",
+            hint="Choose a new or empty folder, or delete this one.",
         ) from error

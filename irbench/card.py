@@ -77,11 +77,13 @@ def load_card(directory: Path) -> Card:
     remedy = f"Export it again: irbench export MODEL --force. Or delete {directory}."
     try:
         if not path.is_file():
-            raise IrbenchError(f"{directory} is no bundle: it holds no {CARD}.", hint="irbench export MODEL")
+            raise IrbenchError(f"{directory} is not a bundle: it contains no {CARD}.", hint="irbench export MODEL")
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES)
         if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
-            raise IrbenchError(f"{path} was written by a later irbench.", hint="Upgrade irbench, or export it again.")
+            raise IrbenchError(
+                f"{path} was written by a newer version of irbench.", hint=("Upgrade irbench, or export it again.")
+            )
         card = msgspec.json.decode(content, type=Card, dec_hook=_decode)
         _require_sense(card.bundle)
     except OSError as error:
@@ -172,7 +174,9 @@ def with_absolute_paths(bundle: Bundle, directory: Path) -> Bundle:
 
 def _inside(directory: Path, path: Path) -> Path:
     if path.is_absolute() or ".." in path.parts:
-        raise IrbenchError(f"The card in {directory} names a file outside its folder: {path}.", hint="Do not use it.")
+        raise IrbenchError(
+            f"The metadata in {directory} refers to a file outside its folder: {path}.", hint=("Do not use it.")
+        )
     return directory / path
 
 

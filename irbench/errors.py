@@ -1,4 +1,4 @@
-"""The one exception a user sees, and the meaning of every exit code."""
+"""The exception that users see, and the exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether outputs are right: how far they are from the reference, and how far they may be."""
+"""Compare outputs with a reference, and judge the error by the tolerance of a precision."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def parse_backend(text: str) -> BackendAddress:
         known = ", ".join(device if device == "cpu" else str(BackendAddress(name, device)) for device in devices)
         raise IrbenchError(
             f"{name} has no device '{device}'.",
-            hint=f"{did_you_mean(device, devices)}Its devices: {known}; {name} alone means the CPU.",
+            hint=f"{did_you_mean(device, devices)}Its devices: {known}; {name} without a device is the CPU.",
         )
     return address
 

@@ -1,4 +1,4 @@
-"""One row of a table: what was asked for, what it became, and every figure derived from its samples."""
+"""One row of a table: what was requested, what was effective, and all figures derived from its samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backend: what is installed, what is here, and sessions."""
+"""The OpenVINO backend: description, probe and sessions."""
 
 from __future__ import annotations
 

@@ -69,12 +69,12 @@ def require(computed: str, granted: str, asked: Precision) -> None:
     actual = granted if granted != between else computed
     if actual == "fp32" and asked == "int8":
         raise Refusal(
-            "OpenVINO computes in fp32 where int8 was asked for: the graph is not quantised in a way that it knows.",
+            "OpenVINO computes in fp32 instead of int8: it does not support the way in which this graph is quantised.",
             hint="Measure a static quantisation: irbench run MODEL --optimize int8-static",
         )
     if actual != asked:
         raise Refusal(
-            f"OpenVINO computes in {actual} where {asked} was asked for.",
+            f"OpenVINO computes in {actual} instead of {asked}.",
             hint=f"Use --precision {actual if actual in get_args(Precision) else 'native'}, "
             "or another device; irbench backends --probe lists what each has.",
         )

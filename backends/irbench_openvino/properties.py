@@ -1,4 +1,4 @@
-"""Properties: what a load becomes, and what the compiled model says in return."""
+"""Properties of OpenVINO: how a load becomes properties, and which values the compiled model reports."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
         _require_settable(key, settable)
         if key in wanted:
             raise Refusal(
-                f"{key} contradicts --precision {load.precision}, which pins it.", hint="Use --precision native."
+                f"{key} conflicts with --precision {load.precision}, which sets it.", hint="Use --precision native."
             )
     return {key: value for key, value in wanted.items() if key in settable} | dict(load.options)
 
@@ -122,7 +122,7 @@ def _require_settable(key: str, settable: list[str]) -> None:
     if key not in settable:
         known = ", ".join(item for item in settable if item not in RESERVED)
         hint = f"{did_you_mean(key, settable)}Known: {known}."
-        raise Refusal(f"OpenVINO has no property '{key}' that can be set here.", hint=hint)
+        raise Refusal(f"OpenVINO has no property '{key}' that can be set.", hint=hint)
 
 
 def _scalar(value: Any) -> Scalar:

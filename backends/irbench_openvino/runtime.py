@@ -1,4 +1,4 @@
-"""Importing OpenVINO without its telemetry, and saying what it means when it fails."""
+"""Import OpenVINO without its telemetry, and explain its errors."""
 
 from __future__ import annotations
 

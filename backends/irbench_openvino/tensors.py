@@ -1,4 +1,4 @@
-"""Host arrays as OpenVINO's tensors and back, of types that NumPy knows by extension too."""
+"""Convert NumPy arrays to OpenVINO tensors and back, including types that are NumPy extensions."""
 
 from __future__ import annotations
 

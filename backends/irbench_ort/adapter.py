@@ -1,4 +1,4 @@
-"""The backend: what is installed, what is here, and sessions."""
+"""The ONNX Runtime backend: description, probe and sessions."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str
         return onnxruntime.InferenceSession(str(artifact.path), settings, providers=providers)
     except errors.NotImplemented as error:
         raise Refusal(
-            f"ONNX Runtime has no kernel for a part of this graph on {device}: {first_line(error)}",
+            f"ONNX Runtime has no kernel for some part of this graph on {device}: {first_line(error)}",
             hint="Export the model with another opset or precision.",
         ) from error
     except errors.Fail as error:

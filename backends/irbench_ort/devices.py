@@ -91,7 +91,7 @@ def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> 
     if _CUDA not in active:
         raise Refusal(
             "ONNX Runtime could not start CUDA and fell back to the CPU.",
-            hint="Its log in the cell's output names the library or driver that is missing; "
+            hint="The row's log names the missing library or driver; "
             "CUDA and cuDNN come with: pip install 'onnxruntime-gpu[cuda,cudnn]'",
         )
     strays = Counter(op for op in op_types_on_cpu if op not in _SHAPE_ARITHMETIC)

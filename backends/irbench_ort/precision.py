@@ -31,12 +31,12 @@ def require(graph: GraphPrecision, asked: Precision) -> None:
         return
     if held == "fp32":
         raise Refusal(
-            f"ONNX Runtime computes in {asked} only on a graph that was converted to {asked}; this one is fp32.",
+            f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
             hint=f"Measure it converted: --optimize {asked}. Or convert it: irbench optimize MODEL --precision {asked}",
         )
     possible = held if held in get_args(Precision) else "native"
     raise Refusal(
-        f"This graph is {held}: ONNX Runtime would not compute it in {asked}.",
+        f"This graph is {held}, and ONNX Runtime cannot run it in {asked}.",
         hint=f"Use --precision {possible}, or the graph it was converted from.",
     )
 

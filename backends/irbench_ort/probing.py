@@ -1,4 +1,4 @@
-"""What this machine offers: found by compiling a tiny graph in each precision on each device."""
+"""Devices and precisions of this machine, found by compiling a tiny graph for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of types that NumPy knows by extension only, as ONNX Runtime's values and back: both are the same bits."""
+"""Convert NumPy extension types to ONNX Runtime values and back, without changing their bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at what a model's layers give for seeded inputs, before anybody times or compares it."""
+"""Check that the activations of a model with random weights are finite and varied before anything uses them."""
 
 from __future__ import annotations
 

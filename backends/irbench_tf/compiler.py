@@ -1,4 +1,4 @@
-"""From a graph file to a session that answers as asked, and to what it turned out to be."""
+"""Compile a TensorFlow graph file to a session, and report its effective settings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def load_graph(job: Job) -> LoadedGraph:
     try:
         graph_def = graph_pb2.GraphDef.FromString(job.artifact.path.read_bytes())
     except DecodeError:
-        raise Refusal(f"{job.artifact.path.name} is no TensorFlow graph.", hint="Export the model again.") from None
+        raise Refusal(f"{job.artifact.path.name} is not a TensorFlow graph.", hint="Export the model again.") from None
     exported = precision.graph_precision(graph_def)
     wanted = job.load.precision
     if exported != "fp32" and wanted not in ("native", exported):
@@ -145,7 +145,7 @@ def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[s
     nodes = precision.count_nodes(report.partition_graphs, wanted)
     if nodes == 0:
         raise Refusal(
-            f"TensorFlow's rewriter left this graph without a single operation in {wanted} on this machine.",
+            f"TensorFlow converted no operation of this graph to {wanted} on this machine.",
             hint="Use --precision fp32 or native.",
         )
     return {"precision": wanted, f"{wanted}_nodes": nodes}

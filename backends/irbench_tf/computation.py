@@ -1,4 +1,4 @@
-"""A graph as one function that XLA must compile as a whole."""
+"""A graph as one function that XLA compiles as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who reads what in a ``GraphDef``."""
+"""The consumers of each output in a ``GraphDef``."""
 
 from __future__ import annotations
 

@@ -142,7 +142,8 @@ def _require_mapped(model: onnx.ModelProto) -> None:
     if missing:
         raise IrbenchError(
             f"tf2onnx has no ONNX counterpart for the TensorFlow operation {', '.join(missing)}.",
-            hint="Write that part of the model with other operations, or ask for it at tf2onnx; nothing was exported.",
+            hint="Write that part of the model with other operations, or ask the tf2onnx project to support it."
+            " Nothing was exported.",
             exit_code=ExitCode.USAGE,
         )
 

@@ -1,4 +1,4 @@
-"""What is particular to GPUs: whether there is one, and what fp32 means on it."""
+"""GPU devices of TensorFlow, and the meaning of fp32 on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def require_gpu(session: Any) -> None:
     """
     if not has_gpu(session):
         raise Refusal(
-            "TensorFlow finds no GPU here.",
+            "TensorFlow finds no GPU on this machine.",
             hint="Use the CPU, or on a machine with a GPU: pip install 'tensorflow[and-cuda]'.",
         )
 

@@ -1,4 +1,4 @@
-"""What TensorFlow must find in its environment before it is imported."""
+"""Environment variables that must be set before TensorFlow is imported."""
 
 from __future__ import annotations
 

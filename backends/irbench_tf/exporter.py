@@ -116,7 +116,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
     model = loaded.keras_model
     if model is None:
         if wanted is not None:
-            raise IrbenchError("A SavedModel brings its own weights.", hint="Leave --weights out.")
+            raise IrbenchError("A SavedModel contains its weights.", hint="Leave --weights out.")
         return {"weights": "own"}
 
     def draw(count: int) -> tuple[Array, ...]:
@@ -125,7 +125,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
 
     samples = draw(feeds.POOL)  # with fewer, equal classes could not be told from chance; the reference needs as many
     if wanted == "random":
-        say(f"drawing the weights of {loaded.name} with seed {request.seed}")
+        say(f"initialising the weights of {loaded.name} with seed {request.seed}")
         randomise(model, request.seed, draw(_FITTED_TO))
         check_activations(model, samples, classifier=loaded.classifier)
         return {"weights": "random"}
@@ -138,7 +138,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
 def _load_weights(model: Any, name: str, path: str) -> None:
     if not Path(path).is_file():
         raise IrbenchError(
-            f"There is no file of weights {path}.", hint="model.save_weights('name.weights.h5') writes one."
+            f"There is no weights file {path}.", hint="model.save_weights('name.weights.h5') writes one."
         )
     try:
         model.load_weights(path)

@@ -1,4 +1,4 @@
-"""A concrete function becomes one file: weights as constants, rewritten once, ready to run without variables."""
+"""Freeze a concrete function: one file with its weights as constants, rewritten once."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _describe_outputs(tensors: Sequence[Any], inputs: Sequence[TensorSpec]) -> t
 def _named_shape(tensor: Any, name: str, only_free: str | None) -> Shape:
     if tensor.shape.rank is None:
         raise IrbenchError(
-            f"The number of axes of {name} is unknown.", hint="Trace the function with a shape of known rank."
+            f"The number of axes of {name} is unknown.", hint="Trace the function with an input shape of known rank."
         )
     return tuple(
         size if size is not None else BATCH if axis == 0 else only_free or f"{name}_{axis}"

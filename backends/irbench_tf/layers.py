@@ -1,4 +1,4 @@
-"""Reaches every layer of a Keras model, however the model was written."""
+"""Iterate over all layers of a Keras model, including nested ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``--set tf.KEY=VALUE`` may say, checked before anything is loaded."""
+"""Options ``--set tf.KEY=VALUE``, validated before anything is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which precision a graph computes in: asked of the rewriter, and read back from what really runs."""
+"""The precision of a graph: requested from TensorFlow's rewriter, and read from the graph that runs."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ def refuse_impossible(load: Load, device: str, *, jit: bool) -> None:
     """
     if load.precision == "int8":
         raise Refusal(
-            "TensorFlow runs the graph as it is exported: int8 cannot be asked for.",
+            "TensorFlow runs the graph as it was exported and cannot convert it to int8.",
             hint="Use --precision fp32 here, and --optimize int8 for the backends that read ONNX.",
         )
     if load.precision not in _NARROW:
         return
     if jit:
         raise Refusal(
-            f"XLA runs the graph as it is exported: {load.precision} cannot be asked for.",
+            f"XLA runs the graph as it was exported and cannot convert it to {load.precision}.",
             hint="Use --precision fp32 or native here, or the backend tf.",
         )
     if device == "cpu" and load.precision == "fp16":
         raise Refusal("TensorFlow's CPU kernels do not compute in fp16.", hint="Use --precision bf16 or fp32.")
     if device != "cpu" and load.precision == "bf16":
         raise Refusal(
-            "TensorFlow's rewriter to bf16 knows CPUs only.", hint="Use --precision fp16, fp32 or native on a GPU."
+            "TensorFlow converts to bf16 on CPUs only.", hint="Use --precision fp16, fp32 or native on a GPU."
         )
     if load.options.get("grappler") == "off":
-        raise Refusal(f"{load.precision} needs the rewriter.", hint="Leave grappler=off out.")
+        raise Refusal(f"{load.precision} needs TensorFlow's graph rewriter.", hint="Leave grappler=off out.")
 
 
 def rewriters(precision: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What this machine offers through TensorFlow: devices, and precisions that were really tried."""
+"""Devices and precisions of this machine, found by running TensorFlow on each."""
 
 from __future__ import annotations
 

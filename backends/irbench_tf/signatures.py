@@ -120,7 +120,8 @@ def _logical(
     batches = {shape[0] for _, _, shape in specs} - {None}
     if len(batches) > 1:
         raise IrbenchError(
-            f"The inputs' first axes differ ({', '.join(map(str, sorted(filter(None, batches))))}): none is the batch.",
+            f"The inputs' first axes differ ({', '.join(map(str, sorted(filter(None, batches))))}), so none of them"
+            " is the batch axis.",
             hint="Give every input the same first axis.",
         )
     inputs = tuple(

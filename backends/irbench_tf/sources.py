@@ -1,4 +1,4 @@
-"""Where a model comes from: what the user named, told apart without TensorFlow, then loaded with it."""
+"""Find out what kind of model a name refers to, without TensorFlow, and load it with TensorFlow."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def load(source: str) -> Loaded:
     if _is_function(source):
         module, _, function = source.rpartition(":")
         return _from_keras(function, _call_user_function(module, function))
-    raise IrbenchError(f"{source} is no model that TensorFlow can export.", hint=_HINT_FUNCTION)
+    raise IrbenchError(f"{source} is not a model that TensorFlow can export.", hint=_HINT_FUNCTION)
 
 
 def _is_function(source: str) -> bool:
@@ -167,14 +167,14 @@ def _load_keras_file(path: Path) -> Any:
     if not path.is_file():
         raise IrbenchError(f"There is no file {path}.", hint="Check the path; model.save('name.keras') writes one.")
     if path.suffix == ".keras" and not zipfile.is_zipfile(path):
-        raise IrbenchError(f"{path} is no .keras file.", hint="model.save('name.keras') writes one.")
+        raise IrbenchError(f"{path} is not a .keras file.", hint="model.save('name.keras') writes one.")
     try:
         # safe mode refuses Lambda layers: loading a model file must not run code that it carries
         return keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:
         unsafe = "Lambda" in str(error) or "unsafe" in str(error).lower()
         raise IrbenchError(
-            f"{path} carries Python code (a Lambda layer), which irbench does not run."
+            f"{path} contains Python code (a Lambda layer), which irbench does not run."
             if unsafe
             else f"{path} cannot be loaded: {first_line(error)}",
             hint="If you trust it, load it in a function of your own and export path/to/file.py:function."
@@ -195,11 +195,11 @@ def _call_user_function(module: str, name: str) -> Any:
         except Exception as error:
             raise IrbenchError(
                 f"{module}:{name}() failed: {type(error).__name__}: {first_line(error)}",
-                hint="Mend the function; calling it in Python shows where it fails.",
+                hint="Fix the function; calling it in Python shows where it fails.",
             ) from error
     if not isinstance(model, keras.Model):
         raise IrbenchError(
-            f"{module}:{name}() returned {type(model).__name__}, which is no Keras model.", hint=_HINT_FUNCTION
+            f"{module}:{name}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
         )
     return model
 
@@ -226,13 +226,13 @@ def _import_user_module(module: str) -> Any:
     except Exception as error:
         raise IrbenchError(
             f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}",
-            hint="Run it with python first; it must import in this environment.",
+            hint="Import it in Python first: it must be importable in this environment.",
         ) from error
 
 
 def _import_file(path: Path) -> Any:
     if not path.is_file():
-        raise IrbenchError(f"There is no file {path}.", hint="Name it as path/to/file.py:function.")
+        raise IrbenchError(f"There is no file {path}.", hint="Write it as path/to/file.py:function.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""How a total of threads becomes TensorFlow's pools, so that the process never uses more."""
+"""Divide a number of threads among TensorFlow's thread pools."""
 
 from __future__ import annotations
 

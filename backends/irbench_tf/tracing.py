@@ -1,4 +1,4 @@
-"""From a loaded model to one concrete function, and from that to the outputs every runtime must reproduce."""
+"""Trace a loaded model to a concrete function, and compute its reference outputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
     if loaded.fixed_batch is not None and batch not in (None, loaded.fixed_batch):
         raise IrbenchError(
             f"{loaded.name} was built for batches of {loaded.fixed_batch} only.",
-            hint=f"Use --batch {loaded.fixed_batch}, or build the model with a free batch.",
+            hint=f"Use --batch {loaded.fixed_batch}, or build the model with a dynamic batch.",
         )
     batch = batch or loaded.fixed_batch
     inputs = tuple(tensor.tensor if batch is None else tensor.tensor.bind({BATCH: batch}) for tensor in loaded.inputs)

@@ -1,4 +1,4 @@
-"""What is known of each backend: a row of ``irbench backends``, and of other commands that list them."""
+"""The state of each backend, as shown by ``irbench backends`` and ``irbench doctor``."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _row(description: Description, say: Say | None) -> BackendRow:
         return BackendRow(description)
     if say is None:
         return BackendRow(description, probes.remembered(description))
-    say(f"looking at {description.name} ...")
+    say(f"probing {description.name} ...")
     try:
         return BackendRow(description, probes.probe(description))
     except IrbenchError as error:

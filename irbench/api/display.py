@@ -1,4 +1,4 @@
-"""Results that show themselves: on a terminal through rich, in a notebook as HTML, elsewhere as text."""
+"""How results display themselves: on a terminal through rich, in a notebook as HTML, elsewhere as text."""
 
 from __future__ import annotations
 

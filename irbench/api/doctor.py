@@ -1,4 +1,4 @@
-"""``irbench.doctor``: the machine, what disturbs measurement on it, and a backend against itself."""
+"""``irbench.doctor``: report on the machine, what disturbs measurements, and a backend against itself."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnos
 
 
 def _look(say: Say) -> tuple[Facts, Overhead]:
-    say("looking at this machine for some seconds ...")
+    say("checking this machine ...")
     machine = describe_machine()
     activity = watch(machine.cpus)
     overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)

@@ -51,7 +51,9 @@ class ExportedModel:
         """
         artifact = self.bundle.artifact(("onnx",))
         if artifact is None:
-            raise IrbenchError(f"The bundle {self.name} holds no ONNX graph.", hint="Export it again with force=True.")
+            raise IrbenchError(
+                f"The bundle {self.name} contains no ONNX graph.", hint=("Export it again with force=True.")
+            )
         return artifact.path
 
     def __str__(self) -> str:
@@ -121,7 +123,7 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
         IrbenchError: It says what is wrong.
     """
     if options.output is not None and len(models) > 1:
-        raise IrbenchError("-o names the folder of one bundle.", hint="Export one model at a time, or leave -o out.")
+        raise IrbenchError("-o is the folder of a single bundle.", hint="Export one model at a time, or leave -o out.")
     for model in models:
         exporter.validate(model, options)
 

@@ -1,4 +1,4 @@
-"""From what the user typed to an ONNX graph that lies on this machine; nothing is exported for it."""
+"""Resolve a model name or path to an ONNX graph on this machine, without exporting anything."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _original(name: str) -> StoredGraph | None:
     bundle = bundles.load_intact(folder)
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
-        raise IrbenchError(f"The bundle {bundle.name} holds no ONNX graph.", hint=f"irbench export {name} --force")
+        raise IrbenchError(f"The bundle {bundle.name} contains no ONNX graph.", hint=f"irbench export {name} --force")
     return StoredGraph(bundle.name, artifact.path, bundle, artifact)
 
 
@@ -172,16 +172,16 @@ def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
         settings += [f"--precision {asked.conversion.precision}"]
         settings += [f"--quantize {asked.conversion.method}"] if asked.conversion.method != "auto" else []
     return IrbenchError(
-        f"{model} was not optimised as {name} yet.", hint=f"irbench optimize {model} {' '.join(settings)}"
+        f"{model} has not been optimised as {name} yet.", hint=f"irbench optimize {model} {' '.join(settings)}"
     )
 
 
 def _unknown(name: str) -> IrbenchError:
     if name in registry.names(registry.MODELS):
-        return IrbenchError(f"{name} was not exported yet.", hint=f"Export it: irbench export {name}")
+        return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {name}")
     if Path(name).is_file():
         return refusal(name) or IrbenchError(
-            f"{name} is not an ONNX file.", hint="Name a file that ends in .onnx, or an exported model."
+            f"{name} is not an ONNX file.", hint="Give a file that ends with .onnx, or an exported model."
         )
     known = [folder.parent.name for folder in bundles.all()]
     return IrbenchError(

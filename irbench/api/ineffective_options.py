@@ -1,4 +1,4 @@
-"""Options of a run that change nothing: refused where they can change nothing at all, told where they change less."""
+"""Options of a run that have no effect: refused, or reported if they affect some rows only."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def refuse_ineffective_levels(backends: Sequence[BackendAddress], variants: Sequ
     names = dict.fromkeys(name for name, _ in backends)
     if _optimizes(variants) and not any(_reads_onnx(name) for name in names):
         raise IrbenchError(
-            f"--optimize changes ONNX graphs, which none of the backends reads: {', '.join(names)}.",
-            hint="Leave --optimize out, or add a backend that reads ONNX, ort for example.",
+            f"--optimize applies to ONNX graphs, and none of the backends reads ONNX: {', '.join(names)}.",
+            hint="Leave --optimize out, or add a backend that reads ONNX, for example ort.",
         )
 
 

@@ -1,4 +1,4 @@
-"""``irbench.inspect`` and ``irbench.diff``: what ONNX graphs hold, and how two of them differ."""
+"""``irbench.inspect`` and ``irbench.diff``: the contents of ONNX graphs, and how two of them differ."""
 
 from __future__ import annotations
 

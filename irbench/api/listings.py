@@ -1,4 +1,4 @@
-"""What there is: models, backends and exported bundles."""
+"""List models, backends and exported bundles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def models(family: str = "") -> tuple[ModelSource, ...]:
     if found and not chosen:
         known = sorted({source.family for source in found})
         raise IrbenchError(
-            f"No model's family holds '{family}'.",
+            f"No model family contains '{family}'.",
             hint=f"{did_you_mean(family, known)}Families: {', '.join(known)}.",
         )
     return chosen

@@ -1,4 +1,4 @@
-"""The progress display of a run: redrawn only when the coordinator speaks, so never while a round is timed."""
+"""The progress display of a run: updated by the coordinator between rounds, never while a round is timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much arithmetic a graph takes: counted in a process of its own, because ONNX's code reads what is in the file."""
+"""Count multiply-accumulates in a separate process, because ONNX's code parses the file."""
 
 from __future__ import annotations
 

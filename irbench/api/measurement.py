@@ -1,4 +1,4 @@
-"""Measuring what was asked for: one run at a time on a machine, kept in the store whatever ends it."""
+"""Run a measurement: one at a time on a machine, and stored however it ends."""
 
 from __future__ import annotations
 

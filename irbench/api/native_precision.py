@@ -1,4 +1,4 @@
-"""What the vendors' own defaults would have been, for readers of a table whose precision is pinned."""
+"""Notes about the default precisions of backends that were measured with a fixed one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _native(name: str, device: str, say: Callable[[str], None]) -> str | None:
     description = registry.describe(registry.BACKENDS, name)
     found: Availability | None = probes.remembered(description)
     if found is None:
-        say(f"looking at {name}: devices and precisions on this machine")
+        say(f"probing {name}: devices and precisions on this machine")
         try:
             found = probes.probe(description)
         except IrbenchError:

@@ -194,7 +194,7 @@ def optimize(
 def optimize_with(models: tuple[str, ...], options: OptimizeOptions, say: Say) -> tuple[OptimizedModel, ...]:
     """Optimize models one after the other; raises what :func:`optimize` does."""
     if options.output is not None and len(models) > 1:
-        raise IrbenchError("-o names one file.", hint="Optimize one model at a time, or leave -o out.")
+        raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
     asked = recipe_of(options)
     made: list[OptimizedModel] = []
     for model, bundle in zip(models, resolve_bundles(models, everything=False, say=say), strict=True):
@@ -213,10 +213,10 @@ def recipe_of(options: OptimizeOptions) -> Recipe:
     """Return what is to be done.
 
     Raises:
-        IrbenchError: A level is given beside passes, or settings contradict each other.
+        IrbenchError: A level is given together with passes, or settings contradict each other.
     """
     if options.level is not None and options.passes is not None:
-        raise IrbenchError("--passes takes the place of a level.", hint="Leave --level or --passes out.")
+        raise IrbenchError("--passes and --level cannot be combined.", hint="Leave --level or --passes out.")
     return build_recipe(options.level or _LEVEL, options.passes, _conversion(options), options.layout)
 
 
@@ -229,9 +229,13 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
     given = {"calibrate": options.calibrate, "quantize": options.quantize}
     given = {name: value for name, value in given.items() if value is not None}
     if given and options.precision != "int8":
-        raise IrbenchError(f"--{next(iter(given))} is for int8.", hint="Add --precision int8, or leave it out.")
+        raise IrbenchError(
+            f"--{next(iter(given))} applies to int8 only.", hint=("Add --precision int8, or leave it out.")
+        )
     if "calibrate" in given and options.quantize == "dynamic":
-        raise IrbenchError("Dynamic int8 is not calibrated.", hint="Leave --calibrate or --quantize dynamic out.")
+        raise IrbenchError(
+            "Dynamic int8 quantisation needs no calibration.", hint=("Leave --calibrate or --quantize dynamic out.")
+        )
     if options.precision == "fp32":
         return None
     plain = Conversion(options.precision)
@@ -254,7 +258,7 @@ def _spare_original(bundle: Bundle, output: Path) -> None:
     """
     artifact = bundle.artifact(("onnx",))
     if artifact is not None and output.exists() and output.samefile(artifact.path):
-        raise IrbenchError(f"{output} is the graph that is to be optimised.", hint="Give another path with -o.")
+        raise IrbenchError(f"-o {output} would overwrite the input graph.", hint="Give another path with -o.")
 
 
 def _copy(source: Path, output: Path) -> None:

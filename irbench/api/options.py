@@ -1,4 +1,4 @@
-"""What ``irbench run`` and :func:`irbench.run` are asked for: one typed request, the words of the command line."""
+"""The options of ``irbench run`` and :func:`irbench.run` as one typed request."""
 
 from __future__ import annotations
 
@@ -157,9 +157,7 @@ def _read(keyword: str, value: Any, readers: Readers) -> Any:
     try:
         return read(value)
     except (TypeError, ValueError) as error:
-        raise IrbenchError(
-            f"{keyword}={value!r} is not understood: {error}.", hint=f"Write it like {example}."
-        ) from error
+        raise IrbenchError(f"{keyword}={value!r} is not valid: {error}.", hint=f"Write it like {example}.") from error
 
 
 def _one_of(*words: str) -> Callable[[Any], Any]:

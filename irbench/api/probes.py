@@ -1,4 +1,4 @@
-"""What each backend found on this machine, remembered until a version changes."""
+"""Devices and precisions of each backend, cached until a version changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a call says what it is doing: to a terminal or notebook, to a caller's function, or to nobody."""
+"""Progress reporting: to a terminal or notebook, to the caller's function, or not at all."""
 
 from __future__ import annotations
 

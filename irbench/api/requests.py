@@ -1,4 +1,4 @@
-"""From the options of a run to what the runner is asked for: names resolved, settings refused that contradict."""
+"""Convert the options of a run to a request for the runner: resolve names and refuse conflicting settings."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def refuse_contradictions(options: RunOptions) -> None:
         IrbenchError: Two of them contradict each other, or a model's name is empty.
     """
     if options.quick and options.thorough:
-        raise IrbenchError("--quick and --thorough contradict each other.", hint="Leave one of them out.")
+        raise IrbenchError("--quick and --thorough cannot be combined.", hint="Leave one of them out.")
     if not all(options.models):
-        raise IrbenchError("A model's name is empty.", hint="List the models: irbench models")
+        raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)
 
 
@@ -128,7 +128,9 @@ def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
     missing = sorted(set(asked or ()) - set(allowed))
     if missing:
         listing = ",".join(str(cpu) for cpu in allowed)
-        raise IrbenchError(f"--cpus names processor {missing[0]}, which we may not use.", hint=f"We may use: {listing}")
+        raise IrbenchError(
+            f"--cpus contains processor {missing[0]}, which is not available.", hint=(f"Available: {listing}")
+        )
     return asked
 
 
@@ -149,8 +151,8 @@ def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress
         registry.backend(backend)
         if backend not in taking_part:
             raise IrbenchError(
-                f"--set {backend}.{next(iter(given), '')} names a backend that takes no part.",
-                hint=f"Taking part: {', '.join(taking_part)}.",
+                f"--set {backend}.{next(iter(given), '')} is for a backend that is not part of the run.",
+                hint=f"Backends of the run: {', '.join(taking_part)}.",
             )
     for backend, given in settings.items():
         registry.require_options(backend, given)
@@ -160,10 +162,10 @@ def _refuse_name(name: str) -> None:
     """Refuse a name that no listing could show, or that means something else."""
     if name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
         raise IrbenchError(
-            f"A run cannot be called {name!r}.", hint=f"Use up to {_LONGEST_NAME} letters, digits and signs."
+            f"{name!r} is not a valid name for a run.", hint=f"Use at most {_LONGEST_NAME} printable characters."
         )
     if name == "latest":
-        raise IrbenchError("`latest` means the newest run.", hint="Call the run something else.")
+        raise IrbenchError("`latest` is reserved for the newest run.", hint="Choose another name.")
 
 
 def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:

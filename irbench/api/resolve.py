@@ -1,4 +1,4 @@
-"""From what the user typed to models and backends, exporting what is missing."""
+"""Resolve names to models and backends, exporting models that are missing."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def resolve_bundles(names: Sequence[str], *, everything: bool, say: Callable[[st
         IrbenchError: A name is nothing that can be run, or its export fails.
     """
     if everything and names:
-        raise IrbenchError("--all and a model's name contradict each other.", hint="Leave one of them out.")
+        raise IrbenchError("--all and a model cannot be combined.", hint="Leave one of them out.")
     if everything:
         folders = bundles.all()
         if not folders:
-            raise IrbenchError("Nothing was exported yet.", hint=f"Export something: irbench export {FIRST_MODEL}")
+            raise IrbenchError("No model has been exported yet.", hint=f"Export one: irbench export {FIRST_MODEL}")
         return tuple(bundles.load_intact(folder) for folder in folders)
     if not names:
         latest = bundles.latest()
         if latest is not None:
             return (bundles.load_intact(latest),)
-        say(f"nothing was exported yet: taking {FIRST_MODEL}")
+        say(f"no model has been exported yet: using {FIRST_MODEL}")
         return (_bundle(FIRST_MODEL, say),)
     return tuple(_bundle(name, say) for name in dict.fromkeys(names))
 
@@ -88,7 +88,7 @@ def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
     if found is None:
         _refuse_variant(name)
         validate(name, ExportOptions())
-        say(f"exporting {name}, which was not exported yet")
+        say(f"exporting {name}")
         found = export(name, ExportOptions(), say)
         for problem in export_problems(bundles.load(found)):
             say(f"warning: {name}: {problem}")
@@ -105,4 +105,4 @@ def _refuse_variant(name: str) -> None:
         way = f"irbench run {model} --optimize {made}"
         if made.startswith("custom"):  # no run can ask for passes that were named one by one
             way = f"irbench optimize {model} --passes ... -o better.onnx, then irbench run better.onnx"
-        raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"A variant is measured by: {way}")
+        raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"To measure a variant: {way}")

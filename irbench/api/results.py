@@ -1,4 +1,4 @@
-"""A stored run as Python sees it: tables, rows, winner, samples, and its view."""
+"""A stored run in Python: tables, rows, winner, samples and display."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Run(Displayable):
             IrbenchError: There are several, or none.
         """
         if len(self.tables) != 1:
-            raise IrbenchError(f"The run has {len(self.tables)} tables.", hint="Choose one: run.tables[0]")
+            raise IrbenchError(f"The run has {len(self.tables)} tables.", hint="Choose one, for example run.tables[0].")
         return self.tables[0]
 
     @property

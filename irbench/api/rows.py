@@ -1,4 +1,4 @@
-"""A run's rows as flat values with types and units, for tables of other libraries."""
+"""The rows of a run as flat values with types and units, for DataFrames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``irbench.run``: measure models on backends and return what was found."""
+"""``irbench.run``: measure models on backends and return the result."""
 
 from __future__ import annotations
 

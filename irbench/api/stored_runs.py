@@ -1,4 +1,4 @@
-"""Stored runs: loaded, listed, removed, and moved between machines."""
+"""Load, list, delete, export and import stored runs."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path]
 
     for folder in folders:
         if root.resolve() not in folder.resolve().parents:
-            raise IrbenchError(f"{folder} is not stored in {root}.", hint="Name the place with --results.")
+            raise IrbenchError(f"{folder} is not stored in {root}.", hint="Give its folder with --results.")
     for folder in moving.remove_runs(folders, root):
         removed(folder)
 

@@ -1,4 +1,4 @@
-"""``irbench.verify``: whether every backend computes what a model must give."""
+"""``irbench.verify``: check whether every backend computes the expected outputs."""
 
 from __future__ import annotations
 
@@ -163,16 +163,16 @@ def verify_with(options: VerifyOptions, say: Say) -> Verification:
 def _refuse_contradictions(options: VerifyOptions) -> None:
     if options.suite is None:
         if options.only is not None:
-            raise IrbenchError("--only chooses cases of a suite.", hint="Add --suite onnx.")
+            raise IrbenchError("--only needs a test suite.", hint="Add --suite onnx.")
         if options.model is None:
-            raise IrbenchError("Nothing to verify.", hint="Name a model or an ONNX file, or say --suite onnx.")
+            raise IrbenchError("Nothing to verify.", hint="Give a model or an ONNX file, or add --suite onnx.")
         if options.data is not None and options.shape:
-            raise IrbenchError("--data gives the shapes of the inputs itself.", hint="Leave --shape out.")
+            raise IrbenchError("With --data the files determine the shapes.", hint="Leave --shape out.")
         return
     given = {"A model": options.model, "--data": options.data, "--shape": options.shape}
     for name, value in given.items():
         if value:
-            raise IrbenchError(f"{name} and --suite contradict each other.", hint="Leave one of them out.")
+            raise IrbenchError(f"{name} and --suite cannot be combined.", hint="Leave one of them out.")
 
 
 def _readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tuple[BackendAddress, ...]:
@@ -181,7 +181,8 @@ def _readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tupl
     for address in backends:
         if named and address not in readers:
             raise IrbenchError(
-                f"{address.name} does not read ONNX, which the suite is made of.", hint="Leave it out of --backends."
+                f"{address.name} does not read ONNX, and the test suite consists of ONNX models.",
+                hint=("Remove it from --backends."),
             )
     return readers
 

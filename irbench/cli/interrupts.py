@@ -1,4 +1,4 @@
-"""Signals that end a run as Ctrl-C does: what was measured is saved, and no worker is left behind."""
+"""Signals that end a run as Ctrl-C does: finished launches are stored, and no worker is left running."""
 
 from __future__ import annotations
 

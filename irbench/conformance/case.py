@@ -1,4 +1,4 @@
-"""The suite's cases and what became of them, as immutable values."""
+"""Cases of the test suite and their outcomes, as immutable values."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
     """
     found = _numbered(folder, "test_data_set_*")
     if not found:
-        raise IrbenchError(f"{folder} holds no data set.", hint=_CONVENTION)
+        raise IrbenchError(f"{folder} contains no data set.", hint=_CONVENTION)
     return tuple(
         DataSet(place.name, _values(place, "input", inputs), _values(place, "output", outputs)) for place in found
     )
@@ -80,7 +80,7 @@ def _values(folder: Path, role: str, kinds: Sequence[str]) -> tuple[Any, ...]:
     files = _numbered(folder, f"{role}_*.pb")
     if len(files) != len(kinds):
         raise IrbenchError(
-            f"{folder} holds {len(files)} {role}s, and the model has {len(kinds)}.",
+            f"{folder} contains {len(files)} {role}s, and the model has {len(kinds)}.",
             hint=f"{_CONVENTION} Every {role} of the model needs one, in the model's order.",
         )
     return tuple(_value(file, kind) for file, kind in zip(files, kinds, strict=True))
@@ -100,7 +100,7 @@ def _value(file: Path, kind: str) -> Any:
         return np.array(numpy_helper.to_array(message), order="C")  # which runtimes may share, and so write to
     except Exception as error:
         raise IrbenchError(
-            f"{file} holds no tensor that can be read: {first_line(error)}", hint="Download it again, or write it anew."
+            f"{file} contains no readable tensor: {first_line(error)}", hint="Download or create it again."
         ) from error
 
 

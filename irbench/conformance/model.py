@@ -1,4 +1,4 @@
-"""One model on every backend: its cells, each with how far its outputs are from those expected."""
+"""Verify one model on every backend: cells with the errors of their outputs."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def trials(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...]
     artifact = asked.bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(
-            f"{asked.bundle.name} holds no ONNX graph, whose order of inputs the data sets have.",
+            f"{asked.bundle.name} contains no ONNX graph, and data sets follow its order of inputs.",
             hint="Export it again, or leave --data out.",
         )
     counts = (len(artifact.inputs), len(artifact.outputs))

@@ -1,4 +1,4 @@
-"""Counting: from the results of cases to a scoreboard for each backend and operator."""
+"""Count the outcomes of cases for each backend and operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coordinator's side of the suite: one long-lived worker for each backend, started anew after each death."""
+"""The coordinator's side of the suite: one worker per backend, restarted after a crash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
     if not found:
         raise IrbenchError(
             f"No case of the suite is called {pattern!r}.",
-            hint="Names begin with test_; * stands for anything: --only 'test_add*'.",
+            hint="Names begin with test_, and * matches anything: --only 'test_add*'.",
         )
     return found
 

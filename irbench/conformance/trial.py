@@ -1,4 +1,4 @@
-"""The worker's side: what a backend answers to given inputs, and whether a case of the suite passes."""
+"""The worker's side: compute outputs for given inputs, and judge a case of the suite."""
 
 from __future__ import annotations
 

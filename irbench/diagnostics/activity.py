@@ -1,4 +1,4 @@
-"""Looking at the machine for a moment: who else uses it, and how far apart its processors are."""
+"""Observe the machine for a moment: other programs, and the distance of its processors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was seen of a machine, as values: the rules that judge it read nothing else."""
+"""Observations of a machine, as values; the rules read nothing else."""
 
 from __future__ import annotations
 

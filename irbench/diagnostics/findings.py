@@ -1,4 +1,4 @@
-"""From what was seen of a machine to what disturbs measurement there: all the rules, by what they usually cost."""
+"""Apply all rules to the observations of a machine; findings in the order of their usual effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what the kernel tells of the machine: lscpu, ``/proc``, ``/sys`` and the cgroups around us."""
+"""Read what the kernel reports about the machine: lscpu, ``/proc``, ``/sys`` and cgroups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How small a true difference a comparison of a given length finds, given how its launches scatter."""
+"""The smallest true difference that a comparison of a given length detects, given the scatter of its launches."""
 
 from __future__ import annotations
 

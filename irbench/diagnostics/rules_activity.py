@@ -1,4 +1,4 @@
-"""Rules about what goes on: other programs, the hypervisor, the quota, and processors that move."""
+"""Rules about current activity: other programs, the hypervisor, the CPU quota, shared caches."""
 
 from __future__ import annotations
 

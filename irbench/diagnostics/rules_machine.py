@@ -1,4 +1,4 @@
-"""Rules about the machine itself: clocks, hardware threads, memory, and what the kernel lets us do and see."""
+"""Rules about the machine: clocks, hardware threads, memory, and what the kernel allows."""
 
 from __future__ import annotations
 

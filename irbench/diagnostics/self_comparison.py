@@ -1,4 +1,4 @@
-"""One backend measured against itself: whether the machine tells it from itself, and what it lets one see."""
+"""Compare a backend with itself, and find the smallest difference that such a run detects."""
 
 from __future__ import annotations
 

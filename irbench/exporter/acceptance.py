@@ -1,4 +1,4 @@
-"""What runs in workers: making a bundle's files, and comparing what was made with the original."""
+"""Run in workers: create the files of a bundle, and compare them with the original model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> Output
         wrong = judge(error, "fp32")
         if wrong is not None:
             raise IrbenchError(
-                f"The ONNX model of {bundle.name} is not what the original is: at batch {batch} its {wrong.message}.",
+                f"The ONNX model of {bundle.name} differs from the original model: at batch {batch} its"
+                f" {wrong.message}.",
                 hint=_HINT,
             )
         worst = error if worst is None or error.max_rel > worst.max_rel else worst
@@ -69,7 +70,7 @@ def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, .
         return compare(answer, expected, bundle.classifier)
     except ValueError as error:
         raise IrbenchError(
-            f"The ONNX model of {bundle.name} is not what the original is: {error}.", hint=_HINT
+            f"The ONNX model of {bundle.name} differs from the original model: {error}.", hint=_HINT
         ) from error
 
 

@@ -52,7 +52,7 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
     try:
         bundle = worker.make(source, options, folder, say)
         error = worker.accept(bundles.with_absolute_paths(bundle, folder), say)
-        say("putting it in place")
+        say("storing the bundle")
         return bundles.install(
             folder, _card(bundle, folder, identity(source, exporter, options), error), options.output
         )
@@ -98,14 +98,14 @@ def _exporter_of(source: str) -> str:
 def _unknown(source: str) -> IrbenchError:
     path = Path(source)
     if path.suffix == ".onnx":
-        return IrbenchError(f"{source} is an ONNX model already.", hint=f"Measure it: irbench run {source}")
+        return IrbenchError(f"{source} is already an ONNX model.", hint=f"Measure it: irbench run {source}")
     other = refusal(source)
     if other is not None:
         return other
     if path.exists():
         return IrbenchError(
             f"{source} is neither a .keras file nor a SavedModel folder.",
-            hint="A SavedModel folder holds saved_model.pb; a function is named path/to/file.py:function.",
+            hint="A SavedModel folder contains saved_model.pb; a function is written path/to/file.py:function.",
         )
     if len(path.parts) > 1:
         return IrbenchError(f"There is no file or folder {source}.", hint="Check the path.")

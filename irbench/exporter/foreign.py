@@ -1,4 +1,4 @@
-"""ONNX files that irbench did not make: everything that reads what is in them runs in a worker."""
+"""ONNX files that irbench did not write: everything that parses them runs in a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which export is which: a digest of everything that decides what comes out."""
+"""The identity of an export: a digest of everything that affects its result."""
 
 from __future__ import annotations
 

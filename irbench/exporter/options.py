@@ -1,4 +1,4 @@
-"""What may be asked of an export."""
+"""The options of an export."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class ExportOptions:
         """
         if not MIN_OPSET <= self.opset <= MAX_OPSET:
             raise IrbenchError(
-                f"Opset {self.opset} cannot be written.",
+                f"Opset {self.opset} is not supported.",
                 hint=f"Use one from {MIN_OPSET} to {MAX_OPSET}; {DEFAULT_OPSET} is usual.",
             )
         if self.batch is not None and self.batch < 1:
-            raise IrbenchError(f"A batch of {self.batch} is impossible.", hint="Use 1 or more, or dynamic.")
+            raise IrbenchError(f"{self.batch} is not a valid batch size.", hint="Use 1 or more, or dynamic.")
         if self.seed < 0:
             raise IrbenchError(f"The seed {self.seed} is negative.", hint="Use 0 or a positive number.")
         if self.weights not in (None, "random") and not Path(str(self.weights)).is_file():
             raise IrbenchError(
-                f"There is no file of weights {self.weights}.",
+                f"There is no weights file {self.weights}.",
                 hint="Give --weights random, or a .weights.h5 or .keras file.",
             )

@@ -1,4 +1,4 @@
-"""Files of other frameworks: what makes an ONNX file of each, which irbench can measure."""
+"""Files of other frameworks, and how to convert each to ONNX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Freezing idle workers, so that a runtime's spinning threads cannot disturb the cell whose turn it is."""
+"""Freeze idle workers, so that the spinning threads of a runtime cannot disturb the cell that is measured."""
 
 from __future__ import annotations
 

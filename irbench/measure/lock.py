@@ -79,8 +79,8 @@ class MeasurementLock:
             self._descriptor, self.holds = _taken(self._path)
         except OSError as error:
             raise IrbenchError(
-                f"The lock on measuring, {self._path}, cannot be opened: {error.strerror}.",
-                hint=f"Name another file with {_VARIABLE}, or go without: --no-lock",
+                f"The lock file {self._path} cannot be opened: {error.strerror}.",
+                hint=f"Set {_VARIABLE} to another file, or use --no-lock.",
             ) from error
         if self.holds:
             _write(self._descriptor, [self._line])
@@ -150,8 +150,8 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
         if not (lock.holds or insist):
             holder = lock.holder()
             raise IrbenchError(
-                f"{holder_text(holder.process, holder.since, holder.what)} is measuring on this machine already.",
-                hint="Wait until it has ended, or accept that both disturb each other: --no-lock",
+                f"{holder_text(holder.process, holder.since, holder.what)} is already measuring on this machine.",
+                hint="Wait until it has finished. With --no-lock both run and disturb each other.",
             )
         yield lock
     finally:

@@ -1,4 +1,4 @@
-"""What others do to the machine while we measure: their processor time, the quota, the hypervisor."""
+"""Disturbances during a measurement: processor time of other programs, the CPU quota, the hypervisor."""
 
 from __future__ import annotations
 

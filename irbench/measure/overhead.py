@@ -1,4 +1,4 @@
-"""What irbench's own loop costs per timed call: the synchronous driver with nothing to run, against bare loops."""
+"""The overhead of irbench's synchronous loop per timed call, compared with bare loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence around the phases before the first timed call: duration and resident peak of each."""
+"""Evidence for the phases before the first timed call: duration and peak memory of each."""
 
 from __future__ import annotations
 

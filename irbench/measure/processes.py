@@ -1,4 +1,4 @@
-"""The machine's processes: which are our own, and what processor time each used."""
+"""The processes of the machine: which are irbench's own, and the processor time of each."""
 
 from __future__ import annotations
 

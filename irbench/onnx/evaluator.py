@@ -1,4 +1,4 @@
-"""The reference that is always there: ONNX's own evaluator, written for clarity, not for speed."""
+"""ONNX's reference evaluator as a backend: always available, and not made for speed."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class _EvaluatorBackend:
             Refusal: The device is not the CPU, options were given, or the graph's precision is not the one asked for.
         """
         if device != "cpu":
-            raise Refusal(f"ONNX's evaluator has no device '{device}'.", hint="It runs on the CPU alone.")
+            raise Refusal(f"ONNX's evaluator has no device '{device}'.", hint="It runs on the CPU only.")
         if load.options:
-            raise Refusal(f"ONNX's evaluator has no option '{next(iter(load.options))}'.", hint="It has none at all.")
+            raise Refusal(f"ONNX's evaluator has no option '{next(iter(load.options))}'.", hint="It has no options.")
         with phases("load"):
             precision = read_precision(artifact.path).narrowest
             if load.precision not in ("native", precision):

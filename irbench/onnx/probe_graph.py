@@ -1,4 +1,4 @@
-"""A graph of one product, to find out what a runtime does with a precision, and whether it is as fast twice."""
+"""A tiny graph of one matrix product, for probing devices and precisions."""
 
 from __future__ import annotations
 

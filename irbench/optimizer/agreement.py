@@ -1,4 +1,4 @@
-"""What a conversion costs: the outputs of a converted graph compared with those of the graph in fp32."""
+"""The cost of a conversion: outputs of the converted graph compared with those of the fp32 graph."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def measure_agreement(
         return Agreement(samples.count, name, _worst(errors))
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",
-        hint="Another precision may do, or install a runtime that computes in this one.",
+        hint="Try another precision, or install a runtime that supports this one.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The coordinator's side of an optimisation: runs it in a worker, and keeps the result under a key of its inputs."""
+"""The coordinator's side of an optimisation: run it in a worker, and cache the result under a key of its inputs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Re
     """
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
-        raise IrbenchError(f"{bundle.name} holds no ONNX graph.", hint="Export it: irbench export MODEL")
+        raise IrbenchError(f"{bundle.name} contains no ONNX graph.", hint="Export it: irbench export MODEL")
     tools = find_tools(asked)
     source = digest_of_source(artifact)
     key = key_of(source, bundle, sizes, asked, tools)
@@ -99,8 +99,8 @@ def _written_in(parent: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise IrbenchError(
-            f"The result cannot be kept in {parent}: {error.strerror or error}.",
-            hint="Make room there, or set IRBENCH_HOME to a folder of yours.",
+            f"The result cannot be stored in {parent}: {error.strerror or error}.",
+            hint="Free some space there, or set IRBENCH_HOME to another folder.",
         ) from error
 
 

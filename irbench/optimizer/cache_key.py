@@ -1,4 +1,4 @@
-"""What decides the result of an optimisation, in a digest."""
+"""The cache key of an optimisation: a digest of everything that affects its result."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class NothingToConvert(IrbenchError):
     def __init__(self, precision: str, what: str) -> None:
         super().__init__(
             f"There is nothing to convert to {precision}: no operation of the graph {what}.",
-            hint="Leave --precision out, or give another model.",
+            hint="Leave --precision out, or use another model.",
         )
 
 
@@ -40,8 +40,8 @@ def require_fp32(path: Path, name: str, precision: str) -> None:
     precision_now = read_precision(path).narrowest
     if precision_now != "fp32":
         raise IrbenchError(
-            f"{name} is {precision_now} already: it cannot be converted to {precision}.",
-            hint="Give the fp32 graph it was made from.",
+            f"{name} is already {precision_now} and cannot be converted to {precision}.",
+            hint="Use the fp32 graph it was made from.",
         )
 
 

@@ -1,4 +1,4 @@
-"""What the optimiser's worker is asked to do, and what it returns."""
+"""The request to the optimiser's worker, and its result."""
 
 from __future__ import annotations
 

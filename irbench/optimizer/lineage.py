@@ -1,4 +1,4 @@
-"""Where an optimised graph comes from, and where such graphs are kept."""
+"""The origin of an optimised graph, and where such graphs are stored."""
 
 from __future__ import annotations
 

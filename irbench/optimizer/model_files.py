@@ -1,4 +1,4 @@
-"""Model files of the optimiser."""
+"""Read and write the model files of the optimiser."""
 
 from __future__ import annotations
 

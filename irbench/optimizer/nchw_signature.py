@@ -1,4 +1,4 @@
-"""The signature of an artifact whose graph takes images as NCHW."""
+"""The signature of an artifact after its image inputs were changed to NCHW."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in the worker: pass after pass over one graph, each checked before the next begins, then a conversion."""
+"""Run in the worker: apply the passes, checking the graph after each, and convert the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which passes make a graph better, in which order, and which precision they are followed by."""
+"""Levels of optimisation: which passes run in which order, and which conversion follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Different seeded inputs in any number, for calibration and for what a conversion costs."""
+"""Generate any number of different seeded inputs, for calibration and for the cost of a conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check after each step: the graph is valid, a runtime loads it, and its outputs are those of the original."""
+"""Check a graph after each step: it is valid, a runtime loads it, and its outputs match the original's."""
 
 from __future__ import annotations
 

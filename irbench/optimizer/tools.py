@@ -1,4 +1,4 @@
-"""What optimising needs to be installed."""
+"""Check that the packages an optimisation needs are installed."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def _quantizer() -> str:
     if first is not None:
         raise _not_installed("Converting to int8", first.distribution, first.install)
     raise IrbenchError(
-        "No quantizer is registered, which converting to int8 needs.",
-        hint="Install a distribution that brings one, or leave --precision out.",
+        "Converting to int8 needs a quantizer, and none is installed.",
+        hint="Install a package that provides one, or leave --precision out.",
         exit_code=ExitCode.NOT_INSTALLED,
     )
 
@@ -83,7 +83,7 @@ def _unreadable(name: str, vendor: str) -> IrbenchError:
         if vendor in description.domains:
             return _not_installed(f"The pass {name}", description.distribution, description.install)
     return IrbenchError(
-        f"The pass {name} writes operators of {vendor}, which no reference here can run.",
+        f"The pass {name} writes operators of {vendor}, which no installed reference can run.",
         hint="Leave it out, or choose another level.",
     )
 

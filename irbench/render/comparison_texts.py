@@ -1,4 +1,4 @@
-"""The words of warnings about the comparison itself."""
+"""The texts of warnings about the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What words may depend on besides the facts they are about."""
+"""What a text may depend on besides its facts: the names of rows, and the remedies that remain."""
 
 from __future__ import annotations
 

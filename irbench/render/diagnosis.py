@@ -1,4 +1,4 @@
-"""The report as a person reads it."""
+"""The doctor's report for the terminal."""
 
 from __future__ import annotations
 

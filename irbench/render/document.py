@@ -1,4 +1,4 @@
-"""A whole run, as a person reads it on a terminal."""
+"""A whole run, for the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in every format but the terminal's."""
+"""A run in all formats except the terminal's."""
 
 from __future__ import annotations
 

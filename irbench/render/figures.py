@@ -1,4 +1,4 @@
-"""Numbers as words: no more digits than the spread supports, and "-" for what was not measured."""
+"""Format numbers: only the digits that the spread supports, and "-" for what was not measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of what the doctor finds: what was seen, what that does to figures, and what helps."""
+"""The texts of the doctor's findings: the observation, its effect, and the remedy."""
 
 from __future__ import annotations
 

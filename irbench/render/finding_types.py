@@ -1,4 +1,4 @@
-"""How a text of the doctor's findings is made."""
+"""Types of the doctor's texts."""
 
 from __future__ import annotations
 

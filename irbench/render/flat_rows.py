@@ -1,4 +1,4 @@
-"""Each row of a run by itself: as JSON lines, and as CSV whose columns are the same for every run."""
+"""Rows as flat records: JSON Lines, and CSV with the same columns for every run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Below the table: how it was measured, what the columns mean, what marks the rows, and notes."""
+"""The lines below a table: how it was measured, legend, marks and notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who grants processors to us, and the command by which more are granted there: not every container is Docker's."""
+"""Commands that make more processors available, by kind of container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group's table with its title, its winner sentence, its footer and its warnings."""
+"""A table with its title, headline, footer and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence above a table: who is fastest and by how much, or what can be said instead."""
+"""The sentence above a table: which row is fastest and by how much, or why there is no winner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph holds, and how two graphs differ, for the terminal."""
+"""The contents of a graph, and the differences of two graphs, for the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that others wrote, made safe to print, and folded into lines."""
+"""Make text from other sources safe to print, and wrap it."""
 
 from __future__ import annotations
 

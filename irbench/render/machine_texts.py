@@ -1,4 +1,4 @@
-"""The words of warnings about the machine, and about how the rows sit on it."""
+"""The texts of warnings about the machine and its use by the rows."""
 
 from __future__ import annotations
 

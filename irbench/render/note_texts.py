@@ -1,4 +1,4 @@
-"""The words of notes below a table, of marks of its rows, and of what outputs were compared with."""
+"""The texts of notes below a table, of marks of rows, and of references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user should know of an optimised graph besides its table, and what to do next."""
+"""Warnings and next steps after an optimisation."""
 
 from __future__ import annotations
 

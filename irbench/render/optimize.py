@@ -1,4 +1,4 @@
-"""What each pass did to a graph, for the terminal."""
+"""The changes of each pass to a graph, for the terminal."""
 
 from __future__ import annotations
 

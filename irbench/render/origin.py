@@ -1,4 +1,4 @@
-"""Where a run comes from: the machine, the versions, the moment and the command line."""
+"""The origin of a run: machine, versions, date and command line."""
 
 from __future__ import annotations
 

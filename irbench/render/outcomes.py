@@ -1,4 +1,4 @@
-"""What came of a run, in the few words of a listing."""
+"""The outcome of a run in a few words, for a listing."""
 
 from __future__ import annotations
 

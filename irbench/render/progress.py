@@ -1,4 +1,4 @@
-"""What goes on while something takes long, in words."""
+"""Texts of progress messages."""
 
 from __future__ import annotations
 

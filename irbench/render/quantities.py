@@ -1,4 +1,4 @@
-"""Counts, shares and lists in words."""
+"""Format counts, shares and lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group's rows: which columns there are, and what stands in them."""
+"""The rows of a table: its columns, and the text of each cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is going to do and with which settings, in words, before it does it."""
+"""The plan of a run and its settings, in words."""
 
 from __future__ import annotations
 

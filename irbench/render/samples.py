@@ -1,4 +1,4 @@
-"""Raw samples as lines of text, one launch after the other."""
+"""Raw samples as lines of text."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Itera
         yield from _samples_of(document, launches)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # msgspec's are ValueErrors too
         raise IrbenchError(
-            f"The samples of run {document.run_id} contradict its document: {error}.",
-            hint="Restore the run from a copy, or remove it: irbench results rm",
+            f"The samples of run {document.run_id} do not match its document: {error}.",
+            hint="Restore the run from a copy, or delete it: irbench results rm",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What came of a backend against itself, in words."""
+"""The result of comparing a backend with itself, in words."""
 
 from __future__ import annotations
 

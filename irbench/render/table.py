@@ -1,4 +1,4 @@
-"""One generic table, from which every text format is made: every row that goes in comes out."""
+"""A generic table, the source of every text format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a table of texts is made."""
+"""Types of the tables of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was verified, for the terminal and as Markdown."""
+"""The result of a verification, for the terminal and as Markdown."""
 
 from __future__ import annotations
 

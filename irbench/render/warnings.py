@@ -1,4 +1,4 @@
-"""The warnings below a table: a line for each, or all that is to be said of each."""
+"""The warnings below a table: one line each, or in full."""
 
 from __future__ import annotations
 

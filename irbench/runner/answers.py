@@ -1,4 +1,4 @@
-"""Whether a cell's answers are right, stay so, and come from where they were asked for."""
+"""Check a cell's outputs against the reference, check them again after the first launch, and check the device."""
 
 from __future__ import annotations
 

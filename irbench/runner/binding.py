@@ -1,4 +1,4 @@
-"""Binding shapes in a worker: rewriting a file reads it, and files are not to be trusted."""
+"""Bind shapes in a worker, because rewriting an untrusted file parses it."""
 
 from __future__ import annotations
 

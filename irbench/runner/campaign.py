@@ -1,4 +1,4 @@
-"""A whole run: group after group, launch after launch, saved after each, until the numbers are good enough."""
+"""A whole run: all groups and launches, stored after each, until the results are precise enough."""
 
 from __future__ import annotations
 

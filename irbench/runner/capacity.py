@@ -1,4 +1,4 @@
-"""Whether another cell still fits into memory beside those that are already loaded."""
+"""Check whether another cell fits into memory together with those already loaded."""
 
 from __future__ import annotations
 

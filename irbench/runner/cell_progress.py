@@ -1,4 +1,4 @@
-"""What one cell's launch brings, collected step by step."""
+"""The results of one cell in one launch, collected step by step."""
 
 from __future__ import annotations
 

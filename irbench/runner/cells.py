@@ -110,7 +110,7 @@ def named_baseline(asked: str, cells: Sequence[Cell]) -> str:
             return cell.id
     labels = Counter(cell.label for cell in cells)
     rows = dict.fromkeys(cell.label if labels[cell.label] == 1 else _address(cell) for cell in cells)
-    raise IrbenchError(f"--baseline {asked} names none of the rows.", hint=f"The rows are: {', '.join(rows)}")
+    raise IrbenchError(f"--baseline {asked} does not match any row.", hint=f"The rows are: {', '.join(rows)}")
 
 
 def variants_of(exported: Artifact, asked: Sequence[str]) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     if key not in ("streams", "precision") or not equals:
         raise IrbenchError(
             f"--baseline {asked} is not a valid row.",
-            hint=f"Write a backend, or one with a setting: {example}@streams=1",
+            hint=f"Give a backend, or a backend with a setting: {example}@streams=1",
         )
     return key, value
 

@@ -1,4 +1,4 @@
-"""One group from its first launch to its table."""
+"""Measure one group, from its first launch to its table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the parts of a launch should take, from the speeds that its warm-ups showed."""
+"""Estimate how long the parts of a launch take, from the speeds measured in the warm-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One launch of a group: fresh workers, warm-up, interleaved blocks, and the record of what was seen."""
+"""One launch of a group: fresh workers, warm-up, interleaved blocks, and the record of all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that planning needs and that takes work: shapes bound, graphs optimised, precisions read."""
+"""The work before planning: bind shapes, optimise graphs, read precisions."""
 
 from __future__ import annotations
 

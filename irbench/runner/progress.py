@@ -1,4 +1,4 @@
-"""What a run says while it runs: plain values, spoken only between rounds."""
+"""Progress of a run as plain values, reported only between rounds."""
 
 from __future__ import annotations
 

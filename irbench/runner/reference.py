@@ -66,7 +66,7 @@ def _stored(group: Group, seed: int) -> Outputs | None:
         return None
     if any(output.shape[:1] != (POOL,) for output in outputs):
         raise IrbenchError(
-            f"The reference outputs of {bundle.name} are not those of {POOL} samples.",
+            f"The reference outputs of {bundle.name} do not match its {POOL} samples.",
             hint=f"Export the model again: irbench export {bundle.source or bundle.name} --force",
         )
     return repeat_pool(outputs, group.batch)

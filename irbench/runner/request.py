@@ -1,4 +1,4 @@
-"""What a run was asked to do, with every name resolved."""
+"""The request for a run, with every name resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that a signal must not cut in half."""
+"""Steps that must not be interrupted by a signal."""
 
 from __future__ import annotations
 

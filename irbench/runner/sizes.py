@@ -46,7 +46,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     fixed = fixed_batch(bundle)
     if fixed is not None and batch not in (None, fixed):
         raise IrbenchError(
-            f"{bundle.name} was made for a batch of {fixed}, not {batch}.",
+            f"{bundle.name} was exported with a batch of {fixed}, not {batch}.",
             hint=f"Leave --batch out, or run: irbench export {bundle.source or bundle.name} --batch dynamic",
         )
     sizes: dict[str, int] = dict(bundle.defaults)
@@ -106,13 +106,13 @@ def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -
         expected = bound.get(axis, sizes.get(axis, size)) if isinstance(axis, str) else axis
         if size != expected and isinstance(axis, int):
             raise IrbenchError(
-                f"--shape {spec.name}={given} has {size} where the model is made for {axis}: the input is {wanted}.",
+                f"--shape {spec.name}={given} has {size} where the model needs {axis}: the input is {wanted}.",
                 hint=f"Write {axis} there; the axes are in the order of the original model.",
             )
         if size != expected:
             raise IrbenchError(
                 f"--shape {spec.name}={given} contradicts the size {expected} of {axis!r} in {wanted}.",
-                hint="Change that size, or leave out the option that fixes it (--batch, or another --shape).",
+                hint="Change that size, or leave out the option that sets it (--batch, or another --shape).",
             )
         if isinstance(axis, str):
             sizes[axis] = size
@@ -139,7 +139,8 @@ def _refuse_too_large(bundle: Bundle, sizes: Mapping[str, int]) -> None:
         needed_bytes = math.prod(shape) * _DRAWING_BYTES
         if needed_bytes > free_bytes:
             raise IrbenchError(
-                f"Input {spec.tensor.name} of {bundle.name} has {'x'.join(map(str, shape))} values: drawing them takes "
+                f"Input {spec.tensor.name} of {bundle.name} has {'x'.join(map(str, shape))} values: generating them"
+                " needs "
                 f"{needed_bytes / 1e9:.1f} GB, and {free_bytes / 1e9:.1f} GB of memory are available.",
                 hint="Use a smaller --batch or --shape.",
             )

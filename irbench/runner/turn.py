@@ -1,4 +1,4 @@
-"""What is known before a launch: what stays the same over all of a group's launches, and what is this one's own."""
+"""The inputs of a launch: those of the whole group, and those of this launch."""
 
 from __future__ import annotations
 

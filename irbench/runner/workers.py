@@ -1,4 +1,4 @@
-"""The workers of one launch: started together, then one awake at a time, and each failure turned into a row."""
+"""The workers of one launch: started together, resumed one at a time; each failure becomes a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which blocks the machine disturbed, told by what the kernel saw and never by the times themselves."""
+"""Find disturbed blocks from what the kernel reports, never from their times."""
 
 from __future__ import annotations
 

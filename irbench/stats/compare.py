@@ -1,4 +1,4 @@
-"""Two cells compared: in pairs within a block, then over the blocks of a launch, then over launches."""
+"""Compare two cells: in pairs within a block, then over the blocks of a launch, then over launches."""
 
 from __future__ import annotations
 

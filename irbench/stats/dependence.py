@@ -1,4 +1,4 @@
-"""Launches that are not independent of each other, and cells that get faster or slower within every launch."""
+"""Detect correlated launches, and cells that get faster or slower within every launch."""
 
 from __future__ import annotations
 

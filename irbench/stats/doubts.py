@@ -1,4 +1,4 @@
-"""Why a run has no winner though its interval names one: a busy machine, or figures that contradict each other."""
+"""Reasons why a run has no winner although its interval excludes 1: a busy machine, or contradicting figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a runtime read back, compared over launches."""
+"""Settings reported by a runtime, compared over launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimators of location that one slow call, block or launch cannot decide."""
+"""Robust estimators of location, which a single slow call, block or launch does not change much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of one row, each from the raw samples of the blocks that count."""
+"""The figures of one row, each from the raw samples of the included blocks."""
 
 from __future__ import annotations
 

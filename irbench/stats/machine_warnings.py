@@ -1,4 +1,4 @@
-"""Warnings about the machine and about how the cells sit on it."""
+"""Warnings about the machine and its use by the cells."""
 
 from __future__ import annotations
 

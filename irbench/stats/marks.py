@@ -1,4 +1,4 @@
-"""What a row itself must say beside its figures."""
+"""Marks of a row: what a reader must know besides its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters in one dimension: slow launches, and blocks on near and far processors."""
+"""Clusters in one dimension: slow launches, and blocks with and without a shared cache."""
 
 from __future__ import annotations
 

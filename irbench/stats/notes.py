@@ -1,4 +1,4 @@
-"""What belongs below a table beside warnings."""
+"""Notes below a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launch records reduced to one number for each cell and block."""
+"""Launch records reduced to one number per cell and block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is measured: calls in a sample, samples in a round, the order of a block, blocks in a launch."""
+"""The sizes of a measurement: calls per sample, samples per round, the order of a block, blocks per launch."""
 
 from __future__ import annotations
 

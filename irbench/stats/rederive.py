@@ -1,4 +1,4 @@
-"""A run's tables made anew from its raw samples, for a reader who doubts a figure or knows a better estimator."""
+"""Derive the tables of a run again from its raw samples."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
     basis = table.basis
     if basis is None:
         raise IrbenchError(
-            f"The table of {table.model} does not say what it was derived from.",
-            hint="It was stored before irbench recorded that: measure it again.",
+            f"The table of {table.model} does not record what it was derived from.",
+            hint="It was stored by an older version of irbench: measure it again.",
         )
     timing = planned_timing(document.plan)
     again = summarise(

@@ -1,4 +1,4 @@
-"""From the samples of one round to one number."""
+"""Reduce the samples of one round to one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far launches scatter, how far blocks do, and how many blocks of a launch that makes worth their time."""
+"""The variances of launches and of blocks, and the number of blocks per launch that is optimal for them."""
 
 from __future__ import annotations
 

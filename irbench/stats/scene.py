@@ -1,4 +1,4 @@
-"""Everything that warnings and notes look at, in one value."""
+"""The input of all warnings and notes, in one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes part in the comparison, who does not, and why."""
+"""Which cells are compared, which are not, and why."""
 
 from __future__ import annotations
 

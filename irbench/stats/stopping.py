@@ -1,4 +1,4 @@
-"""When a group has been launched often enough, which cells the next launch is for, and what it would bring."""
+"""When to stop launching a group, and which cells the next launch is for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a group's raw records to its table."""
+"""Compute a group's table from its raw records."""
 
 from __future__ import annotations
 

@@ -81,15 +81,17 @@ def unpack(archive: Path, target: Path) -> None:
         IrbenchError: It is no archive, damaged, holds what could harm, or unpacks to more than any that we write.
     """
     if not archive.is_file():
-        raise IrbenchError(f"{archive} is no file, and an archive is read twice.", hint="Save it to a file first.")
+        raise IrbenchError(
+            f"{archive} is not a regular file, and an archive has to be read twice.", hint=("Save it to a file first.")
+        )
     try:
         _unpack(archive, target, lambda path: path.name == RUN_FILE)
         launches = {folder.name: _launches_of(folder) for folder in target.glob("*")}
         _unpack(archive, target, lambda path: _is_named(path, launches))
     except _UNREADABLE as error:
         raise IrbenchError(
-            f"{archive} is no archive of runs, or it is damaged: {error}.",
-            hint="Copy it again, or pack it again: irbench results export",
+            f"{archive} is not an archive of runs, or is damaged: {error}.",
+            hint="Copy it again, or export it again: irbench results export",
         ) from error
 
 
@@ -120,17 +122,22 @@ def _launches_of(folder: Path) -> Collection[str]:
 
 def _require_archive(path: Path) -> None:
     if not path.name.endswith((".tar.gz", ".tgz")):
-        raise IrbenchError(f"{path} is no name of an archive.", hint="Name a file that ends in .tar.gz with -o.")
+        raise IrbenchError(f"{path} does not end with .tar.gz.", hint="Give a file name that ends with .tar.gz.")
     if not path.exists():
         return
     with path.open("rb") as file:
         if file.read(len(_GZIP)) != _GZIP:
-            raise IrbenchError(f"{path} is no archive and is not replaced.", hint="Name another file with -o.")
+            raise IrbenchError(
+                f"{path} is not an archive of runs, and irbench does not overwrite it.",
+                hint=("Give another file with -o."),
+            )
 
 
 def _require_unpackable(files: int, size_bytes: int, packed_bytes: int) -> None:
     if too_much := excess(files, size_bytes, packed_bytes):
-        raise IrbenchError(f"No irbench would import this archive: it {too_much}.", hint="Export fewer runs at a time.")
+        raise IrbenchError(
+            f"irbench could not import this archive: it {too_much}.", hint=("Export fewer runs at a time.")
+        )
 
 
 def _pack(folder: Path, tar: tarfile.TarFile) -> None:
@@ -184,7 +191,7 @@ def _require_harmless(member: tarfile.TarInfo, archive: Path) -> None:
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts or member.type not in _FILES:
         raise IrbenchError(
-            f"{archive} holds {member.name!r}, which is a link or leads out of the folder it is unpacked in.",
+            f"{archive} holds {member.name!r}, which is a link or leads outside the archive.",
             hint=_UNTRUSTED,
         )
     _require_size(member, archive, _LARGEST_MEMBER_BYTES)
@@ -193,7 +200,7 @@ def _require_harmless(member: tarfile.TarInfo, archive: Path) -> None:
 def _require_size(member: tarfile.TarInfo, archive: Path, most_bytes: int) -> None:
     if not 0 <= member.size <= most_bytes:
         raise IrbenchError(
-            f"{archive} holds {member.name!r} of {member.size / 1e9:.1f} GB, which is more than a run's file has.",
+            f"{archive} holds {member.name!r} of {member.size / 1e9:.1f} GB, which is larger than any file of a run.",
             hint=_UNTRUSTED,
         )
 

@@ -50,8 +50,8 @@ def decode_document(data: bytes, name: str) -> RunDocument:
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
-            f"{name} is damaged, or no run document: {error}",
-            hint="Restore it from a copy, or remove the run's folder; no other run is affected.",
+            f"{name} is damaged, or not a run document: {error}",
+            hint="Restore it from a copy, or delete the run's folder; other runs are not affected.",
         ) from error
     return document
 

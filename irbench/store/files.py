@@ -75,7 +75,7 @@ def explained(path: Path, otherwise: str = "name another folder with --results o
 
 def _remedy(error: OSError) -> str:
     if error.errno in _NO_ROOM:
-        return "Make room there"
+        return "Free some space there"
     if error.errno in _IN_THE_WAY:
         return "Move away what is there"
     if error.errno in _FORBIDDEN:

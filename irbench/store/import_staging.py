@@ -70,7 +70,7 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     except MemoryError as error:
         raise IrbenchError(
             f"A run in {', '.join(map(str, sources))} takes more than {_MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
-            hint="irbench never writes such a run: do not trust it.",
+            hint="irbench does not write such runs: do not trust it.",
         ) from error
     return Staged(copies, tuple(present))
 
@@ -83,7 +83,7 @@ def _runs_in(source: Path, scratch: Path) -> Iterator[Path]:
         below = scratch
     found = sorted(path.parent for path in below.rglob(RUN_FILE) if not _hidden(path.relative_to(below)))
     if not found:
-        raise IrbenchError(f"{source} holds no run.", hint="Name an archive that irbench results export wrote.")
+        raise IrbenchError(f"{source} contains no run.", hint="Give an archive written by irbench results export.")
     yield from found
 
 
@@ -102,7 +102,8 @@ def _checked(folder: Path) -> RunDocument:
             _require_fitting(decode_launch(read_launch(folder, name, document), str(at)), document)
     except ValueError as error:  # msgspec's are ValueErrors too
         raise IrbenchError(
-            f"{at} contradicts the rest of its run: {error}.", hint="irbench never writes such a run: do not trust it."
+            f"{at} does not match the rest of its run: {error}.",
+            hint=("irbench does not write such runs: do not trust it."),
         ) from error
     return document
 
@@ -130,8 +131,8 @@ def _require_same(folder: Path, other: Path, remedy: str) -> None:
         same = False
     if not same:
         raise IrbenchError(
-            f"Run {document.run_id} is already there with other content, in {other}.",
-            hint=f"If that of {folder} is right: {remedy}",
+            f"Run {document.run_id} is already stored with different content, in {other}.",
+            hint=f"If the one in {folder} is correct: {remedy}",
         )
 
 

@@ -36,7 +36,7 @@ _INT64 = np.dtype("<i8")
 _LARGEST_BYTES = 1 << 28
 """Of all series of a launch together: 16 million samples, far more than any budget allows."""
 
-_DAMAGED_HINT = "Restore it from a copy, or remove the run's folder; no other run is affected."
+_DAMAGED_HINT = "Restore it from a copy, or delete the run's folder; other runs are not affected."
 
 
 def encode_launch(record: LaunchRecord) -> bytes:
@@ -78,7 +78,7 @@ def _checked_body(data: bytes, name: str) -> bytes:
         raise IrbenchError(f"{name} is not a file of samples.", hint=_DAMAGED_HINT)
     if not data.startswith(_MAGIC):
         raise IrbenchError(
-            f"{name} was written by another version of irbench, in a format that this one does not know.",
+            f"{name} was written by another version of irbench in an unknown format.",
             hint="Update irbench: pip install --upgrade irbench",
         )
     digest, body = data[len(_MAGIC) :][:_DIGEST_BYTES], data[len(_MAGIC) + _DIGEST_BYTES :]

@@ -80,7 +80,7 @@ def latest_run(root: Path) -> Latest:
     """
     entries = [entry for entry in list_runs(root).entries if entry.rows]
     if not entries:
-        raise IrbenchError(f"No run is stored in {root}.", hint="Measure something: irbench run")
+        raise IrbenchError(f"No runs are stored in {root}.", hint="Measure a model: irbench run")
     at = next((number for number, entry in enumerate(entries) if entry.measured), 0)
     return Latest(entries[at], tuple(entries[:at]))
 
@@ -122,9 +122,7 @@ def _called(root: Path, name: str) -> Path | None:
     entries = [entry for entry in list_runs(root).entries if name and entry.name == name]
     if len(entries) > 1:
         ids = _listed([entry.run_id for entry in entries[:5]])
-        raise IrbenchError(
-            f"{len(entries)} runs are called {name!r}.", hint=f"Write the id of one, newest first: {ids}"
-        )
+        raise IrbenchError(f"{len(entries)} runs are called {name!r}.", hint=f"Give an id, newest first: {ids}")
     return Path(entries[0].folder) if entries else None
 
 
@@ -136,7 +134,7 @@ def _of_id(folders: Sequence[Path], name: str) -> Path | None:
     """
     exact = [folder for folder in folders if folder.name.upper() == name.upper()]
     if len(exact) > 1:
-        raise IrbenchError(f"{name} is stored {len(exact)} times.", hint=f"Name its folder: {_listed(exact)}")
+        raise IrbenchError(f"{name} is stored {len(exact)} times.", hint=f"Give its folder: {_listed(exact)}")
     return exact[0] if exact else None
 
 
@@ -144,9 +142,9 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
     fitting = [folder for folder in folders if name and folder.name.upper().startswith(name.upper())]
     if len(fitting) > 1:
         names = _listed([folder.name for folder in fitting[-5:]])
-        raise IrbenchError(f"{len(fitting)} runs begin with {name!r}.", hint=f"Write more of it: {names}")
+        raise IrbenchError(f"{len(fitting)} runs match {name!r}.", hint=f"Give more characters: {names}")
     if not fitting:
-        raise IrbenchError(f"There is no run {name!r} in {root}.", hint="List what is stored: irbench results")
+        raise IrbenchError(f"There is no run {name!r} in {root}.", hint="List the stored runs: irbench results")
     return fitting[0]
 
 

@@ -91,7 +91,7 @@ def _hold(folder: Path, stack: contextlib.ExitStack) -> None:
         stack.callback(os.close, hold(folder))
     except BlockingIOError as error:
         raise IrbenchError(
-            f"Run {folder.name} is still being measured.", hint="Wait until it has ended, or end it with Ctrl-C there."
+            f"Run {folder.name} is still being measured.", hint="Wait until it has finished, or stop it with Ctrl-C."
         ) from error
     except OSError:
         pass  # some network file systems know no locks

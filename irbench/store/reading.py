@@ -56,7 +56,7 @@ def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
     data = read_bytes(folder / name)
     if hashlib.sha256(data).hexdigest() != document.launches[name]:
         raise IrbenchError(
-            f"{folder / name} is damaged: it is not the file that was measured.",
-            hint="Restore it from a copy, or remove the run's folder; no other run is affected.",
+            f"{folder / name} is damaged: its checksum does not match.",
+            hint="Restore it from a copy, or delete the run's folder; other runs are not affected.",
         )
     return data

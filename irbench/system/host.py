@@ -128,8 +128,8 @@ def require_linux() -> None:
     system = platform.system()
     if system != "Linux":
         raise IrbenchError(
-            f"Measuring needs Linux, and this is {system or 'an unknown system'}.",
-            hint="Run it on Linux, in a virtual machine or a container; results can be read anywhere.",
+            f"irbench measures on Linux only, and this is {system or 'an unknown system'}.",
+            hint="Use Linux, a Linux virtual machine or a container. Stored results can be read on any system.",
         )
 
 

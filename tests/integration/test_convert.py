@@ -49,9 +49,13 @@ def test_programs_get_the_figures(model: Path, precision: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said", "hint"),
     [
-        (("--calibrate", "8"), "--calibrate is for int8", "--precision int8"),
-        (("--quantize", "static", "--precision", "fp16"), "--quantize is for int8", "--precision int8"),
-        (("--quantize", "dynamic", "--precision", "int8", "--calibrate", "8"), "not calibrated", "--quantize dynamic"),
+        (("--calibrate", "8"), "--calibrate applies to int8", "--precision int8"),
+        (("--quantize", "static", "--precision", "fp16"), "--quantize applies to int8", "--precision int8"),
+        (
+            ("--quantize", "dynamic", "--precision", "int8", "--calibrate", "8"),
+            "needs no calibration",
+            "--quantize dynamic",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_line_and_its_remedy(model: Path, arguments: tuple[str, ...], said: str, hint: str) -> None:
@@ -68,8 +72,8 @@ def test_a_graph_that_was_converted_is_not_converted_again(model: Path, tmp_path
     called = irbench("optimize", made, "--level", "none", "--precision", "int8")
     assert called.code == 2
     *_, problem, remedy = called.err.splitlines()
-    assert problem == "error: narrow is fp16 already: it cannot be converted to int8."
-    assert remedy == "hint: Give the fp32 graph it was made from."
+    assert problem == "error: narrow is already fp16 and cannot be converted to int8."
+    assert remedy == "hint: Use the fp32 graph it was made from."
 
 
 def test_a_dry_run_says_the_precision_that_a_file_was_converted_to(tmp_path: Path) -> None:

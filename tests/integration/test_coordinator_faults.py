@@ -80,7 +80,7 @@ def test_a_signal_while_a_run_is_planned_ends_it_before_anything_is_stored(
     monkeypatch.setenv("IRBENCH_HOME", str(tmp_path / "unknown-backends"))
     with started(model, *QUICK) as run:
         assert run.stderr is not None
-        while "looking at fake-a" not in run.stderr.readline():
+        while "probing fake-a" not in run.stderr.readline():
             assert run.poll() is None
         run.send_signal(signal.SIGTERM)
         out, err = run.communicate(timeout=60)
@@ -136,9 +136,9 @@ def test_a_second_run_is_told_who_measures_and_may_insist(model: Path, results: 
         assert refused.out == ""
         problem, remedy = refused.err.splitlines()[-2:]
         assert problem.startswith(f"error: irbench (process {os.getpid()}, since 2")
-        assert problem.endswith(": resnet50) is measuring on this machine already.")
+        assert problem.endswith(": resnet50) is already measuring on this machine.")
         assert remedy.startswith("hint: Wait ")
-        assert remedy.endswith(" --no-lock")
+        assert "--no-lock" in remedy
         assert len(refused.err.splitlines()) == 2, "it exported, optimised or probed before it was refused"
         assert not results.exists()
         assert irbench("run", model, *QUICK, "--dry-run").code == 0

@@ -105,7 +105,7 @@ def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: 
         (("--budget", "5m"), 2, "--backend, --threads, --cpus, --budget, --no-lock and --results need --aa."),
         (("--threads", "1"), 2, "need --aa."),
         (("--cpus", "0"), 2, "need --aa."),
-        (("--aa", "--cpus", "9999"), 2, "--cpus names processor 9999, which we may not use."),
+        (("--aa", "--cpus", "9999"), 2, "--cpus contains processor 9999, which is not available."),
         (("--aa", "nothing-like-it"), 2, "nothing-like-it"),
         (("--aa", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),
         (("--aa", "--backend", "fake-absent"), 5, "pip install irbench-fake"),
@@ -117,7 +117,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_looked_at(
     called = irbench("doctor", *arguments)
     assert called.code == code
     assert message in called.err
-    assert "looking at this machine" not in called.err
+    assert "checking this machine" not in called.err
 
 
 def test_no_runtime_is_imported_to_look_at_a_machine() -> None:

@@ -59,14 +59,14 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         (["none.keras"], "no file none.keras", "path"),
         (["none.py:build"], "no file none.py", "path"),
         (["no/such/folder"], "no file or folder", "path"),
-        (["net.onnx"], "ONNX model already", "irbench run net.onnx"),
+        (["net.onnx"], "already an ONNX model", "irbench run net.onnx"),
         (["net.h5"], "HDF5", "save"),
         (["."], "neither a .keras file nor a SavedModel", "saved_model.pb"),
         (["resnet50", "--opset", "12"], "Opset 12", "13 to 23"),
         (["resnet50", "--opset", "24"], "Opset 24", "13 to 23"),
         (["resnet50", "--seed", "-1"], "seed -1", "positive"),
-        (["resnet50", "--weights", "none.h5"], "no file of weights", ".keras"),
-        (["resnet50", "vgg16", "-o", "here"], "folder of one bundle", "one model"),
+        (["resnet50", "--weights", "none.h5"], "no weights file", ".keras"),
+        (["resnet50", "vgg16", "-o", "here"], "folder of a single bundle", "one model"),
         (["resnet50", "resnet5"], "no model called resnet5", "resnet50"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -164,7 +164,7 @@ def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file,
         ("fails", "the data set is gone"),
         ("nothing", "has no function nothing"),
         ("shapeless", "does not know the shapes of its inputs"),
-        ("mixes_samples", "not what the original is"),
+        ("mixes_samples", "differs from the original"),
     ],
 )
 def test_a_function_that_gives_no_usable_model_is_named_with_the_reason(function, message, models_file):
@@ -295,7 +295,7 @@ def test_a_foreign_file_that_breaks_the_standard_is_refused(tmp_path):
     model = onnx.load(path)
     model.graph.node[0].input[0] = "nobody_makes_this"
     onnx.save(model, path)
-    with pytest.raises(IrbenchError, match="lacks the tensor 'nobody_makes_this', which node 'conv' reads"):
+    with pytest.raises(IrbenchError, match="has no tensor 'nobody_makes_this', which node 'conv' reads"):
         from_onnx_file(path)
 
 

@@ -82,17 +82,17 @@ REFUSED = {
     "a card cut short": (put("card.json", b'{"schema_version": 1, "bundle": {'), "card.json is damaged", _AGAIN),
     "a card nested without end": (put("card.json", b"[" * 10**6), "card.json is damaged", _AGAIN),
     "a card that is no text": (put("card.json", b"\xff\xfe\x00"), "card.json is damaged", _AGAIN),
-    "a later card": (edited(lambda card: card.update(schema_version=2)), "written by a later irbench", "Upgrade"),
-    "a later card with other fields": (put("card.json", b'{"schema_version": 9}'), "later irbench", "Upgrade"),
+    "a later card": (edited(lambda card: card.update(schema_version=2)), "written by a newer version", "Upgrade"),
+    "a later card with other fields": (put("card.json", b'{"schema_version": 9}'), "newer version", "Upgrade"),
     "a card without a bundle": (edited(lambda card: card.pop("bundle")), "is damaged: Object missing", _AGAIN),
     "a number for a name": (edited(lambda card: card["bundle"].update(name=7)), "is damaged: Expected `str`", _AGAIN),
     "sizes that are no numbers": (first_input("shape", [1.5]), "is damaged: Expected", _AGAIN),
-    "a missing model": (gone("model.onnx"), "model.onnx is missing or is not what was exported", "--force"),
-    "another model": (put("model.onnx", b"\x08\x09"), "model.onnx is missing or is not", "net.keras --force"),
-    "a missing reference": (gone("reference.npz"), "reference.npz is missing or is not", "net.keras --force"),
-    "another reference": (put("reference.npz", b"PK"), "reference.npz is missing or is not", "net.keras --force"),
-    "no checksums": (edited(lambda card: card["checksums"].clear()), "model.onnx is missing or is not", "--force"),
-    "a file outside": (first_artifact("path", "../../x.onnx"), "names a file outside its folder", "Do not use it"),
+    "a missing model": (gone("model.onnx"), "model.onnx is missing or has changed", "--force"),
+    "another model": (put("model.onnx", b"\x08\x09"), "model.onnx is missing or has changed", "net.keras --force"),
+    "a missing reference": (gone("reference.npz"), "reference.npz is missing or has changed", "net.keras --force"),
+    "another reference": (put("reference.npz", b"PK"), "reference.npz is missing or has changed", "net.keras --force"),
+    "no checksums": (edited(lambda card: card["checksums"].clear()), "model.onnx is missing or has changed", "--force"),
+    "a file outside": (first_artifact("path", "../../x.onnx"), "refers to a file outside its folder", "Do not use it"),
     "a size below one": (first_input("shape", ["batch", 0, 8, 8]), "sizes of pixels must be at least 1, not 0", _AGAIN),
     "an unknown type": (first_input("dtype", "float99"), "no inputs of type 'float99'", _AGAIN),
     "inputs that the artifact lacks": (first_artifact("inputs", []), "takes 0 inputs, the model has 1", _AGAIN),
@@ -131,7 +131,7 @@ def test_a_reference_of_another_number_of_samples_is_refused(outputs: Any) -> No
     install(lambda folder: np.savez(folder / "reference.npz", outputs))
     called = run()
     assert called.code == 2, called.err
-    assert "are not those of 8 samples" in called.err
+    assert "do not match its 8 samples" in called.err
 
 
 def test_a_reference_of_other_shapes_gives_no_speedup() -> None:

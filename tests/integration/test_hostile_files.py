@@ -25,7 +25,7 @@ REFUSED = {
     "random bytes": (hostile.raw(bytes(range(255, 0, -1)) * 9), "is not an ONNX model", _AGAIN),
     "zeros": (hostile.raw(bytes(4096)), "is not an ONNX model", _AGAIN),
     "cut in half": (hostile.cut(0.5), "is not an ONNX model", _AGAIN),
-    "cut short": (hostile.cut(0.99), "is not an ONNX model", _AGAIN),
+    "truncated": (hostile.cut(0.99), "is not an ONNX model", _AGAIN),
     "endless varints": (hostile.raw(b"\xff" * 4096), "is not an ONNX model", _AGAIN),
     "an impossible length": (hostile.raw(b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "is not an ONNX model", _AGAIN),
     "nested beyond any depth": (hostile.deep, "is not an ONNX model", _AGAIN),
@@ -43,22 +43,22 @@ REFUSED = {
     ),
     "an archive": (hostile.zipped, "is a ZIP archive", "Unpack it"),
     "a TensorFlow Lite model": (hostile.raw(b"\x1c\0\0\0TFL3\0\0"), "is a TensorFlow Lite model", "made from"),
-    "a folder": (hostile.folder_called_model, "is a folder", "Name an ONNX file"),
-    "a pipe": (hostile.pipe, "is not a regular file", "Name an ONNX file"),
-    "a device": (hostile.endless_device, "is not a regular file", "Name an ONNX file"),
-    "a loop of links": (hostile.loop_of_links, "cannot be read", "Name an ONNX file"),
+    "a folder": (hostile.folder_called_model, "is a folder", "Give an ONNX file"),
+    "a pipe": (hostile.pipe, "is not a regular file", "Give an ONNX file"),
+    "a device": (hostile.endless_device, "is not a regular file", "Give an ONNX file"),
+    "a loop of links": (hostile.loop_of_links, "cannot be read", "Give an ONNX file"),
     "larger than protobuf": (hostile.huge, "at most 2 GiB", "save_as_external_data=True"),
-    "nothing": (lambda folder: folder / "none.onnx", "cannot be read: No such file", "Name an ONNX file that exists"),
+    "nothing": (lambda folder: folder / "none.onnx", "cannot be read: No such file", "Give an ONNX file that exists"),
     "a cycle": (hostile.changed(hostile.cyclic), "form a cycle through 'relu'", "export it again"),
     "out of order": (hostile.changed(hostile.unsorted), "not in the order in which they can run", "Sort them"),
-    "missing weights": (hostile.changed(hostile.without_weights), "lacks the tensor 'kernel'", "export it again"),
+    "missing weights": (hostile.changed(hostile.without_weights), "has no tensor 'kernel'", "export it again"),
     "a later opset": (hostile.changed(hostile.of_opset(999)), "uses opset 999", "pip install -U onnx"),
     "a negative opset": (hostile.changed(hostile.of_opset(-4)), "is not an ONNX model", _AGAIN),
-    "an impossible size": (hostile.changed(hostile.of_sizes(1, 3, 8, 2**40)), "impossible size", _AGAIN),
+    "an invalid size": (hostile.changed(hostile.of_sizes(1, 3, 8, 2**40)), "invalid size", _AGAIN),
     "more values than memory": (
         hostile.changed(hostile.of_sizes(2**20, 3, 2**20, 2**20)), "of memory are available", "--shape"
     ),
-    "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "lacks the tensor 'a", "again"),
+    "a name that breaks the line": (hostile.changed(hostile.named("a\n\x1b[31mb")), "has no tensor 'a", "again"),
     "no inputs": (hostile.constant, "has no inputs: its outputs are always the same", "an input of the graph"),
     "no outputs": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N"])], []), "has no outputs", "Export it again"
@@ -70,7 +70,7 @@ REFUSED = {
             [hostile.value("y", ["N"], TensorProto.STRING)],
         ),
         "'x' of",
-        "takes and gives numbers",
+        "works with numbers",
     ),
     "a sequence as input": (hostile.of_type(helper.make_sequence_type_proto), "is a sequence", "numbers"),
     "an optional input": (hostile.of_type(helper.make_optional_type_proto), "is an optional", "numbers"),
@@ -101,16 +101,16 @@ REFUSED = {
         hostile.with_external(
             lambda folder: (folder / "weights.bin").symlink_to((folder / "weights.bin").rename(folder.parent / "w"))
         ),
-        "are a link",
+        "are a symbolic link",
         "cp -rL",
     ),
     "weights that are gone": (
         hostile.with_external(lambda folder: (folder / "weights.bin").unlink()),
         "'weights.bin' are missing",
-        "Put the file",
+        "Copy the file",
     ),
     "weights cut short": (
-        hostile.with_external(lambda folder: os.truncate(folder / "weights.bin", 100)), "beyond the end", "cut short"
+        hostile.with_external(lambda folder: os.truncate(folder / "weights.bin", 100)), "beyond the end", "truncated"
     ),
     "weights beyond the file": (hostile.with_external(offset="99999999999"), "beyond the end", "again"),
     "fewer weights than the shape": (hostile.with_external(length="4"), "4 of them are stored", _AGAIN),

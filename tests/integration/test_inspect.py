@@ -91,7 +91,7 @@ def test_a_graph_that_irbench_cannot_run_is_still_described(model: Path) -> None
     ("arguments", "said", "hint"),
     [
         (("nobody.onnx",), "no file nobody.onnx", "path"),
-        (("resnet50",), "not exported", "irbench export resnet50"),
+        (("resnet50",), "not been exported", "irbench export resnet50"),
         (("--diff", "a.onnx"), "compares two graphs", "--diff A B"),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_file_of_another_kind_is_said_to_be_no_onnx_file(tmp_path: Path) -> No
     assert called.code == 2
     assert called.err.splitlines() == [
         f"error: {tmp_path / 'notes.md'} is not an ONNX file.",
-        "hint: Name a file that ends in .onnx, or an exported model.",
+        "hint: Give a file that ends with .onnx, or an exported model.",
     ]
 
 
@@ -157,8 +157,11 @@ def test_optimised_graphs_are_listed_found_by_name_and_compared(bundle: Path) ->
 def test_a_name_of_no_optimised_graph_is_one_line_and_its_remedy(bundle: Path) -> None:
     refused = {
         "none:batch=3": ("was not made for batch=3", f"{bundle}+none:batch=2"),
-        "int8": ("was not optimised as basic-int8 yet", "--level basic --precision int8"),
-        "extended-nchw": ("not optimised as extended-nchw yet", f"irbench optimize {bundle} --level extended --layout"),
+        "int8": ("has not been optimised as basic-int8 yet", "--level basic --precision int8"),
+        "extended-nchw": (
+            "not been optimised as extended-nchw yet",
+            f"irbench optimize {bundle} --level extended --layout",
+        ),
         "costum": ("has no graph costum", "Did you mean custom? Made from it: custom, none."),
     }
     for name, (said, hint) in refused.items():

@@ -56,8 +56,12 @@ def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) ->
         (("--level", "most"), "'most'", "none, basic, extended, all"),
         (("--passes", "fake-armless"), "fake-armless", "fake-harmless"),
         (("--batch", "1,2"), "whole number", "irbench optimize --help"),
-        (("another.onnx", "-o", "x.onnx"), "one file", "one model at a time"),
-        (("--passes", "fake-idle", "--level", "basic"), "takes the place of a level", "--level or --passes"),
+        (("another.onnx", "-o", "x.onnx"), "single file", "one model at a time"),
+        (
+            ("--passes", "fake-idle", "--level", "basic"),
+            "--passes and --level cannot be combined",
+            "--level or --passes",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_line_and_its_remedy(model: Path, arguments: tuple[str, ...], said: str, hint: str) -> None:
@@ -72,7 +76,7 @@ def test_the_graph_that_is_optimised_is_not_written_over(model: Path) -> None:
     before = model.read_bytes()
     called = irbench("optimize", model, "-o", model)
     assert called.code == 2
-    assert "is the graph that is to be optimised" in called.err
+    assert "would overwrite the input graph" in called.err
     assert model.read_bytes() == before
 
 
@@ -94,7 +98,7 @@ def test_levels_for_backends_that_read_no_onnx_are_a_wrong_call(model: Path) -> 
     called = irbench_here("run", model, "--backends", "tf", "--optimize", "basic", "--dry-run")
     assert called.code == 2
     problem, remedy = called.err.strip().splitlines()
-    assert problem == "error: --optimize changes ONNX graphs, which none of the backends reads: tf."
+    assert problem == "error: --optimize applies to ONNX graphs, and none of the backends reads ONNX: tf."
     assert "Leave --optimize out" in remedy
 
 

@@ -56,7 +56,7 @@ def test_runs_are_removed_by_name_beginning_and_folder(root: Path) -> None:
 
 def test_nothing_is_removed_without_a_yes_where_nobody_can_be_asked(root: Path) -> None:
     run = measured(root)
-    assert refused(results(root, "rm", run.document.run_id), "no terminal", "--yes")
+    assert refused(results(root, "rm", run.document.run_id), "not a terminal", "--yes")
     assert names(root) == {run.document.run_id}
 
 
@@ -85,7 +85,7 @@ def test_no_run_is_removed_where_one_name_is_wrong(root: Path, wrong: str) -> No
 
 def test_a_beginning_that_fits_several_removes_none(root: Path) -> None:
     runs = {measured(root).document.run_id for _ in range(2)}
-    assert refused(results(root, "rm", "0", "--yes"), "2 runs begin with '0'", "Write more of it")
+    assert refused(results(root, "rm", "0", "--yes"), "2 runs match '0'", "Give more characters")
     assert names(root) == runs
 
 
@@ -98,7 +98,7 @@ def test_a_folder_that_is_not_stored_here_is_not_removed(root: Path, tmp_path: P
 
 def test_latest_is_not_removed_where_it_is_not_the_newest(root: Path) -> None:
     older, newer = older_and_newer(root, example(), FAILED)
-    assert refused(results(root, "rm", "latest", "--yes"), newer.document.run_id, "by its name")
+    assert refused(results(root, "rm", "latest", "--yes"), newer.document.run_id, "by its id")
     assert results(root, "rm", newer.document.run_id, "--yes").code == 0
     assert older.document.run_id in results(root, "rm", "latest", "--yes").out
     assert names(root) == set()
@@ -130,12 +130,12 @@ def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measure
         (("rm",), "Missing argument", "irbench results rm --help"),
         (("import",), "Missing argument", "irbench results import --help"),
         (("export", "latest"), "Missing option '-o'", "irbench results export --help"),
-        (("export", "latest", "-o", "-"), "not written to stdout", "-o"),
+        (("export", "latest", "-o", "-"), "written to standard output", "-o"),
         (("export", "latest", "-o", "/nowhere/x.tar.gz"), "/nowhere", "mkdir -p"),
         (("export", "latest", "-o", "/"), "is a folder", "-o"),
         (("--limit", "3", "rm", "x"), "--limit before rm", "Leave it out"),
         (("--results", "x", "rm", "x"), "--results before rm", "results rm ... --results"),
-        (("--rebuild", "--limit", "3"), "contradict", "Rebuild first"),
+        (("--rebuild", "--limit", "3"), "cannot be combined", "Rebuild first"),
         (("--limit", "0"), "'0' is not a whole number", "--help"),
         (("--since", "-1d"), "'-1d' is not a duration", "--help"),
     ],

@@ -44,7 +44,7 @@ def test_a_damaged_document_is_named_and_hides_no_other_run(root: Path, harm: Ca
     assert called.code == 0
     assert sound.document.run_id in called.out
     assert str(path) in called.err
-    assert refused(irbench("show", damaged.document.run_id, "--results", root), said, "no other run is affected")
+    assert refused(irbench("show", damaged.document.run_id, "--results", root), said, "other runs are not affected")
     assert irbench("show", sound.document.run_id, "--results", root).code == 0
 
 

@@ -67,7 +67,7 @@ def test_a_run_that_is_here_with_other_content_is_refused(root: Path, tmp_path: 
     here = Store(there).find(run.document.run_id)
     changed = (here / "run.json").read_bytes().replace(b'"model": "resnet50"', b'"model": "resnet51"')
     (here / "run.json").write_bytes(changed)
-    assert refused(results(there, "import", tmp_path / "runs.tar.gz"), "with other content", "irbench results rm")
+    assert refused(results(there, "import", tmp_path / "runs.tar.gz"), "with different content", "irbench results rm")
     assert (here / "run.json").read_bytes() == changed
     assert names(there) == {run.document.run_id}
 
@@ -168,10 +168,10 @@ def test_a_launch_whose_name_leads_elsewhere_is_refused(root: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (lambda whole: b"", "no archive of runs"),
-        (lambda whole: b"no archive" * 100, "no archive of runs"),
-        (lambda whole: whole[: len(whole) // 2], "no archive of runs"),
-        (lambda whole: whole[:200] + bytes(50) + whole[250:], "no archive of runs"),
+        (lambda whole: b"", "not an archive of runs"),
+        (lambda whole: b"no archive" * 100, "not an archive of runs"),
+        (lambda whole: whole[: len(whole) // 2], "not an archive of runs"),
+        (lambda whole: whole[:200] + bytes(50) + whole[250:], "not an archive of runs"),
     ],
     ids=["empty", "text", "cut", "overwritten"],
 )
@@ -188,7 +188,7 @@ def test_a_broken_archive_imports_nothing(
 
 def test_an_archive_without_runs_and_one_that_is_missing_are_told_apart(root: Path, tmp_path: Path) -> None:
     empty = archive_of(tmp_path / "x.tar.gz", (member("notes.txt"), b"hello"))
-    assert refused(results(root, "import", empty), "holds no run", "irbench results export")
+    assert refused(results(root, "import", empty), "contains no run", "irbench results export")
     assert refused(results(root, "import", tmp_path / "missing.tar.gz"), "does not exist", "--help")
 
 
@@ -230,5 +230,7 @@ def test_a_document_that_takes_too_much_memory_ends_its_check_and_nothing_else(r
 def test_a_model_is_not_overwritten_by_an_export(root: Path, tmp_path: Path) -> None:
     measured(root)
     (tmp_path / "model.onnx").write_bytes(b"weights")
-    assert refused(results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "no name of an archive", ".tar.gz")
+    assert refused(
+        results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "does not end with .tar.gz", ".tar.gz"
+    )
     assert (tmp_path / "model.onnx").read_bytes() == b"weights"

@@ -91,7 +91,7 @@ def test_samples_of_a_damaged_launch_are_refused_before_the_first_is_printed(roo
     path = with_launches(root).folder / "launch-00-01.bin"
     path.write_bytes(altered(path.read_bytes()))
     called = irbench("show", "--samples", "--results", root)
-    assert refused(called, "launch-00-01.bin is damaged", "no other run is affected")
+    assert refused(called, "launch-00-01.bin is damaged", "other runs are not affected")
     assert called.out == ""
 
 

@@ -108,10 +108,10 @@ def test_free_dimensions_are_bound_by_shape(tmp_path: Path):
     ("arguments", "wrong"),
     [
         ((), "Nothing to verify."),
-        (("--only", "test_add*"), "--only chooses cases of a suite."),
+        (("--only", "test_add*"), "--only needs a test suite."),
         (("--suite", "onx"), "'onx' is not"),
-        (("resnet50", "--suite", "onnx"), "A model and --suite contradict each other."),
-        (("--suite", "onnx", "--shape", "x=1"), "--shape and --suite contradict each other."),
+        (("resnet50", "--suite", "onnx"), "A model and --suite cannot be combined."),
+        (("--suite", "onnx", "--shape", "x=1"), "--shape and --suite cannot be combined."),
         (("--suite", "onnx", "--backends", "tf"), "tf does not read ONNX"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_bundle_elsewhere_is_replaced_as_a_whole(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-@pytest.mark.parametrize("bundle", [True, False], ids=["a bundle", "no bundle"])
+@pytest.mark.parametrize("bundle", [True, False], ids=["a bundle", "not a bundle"])
 @pytest.mark.parametrize("name", ["thesis.tex", ".git/config", "results/run.json"])
 def test_a_folder_with_other_files_is_never_overwritten(bundle, name, tmp_path):
     mine = tmp_path / "mine"
@@ -132,7 +132,7 @@ def test_a_folder_with_other_files_is_never_overwritten(bundle, name, tmp_path):
         put(target=mine, content=b"old")
     (mine / name).parent.mkdir(parents=True, exist_ok=True)
     (mine / name).write_text("years of work")
-    with pytest.raises(IrbenchError, match=f"holds {name.partition('/')[0]}, .* not overwritten") as caught:
+    with pytest.raises(IrbenchError, match=f"holds {name.partition('/')[0]}, .* not overwrite") as caught:
         put(target=mine)
     assert caught.value.exit_code == ExitCode.USAGE
     assert "new or empty folder" in caught.value.hint
@@ -151,7 +151,7 @@ def test_a_file_and_a_link_to_nowhere_are_not_replaced_by_a_bundle(tmp_path):
     assert (tmp_path / "mine").read_text() == "years of work"
 
 
-@pytest.mark.parametrize("content", [b"{", b'{"schema_version": 99}'], ids=["damaged", "of a later irbench"])
+@pytest.mark.parametrize("content", [b"{", b'{"schema_version": 99}'], ids=["damaged", "of a newer version"])
 def test_a_bundle_whose_card_cannot_be_read_is_not_overwritten(content, tmp_path):
     place = put(target=tmp_path / "mine", content=b"old")
     (place / "card.json").write_bytes(content)
@@ -193,9 +193,9 @@ def test_a_changed_file_is_named_with_what_makes_it_again():
     place = put()
     assert bundles.load_intact(place) == bundles.load(place)
     (place / "model.onnx").write_bytes(b"evil")
-    with pytest.raises(IrbenchError, match=r"model\.onnx is missing or is not what was exported") as caught:
+    with pytest.raises(IrbenchError, match=r"model\.onnx is missing or has changed") as caught:
         bundles.load_intact(place)
-    assert caught.value.hint == "Make it again: irbench export net.keras --force"
+    assert caught.value.hint == "Export it again: irbench export net.keras --force"
 
 
 def test_a_missing_file_of_a_bundle_elsewhere_is_made_again_there(tmp_path):
@@ -231,7 +231,7 @@ def test_a_bundle_is_compared_where_nothing_can_be_remembered(monkeypatch):
 
 
 def test_a_folder_without_a_card_says_how_to_get_one(tmp_path):
-    with pytest.raises(IrbenchError, match="is no bundle") as caught:
+    with pytest.raises(IrbenchError, match="is not a bundle") as caught:
         bundles.load(tmp_path)
     assert "irbench export" in caught.value.hint
 
@@ -259,7 +259,7 @@ def test_a_card_from_the_future_is_refused_with_a_remedy_whatever_its_fields(oth
     place = put()
     card = place / "card.json"
     card.write_text(card.read_text().replace('"schema_version": 1', '"schema_version": 99').replace('"key"', other))
-    with pytest.raises(IrbenchError, match="later irbench"):
+    with pytest.raises(IrbenchError, match="newer version"):
         bundles.load(place)
 
 
@@ -277,13 +277,13 @@ def test_a_file_that_the_card_has_no_checksum_of_is_not_run():
     place = put()
     card = place / "card.json"
     card.write_text(card.read_text().replace('"graph.pb": ', '"other.pb": '))
-    with pytest.raises(IrbenchError, match=r"graph\.pb is missing or is not"):
+    with pytest.raises(IrbenchError, match=r"graph\.pb is missing or has changed"):
         bundles.load_intact(place)
 
 
 def test_the_last_export_is_missed_where_it_was_deleted():
     shutil.rmtree(put().parent)
-    with pytest.raises(IrbenchError, match=r"The last export, net/.* does not exist any more") as caught:
+    with pytest.raises(IrbenchError, match=r"The last export, net/.* no longer exists") as caught:
         bundles.latest()
     assert "irbench run MODEL" in caught.value.hint
 
@@ -294,7 +294,7 @@ def test_a_pointer_to_nowhere_leads_nowhere(pointer):
     (place.parent / ".current").write_bytes(pointer)
     (place.parent.parent / ".latest").write_bytes(pointer)
     assert bundles.find("net") is None
-    with pytest.raises(IrbenchError, match="does not exist any more"):
+    with pytest.raises(IrbenchError, match="no longer exists"):
         bundles.latest()
 
 

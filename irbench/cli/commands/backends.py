@@ -1,4 +1,4 @@
-"""``irbench backends``: what can run here, or what is missing and the command that installs it."""
+"""``irbench backends``: list installed and missing backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``irbench completion``: the script by which a shell completes irbench's command lines."""
+"""``irbench completion``: print the completion script for a shell."""
 
 from __future__ import annotations
 

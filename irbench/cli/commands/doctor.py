@@ -1,4 +1,4 @@
-"""``irbench doctor``: the machine, what disturbs measurement here and how to mend it, and whether it can be trusted."""
+"""``irbench doctor``: report what disturbs measurements on this machine, and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``irbench inspect``: what an ONNX graph holds, and how two graphs differ."""
+"""``irbench inspect``: show the contents of an ONNX graph, or how two graphs differ."""
 
 from __future__ import annotations
 

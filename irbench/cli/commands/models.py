@@ -47,7 +47,7 @@ def command(family: str, form: Literal["table", "json"]) -> None:
     elif sources:
         console.print_data(console.to_text(_table(sources)), None)
     else:
-        say("No installed package brings models.")
+        say("No installed package provides models.")
 
 
 def _as_json(source: ModelSource) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``irbench results``: list the stored runs; removing and moving them are commands below it."""
+"""``irbench results``: list the stored runs; ``rm``, ``export`` and ``import`` are subcommands."""
 
 from __future__ import annotations
 
@@ -92,9 +92,7 @@ def _rebuild(root: Path, others: list[str]) -> None:
     from irbench.store.listing import list_runs
 
     if others:
-        raise IrbenchError(
-            f"--rebuild and {_as_options(others)} contradict each other.", hint="Rebuild first, then list."
-        )
+        raise IrbenchError(f"--rebuild and {_as_options(others)} cannot be combined.", hint="Rebuild first, then list.")
     listing = list_runs(root, anew=True)
     _tell(listing.problems)
     click.echo(
@@ -120,7 +118,7 @@ def _list(
     _tell(listing.problems)
     found = chosen_entries(listing.entries, model, backend, since, limit)
     if not found:
-        say(f"No run in {root} fits." if listing.entries else f"No run is stored in {root}.")
+        say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
     if found or form != "table":
         print_data(_as_text(found, form, to_file=output is not None), output)
 

@@ -246,5 +246,5 @@ def _confirm_first_run(asked: RunOptions) -> None:
         asks = sys.stdin.isatty() and sys.stderr.isatty()
         if asks and not click.confirm("Go on?", default=True, err=True):
             raise IrbenchError(
-                "Nothing was measured.", hint="Name a model (irbench models lists them) or an ONNX file."
+                "Nothing was measured.", hint="Give a model (irbench models lists them) or an ONNX file."
             )

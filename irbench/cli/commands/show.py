@@ -62,8 +62,8 @@ def command(
     for option, field in (("intervals", "p50_over_launches, ..."), ("warnings", "groups[].warnings in JSON")):
         if context.params[option] and (samples or form != "table"):
             raise IrbenchError(
-                f"--{option} is for the table that people read.",
-                hint=f"Other formats hold them anyway ({field}): leave --{option} out.",
+                f"--{option} applies to --format table only.",
+                hint=f"Other formats include this anyway ({field}): leave --{option} out.",
             )
     wanted = _sample_format(context, form) if samples else form
     store = Store(results or default_root())
@@ -98,7 +98,7 @@ def _sample_format(context: click.Context, form: str) -> str:
     if form not in SAMPLE_FORMATS:
         raise IrbenchError(
             f"Raw samples cannot be printed as {form}.",
-            hint=f"Write --format {' or '.join(SAMPLE_FORMATS)}, or leave --samples out.",
+            hint=f"Use --format {' or '.join(SAMPLE_FORMATS)}, or leave --samples out.",
         )
     return form
 

@@ -1,4 +1,4 @@
-"""``irbench results rm``, ``export`` and ``import``: what is done with stored runs as a whole."""
+"""``irbench results rm``, ``export`` and ``import``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``irbench verify``: whether every backend computes what a model must give."""
+"""``irbench verify``: check whether every backend computes the expected outputs."""
 
 from __future__ import annotations
 

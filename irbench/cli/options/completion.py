@@ -1,4 +1,4 @@
-"""What a shell offers while a command line is typed: names, files and settings, without any runtime."""
+"""Candidates for shell completion: names, files and settings, without importing a runtime."""
 
 from __future__ import annotations
 

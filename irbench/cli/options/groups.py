@@ -1,4 +1,4 @@
-"""Commands that know what a mistyped name was meant to be, and whose many options stand under headings."""
+"""Command groups that suggest names for mistyped ones, and commands whose options are in sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Option types that several commands share, each refusing what it cannot read with the form it takes."""
+"""Option types that several commands share; each refuses invalid values with an example."""
 
 from __future__ import annotations
 
@@ -137,5 +137,5 @@ def as_settings(triples: Iterable[tuple[str, str, str]]) -> values.Settings:
 
 def _contradiction(option: str, name: str, first: str, second: str) -> IrbenchError:
     return IrbenchError(
-        f"{option} {name}={first} and {option} {name}={second} contradict each other.", hint="Leave one of them out."
+        f"{option} {name}={first} and {option} {name}={second} cannot be combined.", hint="Leave one of them out."
     )

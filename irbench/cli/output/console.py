@@ -74,13 +74,14 @@ def check_writable(output: Path) -> None:
     folder = output.absolute().parent
     if not folder.is_dir():
         raise IrbenchError(
-            f"{output} cannot be written: {folder} is no folder.", hint=f"Make it first: mkdir -p {folder}"
+            f"{output} cannot be written: {folder} is not a folder.", hint=f"Make it first: mkdir -p {folder}"
         )
     if output.is_dir():
         raise IrbenchError(f"{output} is a folder.", hint="Name a file in it with -o.")
     if not os.access(output if output.exists() else folder, os.W_OK):
         raise IrbenchError(
-            f"{output} may not be written.", hint="Give another path with -o, or change its permissions."
+            f"You do not have permission to write {output}.",
+            hint=("Give another path with -o, or change its permissions."),
         )
 
 

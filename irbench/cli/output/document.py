@@ -1,4 +1,4 @@
-"""Writing a run as ``--format`` and ``-o`` say."""
+"""Write a run in the format of ``--format`` to the file of ``-o``."""
 
 from __future__ import annotations
 

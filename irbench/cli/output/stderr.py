@@ -1,4 +1,4 @@
-"""Warnings of Python as lines on stderr."""
+"""Python warnings as lines on stderr."""
 
 from __future__ import annotations
 

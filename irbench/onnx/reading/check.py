@@ -1,4 +1,4 @@
-"""Whether an ONNX file is valid. ONNX's own code parses the file: call this in a worker."""
+"""Check whether an ONNX file is valid. ONNX's own code parses the file: call this in a worker."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
         check_file(path, shapes=False)
     except MemoryError as error:
         raise IrbenchError(
-            f"{path} takes more memory to read than the {memory_bytes / 1e9:.1f} GB that are available.",
-            hint="Use a machine with more memory; a small file that asks for so much is damaged.",
+            f"{path} needs more memory than the {memory_bytes / 1e9:.1f} GB that are available.",
+            hint="Use a machine with more memory; a small file that needs this much is damaged.",
         ) from error
     return found, outside_bytes
 
@@ -70,8 +70,8 @@ def check_file(path: Path, shapes: bool) -> None:
     except Exception as error:
         _explain(path)
         raise IrbenchError(
-            f"{path} is no valid ONNX model: {first_line(error)[:_LONGEST_REASON]}",
-            hint=f"Export it again. The whole message: check-model {path}",
+            f"{path} is not a valid ONNX model: {first_line(error)[:_LONGEST_REASON]}",
+            hint=f"Export it again. For the full message: check-model {path}",
         ) from error
 
 
@@ -95,7 +95,7 @@ def _refuse_future_opset(path: Path, opset: int) -> None:
     known = defs.onnx_opset_version()
     if opset > known:
         raise IrbenchError(
-            f"{path} uses opset {opset}, and the installed onnx knows {known} at most.", hint=_UPGRADE.format(known)
+            f"{path} uses opset {opset}, and the installed onnx supports up to {known}.", hint=_UPGRADE.format(known)
         )
 
 
@@ -104,7 +104,7 @@ def _refuse_future_format(path: Path, model: onnx.ModelProto) -> None:
 
     if model.ir_version > IR_VERSION:
         raise IrbenchError(
-            f"{path} has format version {model.ir_version}, and the installed onnx knows {IR_VERSION} at most.",
+            f"{path} has format version {model.ir_version}, and the installed onnx supports up to {IR_VERSION}.",
             hint=_UPGRADE.format(defs.onnx_opset_version()),
         )
 
@@ -120,7 +120,7 @@ def _refuse_order(path: Path, graph: onnx.GraphProto) -> None:
                 continue
             if name not in makers:
                 raise IrbenchError(
-                    f"{path} lacks the tensor '{name}', which node '{node.name or node.op_type}' reads: no node, "
+                    f"{path} has no tensor '{name}', which node '{node.name or node.op_type}' reads: no node, "
                     "input or initializer has that name.",
                     hint="Its weights may have been stripped: export it again.",
                 )

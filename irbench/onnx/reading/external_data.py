@@ -99,8 +99,8 @@ def require_sound(path: Path) -> int:
     for spec in found:
         if spec.offset_bytes + spec.size_bytes > sizes[spec.location]:
             raise IrbenchError(
-                f"The weights of '{spec.tensor}' reach beyond the end of '{spec.location}'.",
-                hint="The file is cut short or belongs to another model: copy or download both files again.",
+                f"The weights of '{spec.tensor}' extend beyond the end of '{spec.location}'.",
+                hint="The file is truncated or belongs to another model: copy or download both files again.",
             )
     return sum(tensor.size_bytes for tensor in found)
 
@@ -196,16 +196,16 @@ def _size_bytes(folder: Path, location: str) -> int:
     outside = parts.is_absolute() or ".." in parts.parts or location.startswith(_FROM_MEMORY) or "\0" in location
     if outside or not parts.parts:
         raise IrbenchError(
-            f"The model keeps weights at '{location}', outside its own folder.",
-            hint="Put the file beside the model and save the model again with a relative location.",
+            f"The model refers to weights at '{location}', outside its own folder.",
+            hint="Move the file next to the model, and save the model again with a relative location.",
         )
     origin = folder / parts
     if not _is_file(origin):
-        raise IrbenchError(f"The model's weights '{location}' are missing.", hint=f"Put the file into {folder}.")
+        raise IrbenchError(f"The model's weights '{location}' are missing.", hint=f"Copy the file to {folder}.")
     if origin.resolve() != folder.resolve() / parts:
         raise IrbenchError(
-            f"The model's weights '{location}' are a link, and runtimes refuse weights behind links.",
-            hint=f"Measure a copy with the files themselves: cp -rL {folder} COPY",
+            f"The model's weights '{location}' are a symbolic link, which runtimes refuse.",
+            hint=f"Make a copy without links: cp -rL {folder} COPY",
         )
     return origin.stat().st_size
 

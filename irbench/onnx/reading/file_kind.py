@@ -1,4 +1,4 @@
-"""What kind of file a model file really is, by its first bytes."""
+"""Detect the kind of a model file from its first bytes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def require_model_file(path: Path) -> None:
     """
     if not str(path).isprintable():
         raise IrbenchError(
-            f"The name of {path} holds characters that are not printable, and runtimes refuse it.",
+            f"The name of {path} contains characters that are not printable, which runtimes refuse.",
             hint="Rename the file.",
         )
     start, size = _start_and_size(path)
@@ -49,8 +49,8 @@ def require_model_file(path: Path) -> None:
     _refuse_other_formats(path, start)
     if size > _MAX_BYTES:
         raise IrbenchError(
-            f"{path} has {size / 1e9:.1f} GB, and an ONNX file can hold at most 2 GiB.",
-            hint="Keep the weights beside the graph: onnx.save(model, FILE, save_as_external_data=True)",
+            f"{path} has {size / 1e9:.1f} GB, and an ONNX file can have at most 2 GiB.",
+            hint="Save the weights in a separate file: onnx.save(model, FILE, save_as_external_data=True)",
         )
 
 
@@ -60,13 +60,13 @@ def _start_and_size(path: Path) -> tuple[bytes, int]:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise IrbenchError(f"{path} is {kind}.", hint="Name an ONNX file.")
+            raise IrbenchError(f"{path} is {kind}.", hint="Give an ONNX file.")
         with path.open("rb") as file:
             return file.read(_LOOK_BYTES), status.st_size
     except OSError as error:
         raise IrbenchError(
             f"{path} cannot be read: {error.strerror or error}.",
-            hint="Name an ONNX file that exists and that you may read.",
+            hint="Give an ONNX file that exists and that you can read.",
         ) from error
 
 
@@ -77,6 +77,6 @@ def _refuse_other_formats(path: Path, start: bytes) -> None:
             raise IrbenchError(f"{path} is {what}.", hint=hint.replace("FILE", path.name))
     other = _FOURTH_BYTE.get(start[4:8])
     if other is not None:
-        raise IrbenchError(f"{path} is {other}.", hint="Name the ONNX model that it was made from.")
+        raise IrbenchError(f"{path} is {other}.", hint="Give the ONNX model that it was made from.")
     if start.isascii() and start.decode("ascii").replace("\n", " ").replace("\r", " ").replace("\t", " ").isprintable():
-        raise IrbenchError(f"{path} is a text file.", hint="Name the binary .onnx file.")
+        raise IrbenchError(f"{path} is a text file.", hint="Give the binary .onnx file.")

@@ -1,4 +1,4 @@
-"""What an ONNX file holds: its nodes and weights, read without loading a single weight."""
+"""The nodes and weights of an ONNX file, read without loading the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What precision an ONNX graph asks its runtime to compute in, read from the file alone."""
+"""The precision in which an ONNX graph is to be computed, read from the file alone."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _require_usable(fed: Sequence[TensorSpec], made: Sequence[TensorSpec], path:
     if not made:
         raise IrbenchError(f"{path} has no outputs.", hint="Export it again with the tensors that it should compute.")
     if len({spec.name for spec in fed}) < len(fed):
-        raise IrbenchError(f"{path} names an input twice.", hint=DAMAGED)
+        raise IrbenchError(f"{path} has two inputs with the same name.", hint=DAMAGED)
 
 
 def _with_batch(
@@ -140,8 +140,8 @@ def _number_type(value: onnx.ValueInfoProto, path: Path) -> np.dtype[Any]:
         if not kind:
             raise IrbenchError(f"'{value.name}' of {path} has no type.", hint=DAMAGED)
         raise IrbenchError(
-            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench feeds tensors of numbers only.",
-            hint="Export the part of the model that takes and gives numbers.",
+            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench supports tensors of numbers only.",
+            hint="Export only the part of the model that works with numbers.",
         )
     try:
         dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
@@ -150,8 +150,8 @@ def _number_type(value: onnx.ValueInfoProto, path: Path) -> np.dtype[Any]:
     if dtype.kind not in "biuf" and dtype.name != "bfloat16":
         raise IrbenchError(
             f"'{value.name}' of {path} is a tensor of {_ELEMENTS.get(dtype.kind, dtype.name)}, "
-            "and irbench feeds real numbers only.",
-            hint="Export the part of the model that takes and gives numbers.",
+            "and irbench supports real numbers only.",
+            hint="Export only the part of the model that works with numbers.",
         )
     return dtype
 
@@ -167,7 +167,7 @@ def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path
     if size < 1:  # some exporters write 0 or -1 for a dynamic axis
         return f"{name}_{axis}"
     if size > _MAX_AXIS:
-        raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the impossible size {size}.", hint=DAMAGED)
+        raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the invalid size {size}.", hint=DAMAGED)
     return size
 
 

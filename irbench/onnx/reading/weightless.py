@@ -1,4 +1,4 @@
-"""An ONNX model without its large weights: enough to infer shapes, in no more memory than its nodes take."""
+"""Load an ONNX model without its large weights, in little memory, to infer shapes."""
 
 from __future__ import annotations
 

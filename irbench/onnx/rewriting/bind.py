@@ -86,7 +86,7 @@ def _key(artifact: Artifact, sizes: Mapping[str, int]) -> str:
     except OSError as error:
         raise IrbenchError(
             f"{artifact.path} cannot be read: {error.strerror}.",
-            hint="Leave the file where it is while it is measured.",
+            hint="Do not move or delete the file during the run.",
         ) from error
     identity = (str(artifact.path), status.st_mtime_ns, status.st_size, sorted(sizes.items()))
     return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]

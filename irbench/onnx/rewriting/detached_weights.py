@@ -1,4 +1,4 @@
-"""An ONNX model whose weights lie beside its graph, so that passes over the graph never copy them."""
+"""An ONNX model with its weights stored separately, so that passes over the graph do not copy them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute every node whose inputs are all weights, once and for all."""
+"""Compute every node whose inputs are constants."""
 
 from __future__ import annotations
 

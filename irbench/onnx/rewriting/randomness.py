@@ -1,4 +1,4 @@
-"""Which operators may give another output each time they run."""
+"""Operators whose outputs may differ between runs."""
 
 from __future__ import annotations
 

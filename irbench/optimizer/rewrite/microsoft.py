@@ -1,4 +1,4 @@
-"""What the kernels behind Microsoft's operators ask of the values they read."""
+"""Conditions that the kernels of Microsoft's operators place on their inputs."""
 
 from __future__ import annotations
 

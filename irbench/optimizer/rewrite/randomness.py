@@ -1,4 +1,4 @@
-"""Which nodes may give another output each time they run."""
+"""Nodes whose outputs may differ between runs."""
 
 from __future__ import annotations
 

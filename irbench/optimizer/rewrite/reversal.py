@@ -1,4 +1,4 @@
-"""Sequences that are reversed along their first axis."""
+"""Find sequences that are reversed along their first axis."""
 
 from __future__ import annotations
 

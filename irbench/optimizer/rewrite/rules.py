@@ -1,4 +1,4 @@
-"""Rules of onnxscript's rewriter, applied until none fits."""
+"""Apply rules of onnxscript's rewriter until none matches."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class KnownSpeed:
             Refusal: The device, the precision or an option is not one of this backend's.
         """
         if device != "cpu":
-            raise Refusal(f"{self.name} has no device '{device}'.", hint="It runs on the CPU alone.")
+            raise Refusal(f"{self.name} has no device '{device}'.", hint="It runs on the CPU only.")
         if load.precision not in ("fp32", "native"):
             raise Refusal(f"{self.name} does not compute in {load.precision}.", hint="Use --precision fp32.")
         read_script(self.name, load.options)

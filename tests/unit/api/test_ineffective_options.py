@@ -57,9 +57,9 @@ def test_a_backend_that_cannot_run_the_model_at_all_is_not_told_of(bundle: Bundl
 
 
 def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
-    with pytest.raises(IrbenchError, match="none of the backends reads: tf, tf-xla") as caught:
+    with pytest.raises(IrbenchError, match="none of the backends reads ONNX: tf, tf-xla") as caught:
         refuse_ineffective_levels((("tf", "cpu"), ("tf-xla", "cpu")), ("none", "basic"))
-    assert "ort for example" in caught.value.hint
+    assert "for example ort" in caught.value.hint
     refuse_ineffective_levels((("tf", "cpu"),), ("none",))
     refuse_ineffective_levels((("tf", "cpu"), ("fake-a", "cpu")), ("basic",))
 

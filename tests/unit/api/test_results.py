@@ -48,7 +48,7 @@ def test_a_run_of_several_tables_asks_which_is_meant():
     two = Run(replace(run.document, groups=(example(), group(cell("ort")))), run.folder)
     with pytest.raises(IrbenchError, match="2 tables") as caught:
         _ = two.winner
-    assert caught.value.hint == "Choose one: run.tables[0]"
+    assert caught.value.hint == "Choose one, for example run.tables[0]."
     assert two.tables[1].winner is None
 
 

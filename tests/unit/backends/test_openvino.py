@@ -80,7 +80,7 @@ def test_properties_a_device_does_not_have_are_not_set():
         ("ENABLE_CPU_PINING", "no property 'ENABLE_CPU_PINING'"),
         ("FULL_DEVICE_NAME", "no property 'FULL_DEVICE_NAME'"),
         ("NUM_STREAMS", "set by irbench itself"),
-        ("KV_CACHE_PRECISION", "contradicts --precision fp32"),
+        ("KV_CACHE_PRECISION", "conflicts with --precision fp32"),
     ],
 )
 def test_a_property_that_cannot_be_set_is_refused_with_a_way_out(key: str, message: str):
@@ -122,7 +122,7 @@ def test_the_narrowest_layer_that_computes_names_the_precision():
     [("bf16", "bf16", "fp16"), ("int8", "f32", "fp32"), ("fp32", "bf16", "fp32"), ("fp32", "bf16", "bf16")],
 )
 def test_another_precision_than_asked_for_is_refused_with_a_way_out(computed: str, granted: str, asked: Any):
-    with pytest.raises(Refusal, match=f"where {asked} was asked for") as caught:
+    with pytest.raises(Refusal, match=f"instead of {asked}") as caught:
         require(computed, granted, asked)
     assert "--precision" in caught.value.hint
 
@@ -147,7 +147,7 @@ def test_a_quantised_graph_is_int8_whatever_the_hint_says(tmp_path: Path):
 
 def test_integers_that_were_asked_for_and_not_made_are_refused_with_a_way_out(tmp_path: Path):
     refused = in_worker("effective", "irbench_openvino", models.mlp(tmp_path), Load(precision="int8"))
-    assert "computes in fp32 where int8 was asked for" in refused
+    assert "computes in fp32 instead of int8" in refused
 
 
 def test_an_error_of_a_queued_request_reaches_done_once_and_the_slot_lives_on():

@@ -116,7 +116,7 @@ def test_a_misspelt_option_is_answered_with_the_nearest_one_and_the_list():
 @pytest.mark.parametrize(
     ("held", "asked", "message"),
     [
-        ("fp32", "bf16", "only on a graph that was converted to bf16"),
+        ("fp32", "bf16", "only if the graph was converted to bf16"),
         ("fp16", "fp32", "This graph is fp16"),
         ("fp16", "bf16", "This graph is fp16"),
     ],
@@ -172,7 +172,7 @@ def test_tf32_is_pinned_off_on_cuda_unless_the_vendors_default_is_asked_for():
 
 
 def test_tf32_cannot_be_switched_on_behind_a_pinned_precision():
-    with pytest.raises(Refusal, match="contradicts --precision fp32"):
+    with pytest.raises(Refusal, match="conflicts with --precision fp32"):
         parse_options({"cuda.use_tf32": "1"}, "cuda", "fp32")
     assert parse_options({"cuda.use_tf32": "1"}, "cuda", "native").provider == {"use_tf32": "1"}
 

@@ -66,7 +66,7 @@ def test_a_run_without_tables_says_so(capsys: pytest.CaptureFixture[str]):
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path):
-    with pytest.raises(IrbenchError, match="is no folder") as caught:
+    with pytest.raises(IrbenchError, match="is not a folder") as caught:
         check_writable(tmp_path / "missing" / "out.json")
     assert f"mkdir -p {tmp_path / 'missing'}" in caught.value.hint
     with pytest.raises(IrbenchError, match="is a folder"):
@@ -77,7 +77,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured
 
 def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
-    with pytest.raises(IrbenchError, match="may not be written"):
+    with pytest.raises(IrbenchError, match="do not have permission"):
         check_writable(tmp_path / "out.json")
 
 

@@ -56,7 +56,7 @@ def test_show_puts_intervals_behind_figures_on_demand():
 @pytest.mark.parametrize("form", [("--format", "json"), ("--samples",)])
 def test_intervals_are_for_the_table_that_people_read(form: tuple[str, ...]):
     measured()
-    with pytest.raises(IrbenchError, match="for the table") as caught:
+    with pytest.raises(IrbenchError, match="--format table only") as caught:
         shown("--intervals", *form)
     assert "p50_over_launches" in caught.value.hint
 
@@ -117,7 +117,7 @@ def test_results_can_be_narrowed():
     assert len(listed("--since", "1h").stdout.splitlines()) == 3
     none = listed("--backend", "tvm")
     assert none.stdout == ""
-    assert "fits" in none.stderr
+    assert "matches" in none.stderr
 
 
 def test_runs_that_are_too_old_are_left_out(monkeypatch: pytest.MonkeyPatch):
@@ -146,7 +146,7 @@ def test_results_speak_to_programs_too(tmp_path: Path):
 
 
 def test_nothing_stored_is_said_on_stderr_and_is_an_empty_list_for_programs():
-    assert "No run is stored" in listed().stderr
+    assert "No runs are stored" in listed().stderr
     assert listed().stdout == ""
     assert json.loads(listed("--format", "json").stdout) == {"runs": []}
     assert listed("--format", "jsonl").stdout == ""

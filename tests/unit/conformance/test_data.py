@@ -54,21 +54,21 @@ def test_a_sequence_is_read_as_a_list(tmp_path: Path):
 
 
 def test_a_folder_without_data_sets_is_refused_with_how_one_looks(tmp_path: Path):
-    with pytest.raises(IrbenchError, match="holds no data set") as caught:
+    with pytest.raises(IrbenchError, match="contains no data set") as caught:
         read_for_model(tmp_path, 1, 1)
     assert "test_data_set_0/input_0.pb" in caught.value.hint
 
 
 def test_an_incomplete_data_set_is_refused_with_what_the_model_has(tmp_path: Path):
     write_set(tmp_path, 0, [ONE], [ONE])
-    with pytest.raises(IrbenchError, match="holds 1 inputs, and the model has 2"):
+    with pytest.raises(IrbenchError, match="contains 1 inputs, and the model has 2"):
         read_for_model(tmp_path, 2, 1)
 
 
 def test_a_damaged_file_is_refused_by_its_path(tmp_path: Path):
     place = write_set(tmp_path, 0, [ONE], [ONE])
     (place / "input_0.pb").write_bytes(b"\xff\xff\xff")
-    with pytest.raises(IrbenchError, match=r"input_0\.pb holds no tensor"):
+    with pytest.raises(IrbenchError, match=r"input_0\.pb contains no readable tensor"):
         read_for_model(tmp_path, 1, 1)
 
 

@@ -91,7 +91,7 @@ def test_weights_count_by_their_content(tmp_path):
     [
         ({"opset": 12}, "Opset 12"),
         ({"opset": 24}, "Opset 24"),
-        ({"batch": 0}, "batch of 0"),
+        ({"batch": 0}, "valid batch size"),
         ({"seed": -1}, "seed -1"),
         ({"weights": "nowhere.h5"}, "nowhere.h5"),
     ],

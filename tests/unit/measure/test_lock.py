@@ -49,7 +49,7 @@ def test_a_second_is_told_who_measures_and_what_can_be_done(lock: Path) -> None:
     with measuring("resnet50"):
         with pytest.raises(IrbenchError) as refused, measuring("mobilenet_v2"):
             pass
-        assert who_measures() == refused.value.message.removesuffix(" is measuring on this machine already.")
+        assert who_measures() == refused.value.message.removesuffix(" is already measuring on this machine.")
     assert f"irbench (process {os.getpid()}, since 2" in refused.value.message
     assert ": resnet50)" in refused.value.message
     assert "--no-lock" in refused.value.hint

@@ -126,9 +126,9 @@ def test_a_result_for_which_there_is_no_room_is_refused_with_the_way_out(bundle,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(build, "write_lineage", fail)
-    with pytest.raises(IrbenchError, match=r"cannot be kept in .*: No space left on device") as caught:
+    with pytest.raises(IrbenchError, match=r"cannot be stored in .*: No space left on device") as caught:
         optimize(bundle, {}, HARMLESS, silent)
-    assert "Make room" in caught.value.hint
+    assert "Free some space" in caught.value.hint
 
 
 def test_a_batch_that_stays_dynamic_is_checked_at_two_and_one_that_is_bound_at_its_size(bundle, monkeypatch):
@@ -223,7 +223,7 @@ def test_nothing_is_kept_of_a_pass_that_breaks_the_model(bundle, calls):
 
 def test_a_model_without_an_onnx_graph_is_refused(bundle):
     graph = Artifact("tf-graph", Path("graph.pb"), (), ())
-    with pytest.raises(IrbenchError, match="holds no ONNX graph"):
+    with pytest.raises(IrbenchError, match="contains no ONNX graph"):
         optimize(Bundle("m", (), (graph,)), {}, HARMLESS, silent)
 
 

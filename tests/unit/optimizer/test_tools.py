@@ -52,7 +52,7 @@ def test_only_int8_needs_a_quantizer(asked: Recipe, monkeypatch: pytest.MonkeyPa
 
 def test_int8_without_any_quantizer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "names", lambda group: () if group == registry.QUANTIZERS else ("ort",))
-    with pytest.raises(IrbenchError, match="No quantizer is registered") as caught:
+    with pytest.raises(IrbenchError, match="Converting to int8 needs a quantizer") as caught:
         find_tools(INT8)
     assert caught.value.exit_code == ExitCode.NOT_INSTALLED
 
@@ -81,5 +81,5 @@ class _Plain:
 
 def test_a_vendors_operators_that_no_reference_runs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "load_all", lambda _: {"plain": _Plain()})
-    with pytest.raises(IrbenchError, match="which no reference here can run"):
+    with pytest.raises(IrbenchError, match="which no installed reference can run"):
         require_operators(VENDORS, "onnx")

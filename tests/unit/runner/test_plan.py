@@ -124,8 +124,8 @@ def test_a_baseline_can_be_named_by_row_and_setting(asked: str, found: str) -> N
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("original", "none of the rows"),
-        ("fake-a@streams=3", "none of the rows"),
+        ("original", "not match any row"),
+        ("fake-a@streams=3", "not match any row"),
         ("fake-a@colour=red", "not a valid row"),
         ("fake-a@streams", "not a valid row"),
     ],

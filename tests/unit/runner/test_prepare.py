@@ -107,9 +107,9 @@ def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_meas
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"baseline": "nope"}, "names none of the rows"),
+        ({"baseline": "nope"}, "does not match any row"),
         ({"baseline": "fake-a@colour=red"}, "not a valid row"),
-        ({"baseline": "fake-b+basic@streams=2"}, "names none of the rows"),
+        ({"baseline": "fake-b+basic@streams=2"}, "does not match any row"),
         ({"shapes": {"second": (4, 3)}, "batches": (1, 2)}, "contradicts the size"),
     ],
 )

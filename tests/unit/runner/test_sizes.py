@@ -53,7 +53,7 @@ def test_a_shape_that_contradicts_is_refused(shape: tuple[int, ...], said: str) 
 
 
 def test_a_shape_that_contradicts_a_fixed_size_is_refused() -> None:
-    with pytest.raises(IrbenchError, match="has 11 where the model is made for 10: the input is batchx10"):
+    with pytest.raises(IrbenchError, match="has 11 where the model needs 10: the input is batchx10"):
         bind_sizes(bundle("batch", 10), None, {"tokens": (1, 11)})
 
 

@@ -74,7 +74,7 @@ def test_the_samples_of_each_table_are_its_own():
 
 
 def test_a_table_that_does_not_say_what_it_was_made_from_is_refused():
-    with pytest.raises(IrbenchError, match="does not say what it was derived from"):
+    with pytest.raises(IrbenchError, match="does not record what it was derived from"):
         rederive(document(), [])
 
 

@@ -66,7 +66,7 @@ def test_two_sources_of_one_run_must_agree(tmp_path: Path, there: Path):
         (other / path.name).write_bytes(path.read_bytes())
     assert len(brought(there / "same", tmp_path / "a", tmp_path / "b").added) == 1
     change(run, irbench_version="9")
-    with pytest.raises(IrbenchError, match="other content"):
+    with pytest.raises(IrbenchError, match="different content"):
         brought(there, tmp_path / "a", tmp_path / "b")
     assert Store(there).listing().entries == ()
 
@@ -105,7 +105,7 @@ def test_a_launch_that_contradicts_its_run_is_refused_and_printed_as_an_error(
     with pytest.raises(IrbenchError, match=said):
         brought(there, tmp_path / "a")
     if "row" not in said:  # an unknown row is printed by its id
-        with pytest.raises(IrbenchError, match="contradict"):
+        with pytest.raises(IrbenchError, match="do not match"):
             list(samples_of(run.document, [record]))
 
 
@@ -114,7 +114,7 @@ def test_a_bad_timing_is_refused_and_printed_as_an_error(tmp_path: Path, there: 
     change(run, plan={"timing": {"min_blocks": "four"}})
     with pytest.raises(IrbenchError, match="min_blocks"):
         brought(there, tmp_path / "a")
-    with pytest.raises(IrbenchError, match="contradict"):
+    with pytest.raises(IrbenchError, match="do not match"):
         list(samples_of(Store(tmp_path / "a").load(run.folder), []))
 
 

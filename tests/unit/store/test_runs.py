@@ -50,11 +50,11 @@ def test_a_run_is_found_by_its_name_its_beginning_its_folder_or_as_the_latest(st
 
 
 def test_a_name_that_fits_no_run_or_several_is_an_error_with_a_way_out(store: Store):
-    with pytest.raises(IrbenchError, match="No run is stored") as caught:
+    with pytest.raises(IrbenchError, match="No runs are stored") as caught:
         store.find("latest")
     assert "irbench run" in caught.value.hint
     runs = [measured(store).document.run_id for _ in range(2)]
-    with pytest.raises(IrbenchError, match="2 runs begin with '0'") as caught:
+    with pytest.raises(IrbenchError, match="2 runs match '0'") as caught:
         store.find("0")
     assert all(run in caught.value.hint for run in runs)
     with pytest.raises(IrbenchError, match="There is no run 'nope'") as caught:
@@ -78,7 +78,7 @@ def test_a_run_that_was_killed_before_its_first_launch_is_listed_as_not_measured
     begun = store.begin(ENVIRONMENT, {})
     (entry,) = store.listing().entries
     assert (entry.run_id, entry.outcomes, entry.complete) == (begun.document.run_id, (Outcome("not-measured"),), False)
-    with pytest.raises(IrbenchError, match="No run is stored"):
+    with pytest.raises(IrbenchError, match="No runs are stored"):
         store.find("latest")
     finished = measured(store)
     assert store.find("latest") == finished.folder
@@ -243,7 +243,7 @@ def test_a_disk_that_fills_up_keeps_what_was_committed(store: Store, monkeypatch
         fill_disk(patch)
         with pytest.raises(IrbenchError, match="No space left on device") as caught:
             writer.add_launch(launch(1))
-        assert "Make room" in caught.value.hint
+        assert "Free some space" in caught.value.hint
         with pytest.raises(IrbenchError, match="No space left on device"):
             writer.commit(replace(before, groups=()))
     assert store.load(writer.folder) == before == writer.document

@@ -15,7 +15,7 @@ from irbench.store.files import explained
 @pytest.mark.parametrize(
     ("code", "remedy"),
     [
-        (errno.ENOSPC, "Make room there"),
+        (errno.ENOSPC, "Free some space there"),
         (errno.ENOTEMPTY, "Move away what is there"),
         (errno.EACCES, "Change its permissions"),
         (errno.ENOENT, "Check that its folder is there"),
