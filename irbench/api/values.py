@@ -85,13 +85,13 @@ def ordered_names(value: str | Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def counts(value: str | int | Iterable[int]) -> tuple[int, ...]:
+def counts(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
     """Return whole numbers from 1, each once: of ``"1,8"``, 8, or [1, 8]; one at least."""
     parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else _not_empty(_items(value))
     return tuple(dict.fromkeys(count(part) for part in parts))
 
 
-def count(value: str | int) -> int:
+def count(value: str | SupportsIndex) -> int:
     """Return a whole number from 1."""
     if isinstance(value, str):
         if re.fullmatch(r"0*[1-9]\d{0,8}", value, re.ASCII) is None:
@@ -116,7 +116,7 @@ def seed(value: SupportsIndex) -> int:
     return whole_number(value, 0, 2**32 - 1)
 
 
-def threads(value: str | int) -> int | Literal["native"]:
+def threads(value: str | SupportsIndex) -> int | Literal["native"]:
     """Return a number of threads, or ``native``."""
     return "native" if isinstance(value, str) and value == "native" else count(value)
 
@@ -147,7 +147,7 @@ def fraction(value: str | float) -> float:
     return float(share)
 
 
-def cpus(value: str | int | Iterable[int]) -> tuple[int, ...]:
+def cpus(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
     """Return processors in ascending order: of ``"0-3,8"``, 0, or [0, 1]."""
     if not isinstance(value, str):
         return tuple(sorted({whole_number(cpu, 0, _LARGEST_CPU) for cpu in _not_empty(_items(value))}))
@@ -195,7 +195,7 @@ def _property(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _sizes(value: str | int | Iterable[int]) -> tuple[int, ...]:
+def _sizes(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
     return tuple(count(part) for part in (value.split("x") if isinstance(value, str) else _items(value)))
 
 
