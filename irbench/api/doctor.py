@@ -144,10 +144,18 @@ def doctor(
     Raises:
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
-    given = {"backend": backend, "threads": threads, "cpus": cpus, "budget": budget, "results": results}
-    read = read_keywords("doctor", given, _READERS, given)
-    asked = SelfComparisonOptions("" if aa is True else str(aa), no_lock=no_lock, **read) if aa is not False else None
-    if asked is None and (no_lock or any(value is not None for value in given.values())):
+    given = {
+        "backend": backend,
+        "threads": threads,
+        "cpus": cpus,
+        "budget": budget,
+        "no_lock": no_lock,
+        "results": results,
+    }
+    read = read_keywords("doctor", given, _READERS)
+    wanted = aa is not None and aa is not False
+    asked = SelfComparisonOptions("" if aa is True else str(aa), **read) if wanted else None
+    if asked is None and any(value is not False for value in read.values()):
         raise IrbenchError("backend, threads, cpus, budget, no_lock and results belong to aa.", hint="Add aa=True.")
     with reporting(progress) as reporter:
         return diagnose(asked, reporter)
@@ -234,8 +242,10 @@ def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
 
 
 _READERS: Readers = {
+    "backend": ('"ort"', values.text),
     "threads": ('4, or "native"', values.threads),
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "budget": ('"90s", or 90', values.duration_s),
+    "no_lock": ("True", values.flag),
     "results": ('"./results"', Path),
 }

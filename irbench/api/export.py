@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from irbench import bundles, exporter
+from irbench.api import values
+from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
@@ -100,15 +102,16 @@ def export(
     Raises:
         IrbenchError: It cannot be exported, or what came out is not what the original computes.
     """
-    options = ExportOptions(
-        opset,
-        batch,
-        seed,
-        None if weights is None else str(weights),
-        layout,
-        force,
-        None if output is None else Path(output),
-    )
+    given = {
+        "opset": opset,
+        "batch": batch,
+        "seed": seed,
+        "weights": weights,
+        "layout": layout,
+        "force": force,
+        "output": output,
+    }
+    options = ExportOptions(**read_keywords("export", given, _READERS))
     with reporting(progress) as reporter:
         made = export_with(str(model), options, reporter.say)
         for problem in made.problems:
@@ -134,3 +137,14 @@ def export_with(model: str, options: ExportOptions, say: Say) -> ExportedModel:
     known = None if options.force else exporter.matching(model, options)
     folder = exporter.export(model, options, say)
     return ExportedModel(bundles.load(folder), folder, None if folder == known else watch.elapsed_s)
+
+
+_READERS: Readers = {
+    "opset": ("18", values.count),
+    "batch": ("1", values.count),
+    "seed": ("0", values.seed),
+    "weights": ('"random", or a path', lambda value: str(Path(value))),
+    "layout": ('"keep" or "nchw"', values.one_of("keep", "nchw")),
+    "force": ("True", values.flag),
+    "output": ('"./resnet50"', Path),
+}

@@ -10,7 +10,7 @@ from pathlib import Path
 from irbench import registry
 from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
-from irbench.api.progress import Reporter, Say
+from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
@@ -92,6 +92,7 @@ def measure_planned(
 
     Raises:
         IrbenchError: The store cannot be written.
+        BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
     """
     reporter.say(outline(groups, request.timing))
     _warn(request, reporter.say)
@@ -99,8 +100,12 @@ def measure_planned(
     native = native_notes(tuple(dict.fromkeys(request.backends)), pinned, reporter.say)
     request = replace(request, notes=(*request.notes, *native))
     writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
+    listener = GuardedListener(reporter.show)
     with _telling_what_is_kept(writer):
-        document = run(request, groups, scratch, writer, reporter.show, lock.others)
+        document = run(request, groups, scratch, writer, listener, lock.others)
+    if listener.error is not None:
+        listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
+        raise listener.error
     return StoredRun(document, writer.folder)
 
 

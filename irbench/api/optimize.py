@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
@@ -33,6 +33,7 @@ _LEVEL = "basic"
 
 Precision = Literal["fp32", "fp16", "bf16", "int8"]
 Quantize = Literal["auto", "static", "dynamic"]
+Layout = Literal["keep", "nchw"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class OptimizeOptions:
     precision: Precision = "fp32"
     calibrate: int | None = None
     quantize: Quantize | None = None
-    layout: Literal["keep", "nchw"] = "keep"
+    layout: Layout = "keep"
     batch: int | None = None
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
     output: Path | None = None
@@ -154,7 +155,7 @@ def optimize(
     precision: Precision = "fp32",
     calibrate: int | None = None,
     quantize: Quantize | None = None,
-    layout: Literal["keep", "nchw"] = "keep",
+    layout: Layout = "keep",
     batch: int | None = None,
     shape: Mapping[str, str | int | Iterable[int]] | None = None,
     output: str | PathLike[str] | None = None,
@@ -178,14 +179,18 @@ def optimize(
     Raises:
         IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.
     """
-    given = {"passes": passes, "calibrate": calibrate, "batch": batch, "shape": shape or {}, "output": output}
-    options = OptimizeOptions(
-        level=level,
-        precision=precision,
-        quantize=quantize,
-        layout=layout,
-        **read_keywords("optimize", given, _READERS, given),
-    )
+    given = {
+        "level": level,
+        "passes": passes,
+        "precision": precision,
+        "calibrate": calibrate,
+        "quantize": quantize,
+        "layout": layout,
+        "batch": batch,
+        "shape": shape,
+        "output": output,
+    }
+    options = OptimizeOptions(**read_keywords("optimize", given, _READERS))
     with reporting(progress) as reporter:
         (made,) = optimize_with((str(model),), options, reporter.say)
         return made
@@ -217,7 +222,8 @@ def recipe_of(options: OptimizeOptions) -> Recipe:
     """
     if options.level is not None and options.passes is not None:
         raise IrbenchError("--passes and --level cannot be combined.", hint="Leave --level or --passes out.")
-    return build_recipe(options.level or _LEVEL, options.passes, _conversion(options), options.layout)
+    level = _LEVEL if options.level is None else options.level
+    return build_recipe(level, options.passes, _conversion(options), options.layout)
 
 
 def _conversion(options: OptimizeOptions) -> Conversion | None:
@@ -271,8 +277,12 @@ def _copy(source: Path, output: Path) -> None:
 
 
 _READERS: Readers = {
+    "level": ('"extended"', values.text),
     "passes": ('["fold_shapes", "remove_redundant"]', values.ordered_names),
+    "precision": ('"fp16"', values.one_of(*get_args(Precision))),
     "calibrate": ("64", values.count),
+    "quantize": ('"dynamic"', values.one_of(*get_args(Quantize))),
+    "layout": ('"nchw"', values.one_of(*get_args(Layout))),
     "batch": ("1", values.count),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
     "output": ('"better.onnx"', Path),

@@ -23,6 +23,8 @@ Readers = Mapping[str, tuple[str, Callable[[Any], Any]]]
 class RunKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.run`; they mean what the options of ``irbench run`` of the same names do.
 
+    ``None`` is the default of each.
+
     Attributes:
         all: Every model that was exported, in place of named ones.
         backends: Backends, each with a device after a colon; every installed one that can read the models by default.
@@ -51,31 +53,31 @@ class RunKeywords(TypedDict, total=False):
         note: What is to be remembered of it.
     """
 
-    all: bool
+    all: bool | None
     backends: str | Iterable[str] | None
     batch: str | int | Iterable[int] | None
-    shape: Mapping[str, str | int | Iterable[int]]
-    streams: str | int | Iterable[int]
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    streams: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
-    optimize: str | Iterable[str]
+    optimize: str | Iterable[str] | None
     baseline: str | None
-    allow_mixed: bool
+    allow_mixed: bool | None
     threads: int | str | None
     cpus: str | int | Iterable[int] | None
-    set: Mapping[str, Mapping[str, object]]
-    io: Literal["copy", "bound"]
-    seed: int
+    set: Mapping[str, Mapping[str, object]] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
     within: str | float | None
     budget: str | float | timedelta | None
     deadline: str | float | timedelta | None
-    quick: bool
-    thorough: bool
-    tail: bool
+    quick: bool | None
+    thorough: bool | None
+    tail: bool | None
     sustain: str | float | timedelta | None
-    no_lock: bool
+    no_lock: bool | None
     results: str | PathLike[str] | None
-    name: str
-    note: str
+    name: str | None
+    note: str | None
 
 
 @dataclass(frozen=True)
@@ -125,71 +127,63 @@ def run_options(models: Iterable[str | PathLike[str]], given: RunKeywords) -> Ru
         TypeError: There is no such keyword.
         IrbenchError: A value is none that the keyword takes.
     """
-    read = read_keywords("run", cast("Mapping[str, Any]", given), _READERS, frozenset(RunKeywords.__annotations__))
+    read = read_keywords("run", cast("Mapping[str, Any]", given), _READERS)
     return RunOptions(models=tuple(map(str, models)), **read)
 
 
-def read_keywords(function: str, given: Mapping[str, Any], readers: Readers, known: Iterable[str]) -> dict[str, Any]:
-    """Return the values of keywords, those with a reader read.
+def read_keywords(function: str, given: Mapping[str, Any], readers: Readers) -> dict[str, Any]:
+    """Return the values of keywords as their readers return them, without those that are ``None``: the defaults.
 
     Args:
         function: Whose keywords; for the message.
         given: By keyword.
-        readers: Those whose values have several forms; ``None`` is left as it is.
-        known: Every keyword.
+        readers: One for each keyword; ``None`` is not read.
 
     Raises:
         TypeError: There is no such keyword.
         IrbenchError: A value is none that the keyword takes.
     """
-    known = tuple(known)
     for keyword in given:
-        if keyword not in known:
-            hint = did_you_mean(keyword, known)
+        if keyword not in readers:
+            hint = did_you_mean(keyword, readers)
             raise TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}".rstrip())
-    return {keyword: _read(keyword, value, readers) for keyword, value in given.items()}
+    return {keyword: _read(keyword, value, *readers[keyword]) for keyword, value in given.items() if value is not None}
 
 
-def _read(keyword: str, value: Any, readers: Readers) -> Any:
-    if keyword not in readers or value is None:
-        return value
-    example, read = readers[keyword]
+def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) -> Any:
     try:
         return read(value)
     except (TypeError, ValueError) as error:
-        raise IrbenchError(f"{keyword}={value!r} is not valid: {error}.", hint=f"Write it like {example}.") from error
+        raise IrbenchError(
+            f"{keyword}={value!r} is not valid: {error}.", hint=f"Write it like {example}; None is the default."
+        ) from error
 
 
-def _one_of(*words: str) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if value not in words:
-            raise ValueError(f"{value!r} is not one of {', '.join(words)}")
-        return value
-
-    return read
-
-
-def _seed(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**32:
-        raise ValueError(f"{value!r} is not a whole number from 0 to {2**32 - 1}")
-    return value
-
-
+_FLAG = ("True", values.flag)
 _READERS: Readers = {
+    "all": _FLAG,
     "backends": ('["ort", "openvino:gpu"]', values.names),
     "batch": ("[1, 8]", values.counts),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
     "streams": ("[1, 4]", values.counts),
     "precision": ('["fp32", "bf16"]', values.names),
     "optimize": ('["none", "int8"]', values.names),
+    "baseline": ('"ort@streams=1"', values.text),
+    "allow_mixed": _FLAG,
     "threads": ('4, or "native"', values.threads),
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
-    "io": ('"copy" or "bound"', _one_of("copy", "bound")),
-    "seed": ("0", _seed),
+    "io": ('"copy" or "bound"', values.one_of("copy", "bound")),
+    "seed": ("0", values.seed),
     "within": ('"2%", or 0.02', values.fraction),
     "budget": ('"90s", or 90', values.duration_s),
     "deadline": ('"300s", or 300', values.duration_s),
+    "quick": _FLAG,
+    "thorough": _FLAG,
+    "tail": _FLAG,
     "sustain": ('"3s", or 3', values.duration_s),
+    "no_lock": _FLAG,
     "results": ('"./results"', Path),
+    "name": ('"before"', values.text),
+    "note": ('"without the patch"', values.text),
 }

@@ -9,14 +9,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from irbench.errors import IrbenchError
+
 if TYPE_CHECKING:
     from irbench.runner.progress import Listener, Progress
 
-__all__ = ["ProgressOption", "Reporter", "Say", "displayed", "reporting"]
+__all__ = ["GuardedListener", "ProgressOption", "Reporter", "Say", "displayed", "reporting"]
 
 Say: TypeAlias = Callable[[str], None]
 ProgressOption: TypeAlias = "Literal['auto'] | Listener | None"
-"""``auto`` displays on a terminal and in a notebook; a function hears each :class:`Progress`; ``None`` is silence."""
+"""``auto`` displays on a terminal and in a notebook; a function hears each :class:`Progress`; ``None`` is silence.
+
+What a function raises ends a run as Ctrl-C does, and is raised again when all that was measured is stored.
+"""
 
 _LOG = logging.getLogger("irbench")
 
@@ -34,12 +39,43 @@ class Reporter:
     show: Listener
 
 
+class GuardedListener:
+    """Turns what a listener raises into an interrupt, after which a run stores what was measured.
+
+    Attributes:
+        error: What the listener raised; ``None`` if nothing, or an interrupt.
+    """
+
+    def __init__(self, listen: Listener) -> None:
+        self._listen = listen
+        self.error: BaseException | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Hand a moment on.
+
+        Raises:
+            KeyboardInterrupt: The listener raised something.
+        """
+        try:
+            self._listen(progress)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise KeyboardInterrupt from error
+
+
 @contextmanager
 def reporting(progress: ProgressOption) -> Iterator[Reporter]:
     """Yield who hears what is done, as ``progress`` asks for it.
 
     What is said in words, and not displayed, is logged by the logger ``irbench``.
+
+    Raises:
+        IrbenchError: ``progress`` is none of what it may be.
     """
+    if progress is not None and not callable(progress) and not (isinstance(progress, str) and progress == "auto"):
+        raise IrbenchError(f"progress={progress!r} is not understood.", hint='Write "auto", None or a function.')
     if progress == "auto":
         if not (sys.stderr.isatty() or _in_notebook()):
             yield Reporter(_LOG.info, _ignore)

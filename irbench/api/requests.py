@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal, get_args
+
+import msgspec
 
 from irbench import registry
 from irbench.address import BackendAddress
@@ -135,14 +137,25 @@ def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
 
 
 def _timing(options: RunOptions) -> Timing:
+    """Return the protocol's numbers, of the types with which a stored run is read again.
+
+    Raises:
+        IrbenchError: An option is of another type.
+    """
     timing = QUICK if options.quick else THOROUGH if options.thorough else Timing()
-    return replace(
+    chosen = replace(
         timing,
         tail=options.tail,
         within=timing.within if options.within is None else options.within,
         deadline=timing.deadline if options.deadline is None else options.deadline,
         sustain=timing.sustain if options.sustain is None else options.sustain,
     )
+    try:
+        return msgspec.convert(asdict(chosen), Timing)
+    except msgspec.ValidationError as error:
+        raise IrbenchError(
+            f"The timing is not understood: {error}.", hint="Give the options the types that irbench run --help names."
+        ) from error
 
 
 def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api.display import Displayable
 from irbench.api.rows import RunRow, row_of, rows_to_arrow, rows_to_pandas
@@ -36,6 +36,10 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, result: object) -> None:
         super().__init__(message)
         self.result = result
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[object, ...], dict[str, Any]]:
+        """Return what pickle makes it anew from: an exception by itself would leave the result out."""
+        return type(self), (*self.args, self.result), self.__dict__
 
 
 @dataclass(frozen=True)

@@ -76,9 +76,9 @@ def results(
     from irbench.api.options import read_keywords
     from irbench.store.listing import list_runs
 
-    given = {"since": since, "limit": limit}
-    read = read_keywords("results", given, {"since": ('"7d"', values.duration_s), "limit": ("20", values.count)}, given)
-    return chosen_entries(list_runs(_root(results)).entries, model, backend, read["since"], read["limit"])
+    readers = {"since": ('"7d"', values.duration_s), "limit": ("20", values.count)}
+    read = read_keywords("results", {"since": since, "limit": limit}, readers)
+    return chosen_entries(list_runs(_root(results)).entries, model, backend, read.get("since"), read.get("limit"))
 
 
 def chosen_entries(

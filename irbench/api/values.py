@@ -5,11 +5,11 @@ Every function raises ``ValueError`` or ``TypeError`` with what is wrong; who ca
 
 from __future__ import annotations
 
-import math
+import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
 
 __all__ = [
     "Settings",
@@ -18,16 +18,22 @@ __all__ = [
     "counts",
     "cpus",
     "duration_s",
+    "flag",
     "fraction",
     "names",
+    "one_of",
     "ordered_names",
+    "seed",
     "setting_of_text",
     "settings",
     "shape_of_text",
     "shapes",
+    "text",
     "threads",
+    "whole_number",
 ]
 
+T = TypeVar("T")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 Settings: TypeAlias = Mapping[str, Mapping[str, str]]
 
@@ -35,6 +41,32 @@ _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LARGEST_COUNT = 999_999_999
+_LARGEST_CPU = 99_999
+
+
+def flag(value: bool) -> bool:
+    """Return ``True`` or ``False``, and take nothing else for them: ``"no"`` is true to Python."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither True nor False")
+    return value
+
+
+def text(value: str) -> str:
+    """Return a text as it is."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """Return what reads one of these words."""
+
+    def read(value: str) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError(f"{value!r} is not one of {', '.join(words)}")
+        return value
+
+    return read
 
 
 def names(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -43,8 +75,8 @@ def names(value: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def ordered_names(value: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names that may be repeated."""
-    parts = value.split(",") if isinstance(value, str) else list(value)
+    """Return names that may be repeated; one at least."""
+    parts = value.split(",") if isinstance(value, str) else _not_empty(value)
     if not all(isinstance(part, str) for part in parts):
         raise ValueError(f"{value!r} is no list of names")
     found = tuple(part.strip() for part in parts)
@@ -53,29 +85,40 @@ def ordered_names(value: str | Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def counts(value: str | int | Iterable[int]) -> tuple[int, ...]:
-    """Return whole numbers from 1, each once: of ``"1,8"``, 8, or [1, 8]."""
-    if isinstance(value, str):
-        parts: Iterable[Any] = (part.strip() for part in value.split(","))
-    else:
-        parts = [value] if isinstance(value, int) else value
+def counts(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
+    """Return whole numbers from 1, each once: of ``"1,8"``, 8, or [1, 8]; one at least."""
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else _not_empty(_items(value))
     return tuple(dict.fromkeys(count(part) for part in parts))
 
 
-def count(value: str | int) -> int:
+def count(value: str | SupportsIndex) -> int:
     """Return a whole number from 1."""
     if isinstance(value, str):
         if re.fullmatch(r"0*[1-9]\d{0,8}", value, re.ASCII) is None:
             raise ValueError(f"{value!r} is not a whole number from 1 to {_LARGEST_COUNT}")
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST_COUNT:
-        raise ValueError(f"{value!r} is not a whole number from 1 to {_LARGEST_COUNT}")
-    return value
+    return whole_number(value, 1, _LARGEST_COUNT)
 
 
-def threads(value: str | int) -> int | Literal["native"]:
+def whole_number(value: SupportsIndex, least: int, largest: int) -> int:
+    """Return a whole number within limits, which are included: an ``int``, or an integer of NumPy."""
+    try:
+        number = operator.index(_not_bool(value))
+    except TypeError:
+        number = least - 1
+    if not least <= number <= largest:
+        raise ValueError(f"{value!r} is not a whole number from {least} to {largest}")
+    return number
+
+
+def seed(value: SupportsIndex) -> int:
+    """Return what generators of random numbers start from: a whole number of 32 bits."""
+    return whole_number(value, 0, 2**32 - 1)
+
+
+def threads(value: str | SupportsIndex) -> int | Literal["native"]:
     """Return a number of threads, or ``native``."""
-    return "native" if value == "native" else count(value)
+    return "native" if isinstance(value, str) and value == "native" else count(value)
 
 
 def duration_s(value: str | float | timedelta) -> float:
@@ -86,10 +129,10 @@ def duration_s(value: str | float | timedelta) -> float:
         match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?) ?(s|m|h|d)?", value, re.ASCII)
         seconds = float(match[1]) * _UNITS_S[match[2] or "s"] if match is not None else 0
     else:
-        seconds = float(value) if math.isfinite(value) else 0
+        seconds = _not_bool(value)
     if not 0 < seconds <= _LONGEST_S:
         raise ValueError(f"{value!r} is not a duration: a number above 0, then s, m, h or d; at most 10000 days")
-    return seconds
+    return float(seconds)
 
 
 def fraction(value: str | float) -> float:
@@ -98,19 +141,16 @@ def fraction(value: str | float) -> float:
         match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%", value, re.ASCII)
         share = float(match[1]) / 100 if match is not None else 0
     else:
-        share = float(value)
+        share = _not_bool(value)
     if not 0 < share < 1:
         raise ValueError(f"{value!r} is not a percentage between 0% and 100%")
-    return share
+    return float(share)
 
 
-def cpus(value: str | int | Iterable[int]) -> tuple[int, ...]:
+def cpus(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
     """Return processors in ascending order: of ``"0-3,8"``, 0, or [0, 1]."""
     if not isinstance(value, str):
-        chosen = {value} if isinstance(value, int) else set(value)
-        if not chosen or not all(isinstance(cpu, int) and cpu >= 0 for cpu in chosen):
-            raise ValueError(f"{value!r} is not a list of processors")
-        return tuple(sorted(chosen))
+        return tuple(sorted({whole_number(cpu, 0, _LARGEST_CPU) for cpu in _not_empty(_items(value))}))
     from irbench.system.host import parse_cpu_list
 
     try:
@@ -123,7 +163,7 @@ def shapes(value: Mapping[str, str | int | Iterable[int]]) -> Shapes:
     """Return shapes by input: of ``{"tokens": (1, 128)}`` or ``{"tokens": "1x128"}``."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{value!r} is no mapping from inputs to shapes")
-    return {name: _sizes(name, shape) for name, shape in value.items()}
+    return {text(name): _sizes(shape) for name, shape in value.items()}
 
 
 def shape_of_text(text: str) -> tuple[str, tuple[int, ...]]:
@@ -131,14 +171,14 @@ def shape_of_text(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, sizes = text.rpartition("=")
     if not (equals and name):
         raise ValueError(f"{text!r} names no input")
-    return name, _sizes(name, sizes)
+    return name, _sizes(sizes)
 
 
 def settings(value: Mapping[str, Mapping[str, object]]) -> Settings:
     """Return properties by backend: of ``{"ort": {"session.dynamic_block_base": 4}}``."""
     if not isinstance(value, Mapping) or not all(isinstance(properties, Mapping) for properties in value.values()):
         raise ValueError(f"{value!r} is no mapping from backends to their properties")
-    return {name: {key: _property(text) for key, text in given.items()} for name, given in value.items()}
+    return {text(name): {text(key): _property(item) for key, item in given.items()} for name, given in value.items()}
 
 
 def setting_of_text(text: str) -> tuple[str, str, str]:
@@ -155,8 +195,25 @@ def _property(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _sizes(name: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
-    parts: Iterable[Any] = value.split("x") if isinstance(value, str) else [value] if isinstance(value, int) else value
-    if not isinstance(parts, Iterable):
-        raise TypeError(f"{value!r} is no shape for {name!r}")
-    return tuple(count(part) for part in parts)
+def _sizes(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
+    return tuple(count(part) for part in (value.split("x") if isinstance(value, str) else _items(value)))
+
+
+def _items(value: Any) -> Iterable[Any]:
+    """Return what a value holds: a number is the only one."""
+    return value if isinstance(value, Iterable) else [value]
+
+
+def _not_empty(value: Iterable[T]) -> list[T]:
+    """Return a list of at least one item: a filter that found nothing must not mean the default."""
+    items = list(value)
+    if not items:
+        raise ValueError("it is empty")
+    return items
+
+
+def _not_bool(value: T) -> T:
+    """Return a number; truth, which Python and NumPy take for 1 and 0, is refused."""
+    if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
+        raise ValueError(f"{value!r} is not a number")
+    return value

@@ -135,8 +135,8 @@ def verify(
         IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
         Interrupted: Ctrl-C; what was verified by then is in its ``result``.
     """
-    given = {"backends": backends, "data": data, "shape": shape or {}, "suite": suite, "only": only}
-    read = read_keywords("verify", given, _READERS, given)
+    given = {"backends": backends, "data": data, "shape": shape, "suite": suite, "only": only}
+    read = read_keywords("verify", given, _READERS)
     with reporting(progress) as reporter:
         found = verify_with(VerifyOptions(None if model is None else str(model), **read), reporter.say)
     if not found.report.complete:
@@ -253,4 +253,6 @@ _READERS: Readers = {
     "backends": ('["ort", "openvino:gpu"]', values.names),
     "data": ('"model_zoo/model"', Path),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
+    "suite": ('"onnx"', values.one_of("onnx")),
+    "only": ('"test_add*"', values.text),
 }

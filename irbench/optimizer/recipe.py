@@ -106,8 +106,14 @@ def build_recipe(
         layout: See :class:`Recipe`.
 
     Raises:
-        IrbenchError: There is no such level or pass.
+        IrbenchError: There is no such level, pass, layout, precision or method.
     """
+    if conversion is not None:
+        _refuse_unknown("precision to convert to", conversion.precision, get_args(Narrower))
+        _refuse_unknown("method of quantizing", conversion.method, get_args(Quantize))
+        if conversion.samples < 1:
+            raise IrbenchError(f"Nothing is calibrated on {conversion.samples} inputs.", hint="Calibrate on 64.")
+    _refuse_unknown("layout", layout, get_args(Layout))
     if passes is None and level not in LEVELS:
         raise IrbenchError(f"There is no level {level!r}.", hint=f"Levels: {', '.join(LEVELS)}.")
     for graph_pass in passes or ():
@@ -138,6 +144,12 @@ def variant(name: str) -> Recipe:
             f"{_LEVEL_OF_CONVERSIONS}-int8, {_LEVEL_OF_CONVERSIONS}-int8-static, {_LEVEL_OF_CONVERSIONS}-nchw.",
         )
     return build_recipe(level, None, conversion, layout)
+
+
+def _refuse_unknown(kind: str, name: str, known: Sequence[str]) -> None:
+    """Refuse a name that no step knows: results are kept under it, and some step would take it for its default."""
+    if name not in known:
+        raise IrbenchError(f"There is no {kind} {name!r}.", hint=f"Known: {', '.join(known)}.")
 
 
 def _split_conversion(name: str) -> tuple[str, Conversion | None]:

@@ -74,6 +74,22 @@ def test_an_interrupt_is_raised_with_what_was_measured_and_leaves_no_worker(mode
     assert workers() == []
 
 
+@pytest.mark.parametrize("error", [ValueError("a fault of the listener"), SystemExit(3)])
+def test_what_a_listener_raises_ends_the_run_and_loses_no_launch(model: Path, error: BaseException):
+    def fail(progress: irbench.Progress) -> None:
+        if progress.interim is not None:
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        irbench.run(model, backends=["fake-a", "fake-b"], progress=fail)
+    assert caught.value is error
+    run = irbench.load()
+    assert str(run.folder) in error.__notes__[-1]
+    assert run.interrupted
+    assert (run.table.result.launches, len(list(run.samples())) > 0) == (1, True)
+    assert workers() == []
+
+
 def test_nothing_is_written_to_the_terminal_where_silence_is_asked_for(model: Path, capfd: pytest.CaptureFixture[str]):
     irbench.run(model, progress=None, **QUICK)
     assert capfd.readouterr() == ("", "")

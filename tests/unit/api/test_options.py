@@ -45,11 +45,33 @@ def test_an_unknown_keyword_is_a_type_error_that_names_the_nearest():
         run_options([], wrong)
 
 
+@pytest.mark.parametrize("keyword", RunKeywords.__annotations__)
+def test_no_keyword_is_taken_as_it_comes(keyword: str):
+    wrong: Any = {keyword: object()}
+    with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not understood"):
+        run_options([], wrong)
+
+
+@pytest.mark.parametrize("keyword", RunKeywords.__annotations__)
+def test_none_is_the_default_of_every_keyword(keyword: str):
+    nothing: Any = {keyword: None}
+    assert run_options([], nothing) == RunOptions()
+
+
+@pytest.mark.parametrize("keyword", ["backends", "batch", "streams", "precision", "optimize", "cpus"])
+def test_an_empty_list_is_refused(keyword: str):
+    nothing: Any = {keyword: []}
+    with pytest.raises(IrbenchError, match=rf"^{keyword}=\[\] is not understood: it is empty\.$") as caught:
+        run_options([], nothing)
+    assert caught.value.hint.startswith("Write it like")
+
+
 @pytest.mark.parametrize(
     ("keyword", "value", "example"),
     [
         ("budget", "soon", '"90s"'), ("batch", 0, "[1, 8]"), ("io", "copied", '"bound"'), ("seed", -1, "0"),
         ("set", {"ort": 1}, '{"ort"'), ("cpus", "a", "0-3"), ("within", "2", "0.02"),
+        ("quick", "no", "True"), ("tail", 1, "True"), ("name", 5, '"before"'),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_refused_with_an_example(keyword: str, value: object, example: str):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from irbench.api.options import RunOptions
-from irbench.api.requests import refuse_contradictions
+from irbench.api.requests import refuse_contradictions, requested
 from irbench.errors import IrbenchError
 
 
@@ -28,3 +30,11 @@ def test_what_cannot_be_obeyed_is_refused(options: RunOptions):
 
 def test_anything_else_passes():
     refuse_contradictions(RunOptions(models=("resnet50",), name="after the patch, Ü", quick=True))
+
+
+@pytest.mark.parametrize("name", ["tail", "within", "deadline", "sustain"])
+def test_timing_that_a_stored_run_could_not_be_read_with_is_refused_before_it_is_measured(name: str):
+    wrong: Any = {name: "no"}
+    with pytest.raises(IrbenchError, match=rf"timing is not understood: .*\$\.{name}") as caught:
+        requested(RunOptions(backends=("fake-a",), **wrong))
+    assert caught.value.hint

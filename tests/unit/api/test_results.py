@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -63,13 +64,27 @@ def test_a_run_shows_itself_as_text_and_as_html():
 
 
 def test_a_run_is_loaded_by_its_name_its_id_or_as_the_latest():
-    named, latest = stored(name="before", note="without the patch"), stored()
+    named, unnamed = stored(name="before", note="without the patch"), stored()
+    told_apart = next(length for length in range(1, 27) if named.id[:length] != unnamed.id[:length])
     assert irbench.load("before").id == named.id
     assert irbench.load("before").note == "without the patch"
-    assert irbench.load(latest.id[:20]).id == latest.id or latest.id[:20] == named.id[:20]
+    for run in (named, unnamed):
+        assert irbench.load(run.id).id == irbench.load(run.id[:told_apart]).id == run.id
+    assert irbench.load().id == irbench.load("latest").id == max(named.id, unnamed.id)
     assert irbench.load(named.folder).id == named.id
-    assert {entry.run_id for entry in irbench.results()} == {named.id, latest.id}
+    assert {entry.run_id for entry in irbench.results()} == {named.id, unnamed.id}
     assert [entry.name for entry in irbench.results() if entry.name] == ["before"]
+
+
+def test_an_interrupt_survives_pickling_as_other_processes_need_it():
+    run = stored(name="before")
+    stop = irbench.Interrupted("what was measured is stored", run)
+    stop.add_note("by a notebook")
+    found = pickle.loads(pickle.dumps(stop))
+    assert isinstance(found, irbench.Interrupted)
+    assert (str(found), found.__notes__) == ("what was measured is stored", ["by a notebook"])
+    assert isinstance(found.result, Run)
+    assert (found.result.document, found.result.folder) == (run.document, run.folder)
 
 
 def test_a_name_that_two_runs_have_is_answered_with_their_ids():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from irbench.api import values
@@ -19,19 +20,43 @@ from irbench.api import values
             ("ort,openvino:gpu", ["ort", "openvino:gpu"], ("ort", "openvino:gpu", "ort")),
             ("ort", "openvino:gpu"),
         ),
-        (values.counts, ("1,8", [1, 8], (1, 8, 1)), (1, 8)),
-        (values.counts, ("4", 4, [4]), (4,)),
-        (values.threads, ("2", 2), 2),
+        (values.counts, ("1,8", [1, 8], (1, 8, 1), np.array([1, 8])), (1, 8)),
+        (values.counts, ("4", 4, [4], np.int64(4)), (4,)),
+        (values.threads, ("2", 2, np.int32(2)), 2),
         (values.threads, ("native",), "native"),
-        (values.duration_s, ("90s", "1.5m", 90, 90.0, timedelta(seconds=90)), 90.0),
+        (values.duration_s, ("90s", "1.5m", 90, 90.0, timedelta(seconds=90), np.int64(90), np.float32(90)), 90.0),
         (values.fraction, ("1%", 0.01), 0.01),
-        (values.cpus, ("0-1,4", [4, 0, 1], {0, 1, 4}), (0, 1, 4)),
-        (values.shapes, ({"tokens": "1x128"}, {"tokens": (1, 128)}, {"tokens": [1, 128]}), {"tokens": (1, 128)}),
+        (values.cpus, ("0-1,4", [4, 0, 1], {0, 1, 4}, np.array([0, 1, 4])), (0, 1, 4)),
+        (values.cpus, ("1", 1, np.int64(1)), (1,)),
+        (
+            values.shapes,
+            ({"tokens": "1x128"}, {"tokens": (1, 128)}, {"tokens": np.array([1, 128])}),
+            {"tokens": (1, 128)},
+        ),
         (values.settings, ({"ort": {"a": 1}}, {"ort": {"a": "1"}}, {"ort": {"a": True}}), {"ort": {"a": "1"}}),
     ],
 )
 def test_every_form_of_a_value_means_the_same(read: Callable[[Any], Any], forms: tuple[Any, ...], meant: Any):
     assert [read(form) for form in forms] == [meant] * len(forms)
+
+
+def test_integers_of_numpy_become_those_of_python_which_json_can_hold():
+    read = (*values.counts(np.array([1, 8])), *values.cpus(np.array([0])), values.count(np.int64(2)))
+    assert {type(number) for number in read} == {int}
+
+
+@pytest.mark.parametrize("truth", [True, np.True_])
+@pytest.mark.parametrize("read", [values.count, values.counts, values.cpus, values.duration_s, values.fraction])
+def test_truth_is_no_number(read: Callable[[Any], Any], truth: Any):
+    with pytest.raises(ValueError, match="True"):
+        read(truth)
+
+
+@pytest.mark.parametrize("read", [values.names, values.ordered_names, values.counts, values.cpus])
+def test_a_filter_that_found_nothing_is_not_the_default(read: Callable[[Any], Any]):
+    for nothing in ([], (), np.array([], int), iter(())):
+        with pytest.raises(ValueError, match="it is empty"):
+            read(nothing)
 
 
 @pytest.mark.parametrize(
@@ -44,13 +69,23 @@ def test_every_form_of_a_value_means_the_same(read: Callable[[Any], Any], forms:
         (values.counts, 1.5),
         (values.duration_s, 0),
         (values.duration_s, float("inf")),
+        (values.duration_s, float("nan")),
+        pytest.param(values.duration_s, 10**400, id="longer than any float"),
         (values.duration_s, timedelta(0)),
         (values.fraction, 1),
-        (values.cpus, []),
         (values.cpus, [-1]),
+        (values.cpus, [True]),
+        (values.flag, "no"),
+        (values.flag, 1),
+        (values.text, 1),
+        (values.one_of("copy", "bound"), "copied"),
+        (values.one_of("copy", "bound"), ["copy"]),
         (values.shapes, "tokens=1x128"),
         (values.shapes, {"tokens": (0,)}),
+        (values.shapes, {"tokens": 1.5}),
+        (values.shapes, {0: (1,)}),
         (values.settings, {"ort": "a=1"}),
+        (values.settings, {"ort": {1: 1}}),
     ],
 )
 def test_any_other_value_is_refused(read: Callable[[Any], Any], wrong: Any):

@@ -1,5 +1,7 @@
 """Levels are lists of passes that exist, and names that are none are refused."""
 
+from typing import Any
+
 import pytest
 
 from irbench import registry
@@ -27,6 +29,21 @@ def test_an_unknown_level_and_an_unknown_pass_are_refused():
         build_recipe("basics")
     with pytest.raises(IrbenchError, match="no pass 'fake-idol'"):
         build_recipe("basic", ["fake-idol"])
+
+
+@pytest.mark.parametrize(
+    ("conversion", "layout", "said"),
+    [
+        (("int8", "x"), "keep", "no method of quantizing 'x'"),
+        (("fp8",), "keep", "no precision to convert to 'fp8'"),
+        (("int8", "static", 0), "keep", "calibrated on 0 inputs"),
+        (("int8",), "nhwc", "no layout 'nhwc'"),
+    ],
+)
+def test_what_no_step_knows_is_refused_because_results_are_kept(conversion: Any, layout: Any, said: str):
+    with pytest.raises(IrbenchError, match=said) as caught:
+        build_recipe("basic", None, Conversion(*conversion), layout)
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
