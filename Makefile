@@ -8,7 +8,7 @@ KNOWN_SPEED := build/known_speed
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-all picture bench bench-truth bench-fusions zoo lint types pyright lock clean
+.PHONY: help setup demo test test-ci test-all picture bench bench-truth bench-fusions zoo lint types pyright schema lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -59,6 +59,10 @@ types: $(STAMP) ## mypy (strict)
 
 pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
+
+schema: $(STAMP) ## Write the JSON Schema of run documents anew
+	$(BIN)/python -c "from pathlib import Path; from irbench.store.document import json_schema; \
+		Path('irbench/store/run.schema.json').write_bytes(json_schema())"
 
 lock: $(BIN)/uv ## Write the hashed lock files anew
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

@@ -6,6 +6,7 @@ After a change that is meant, write them anew with ``IRBENCH_UPDATE_GOLDEN=1`` a
 from __future__ import annotations
 
 import os
+from difflib import unified_diff
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "golden"
@@ -16,4 +17,11 @@ def check_golden(name: str, text: str) -> None:
     path = _FOLDER / f"{name}.txt"
     if os.environ.get("IRBENCH_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8"), f"{path} differs"
+    golden = path.read_text(encoding="utf-8")
+    if text != golden:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
+        difference = "\n".join(unified_diff(golden.splitlines(), text.splitlines(), lineterm=""))
+        raise AssertionError(
+            f"{path} differs:\n{difference}\nIf that is meant, write it anew and read the difference:\n"
+            f"    IRBENCH_UPDATE_GOLDEN=1 .venv/bin/python -m pytest {test}"
+        )

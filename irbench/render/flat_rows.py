@@ -5,32 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from irbench.record import Failure, OutputError
 from irbench.render.origin import command_text, machine_text, versions
-from irbench.result import CellResult, LatencyMs, PhasesMs, Requested, RunDocument, Spans, Speedup
-from irbench.spec import Disagreement
+from irbench.result import CellResult, RunDocument
 
-__all__ = ["CSV_COLUMNS", "as_csv", "as_json_lines"]
-
-_PARTS: Mapping[str, Any] = {
-    "requested": Requested,
-    "failure": Failure,
-    "latency_ms": LatencyMs,
-    "speedup": Speedup,
-    "output_error": OutputError,
-    "p50_over_launches": Spans,
-    "p90_over_launches": Spans,
-    "fps_over_launches": Spans,
-    "sustained_over_launches": Spans,
-    "phases_ms": PhasesMs,
-    "disagreement": Disagreement,
-}
-"""The fields of a cell whose parts have columns of their own."""
+__all__ = ["CSV_COLUMNS", "as_csv", "as_json_lines", "compound_fields"]
 
 
 def as_json_lines(document: RunDocument) -> str:
@@ -85,11 +69,29 @@ def _leaf(value: Any) -> Any:
     return msgspec.json.encode(value).decode() if is_compound else value
 
 
+def compound_fields(row_type: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that are one dataclass or struct, or null, each with its type."""
+    types = {name: _without_null(hint) for name, hint in get_type_hints(row_type).items()}
+    return {name: hint for name, hint in types.items() if is_dataclass(hint) or _is_struct(hint)}
+
+
+def _without_null(hint: Any) -> Any:
+    alternatives = [item for item in get_args(hint) if item is not NoneType]
+    return alternatives[0] if isinstance(hint, UnionType) and len(alternatives) == 1 else hint
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+
+
 def _names(part: Any) -> tuple[str, ...]:
-    if issubclass(part, msgspec.Struct):
+    if _is_struct(part):
         return tuple(field.encode_name for field in msgspec.structs.fields(part))
     return tuple(field.name for field in fields(part))
 
+
+_PARTS = compound_fields(CellResult)
+"""The fields of a cell whose parts have columns of their own."""
 
 CSV_COLUMNS = (
     *("run_id", "created", "irbench_version", "machine", "versions", "command"),

@@ -18,7 +18,7 @@ from irbench.render.footer import reason
 from irbench.render.table import Column, Row, TextTable
 from irbench.result import CellResult, GroupResult, Spans, row_names
 
-__all__ = ["group_table"]
+__all__ = ["COLUMNS", "group_table"]
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
 _STATE_STYLES = {"mismatch": "red", "failed": "red", "not-applicable": "dim", "interrupted": "dim"}
@@ -32,6 +32,12 @@ _FPS, _SUSTAINED = Column("FPS", drops=1), Column("sustained", drops=5)
 _VERDICT = Column("verdict", words=True)
 _LAUNCHES = Column("launches", drops=2)
 _MAX_ERROR, _READY, _MEMORY = Column("max err", drops=6), Column("ready s", drops=7), Column("GB", drops=8)
+
+COLUMNS = (
+    *(_BACKEND, _PRECISION, _P50, _SPREAD, _P90, _P99, _P99_9, _FPS, _SUSTAINED),
+    *(_VERDICT, _LAUNCHES, _MAX_ERROR, _READY, _MEMORY),
+)
+"""Every column in the order of the table, but that of speedups, whose heading says what its intervals are."""
 
 
 def group_table(result: GroupResult, confidence: float = 0.95, *, intervals: bool = False) -> TextTable:
@@ -73,17 +79,18 @@ def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:
     latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
     has_tail = any(latency.p99 is not None or latency.p99_9 is not None for latency in latencies)
     compares = len(result.cells) > 1
-    span = "range" if result.preview else f"{confidence * 100:g} %"
-    return (
-        *(_BACKEND, _PRECISION, _P50, _SPREAD, _P90),
-        *((_P99, _P99_9) if has_tail else ()),
-        _FPS,
-        *((_SUSTAINED,) if any(_slows_down(cell) for cell in result.cells) else ()),
-        *((Column(f"speedup [{span}]", words=True),) if compares else ()),
-        *((_VERDICT,) if compares or any(cell.state != "ok" for cell in result.cells) else ()),
-        *((_LAUNCHES,) if len({cell.launches_measured for cell in result.cells} - {None}) > 1 else ()),
-        *(_MAX_ERROR, _READY, _MEMORY),
-    )
+    conditions = {
+        _P99: has_tail,
+        _P99_9: has_tail,
+        _SUSTAINED: any(_slows_down(cell) for cell in result.cells),
+        _VERDICT: compares or any(cell.state != "ok" for cell in result.cells),
+        _LAUNCHES: len({cell.launches_measured for cell in result.cells} - {None}) > 1,
+    }
+    columns = [column for column in COLUMNS if conditions.get(column, True)]
+    if compares:
+        span = "range" if result.preview else f"{confidence * 100:g} %"
+        columns.insert(columns.index(_VERDICT), Column(f"speedup [{span}]", words=True))
+    return tuple(columns)
 
 
 def _row(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -> Row:

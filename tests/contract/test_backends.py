@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,11 @@ RUNTIME_MODULES = {"tensorflow", "keras", "onnxruntime", "openvino", "onnx"}
 ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
 
 Ask = Callable[..., Any]
+
+READING_RESULTS = (Path(__file__).parents[2] / "docs" / "reading-results.md").read_text()
+ALWAYS_READ_BACK = {"precision", "threads", "streams", "device", "version"}
+ELSEWHERE_READ_BACK = {"nodes_on_cpu", "bf16_nodes", "fp16_nodes"}
+"""Only on a GPU, or in another precision than fp32."""
 
 # the stand-ins of other tests compute nothing, on purpose
 REAL = [name for name in registry.names(registry.BACKENDS) if not name.startswith("fake-")]
@@ -151,6 +157,22 @@ def test_it_tells_what_it_really_uses(backend: str, ask: Ask, artifact: Any):
     assert effective["streams"] == 2
     assert effective["version"] == registry.backend(backend).describe().version
     assert all(value is None or isinstance(value, str | int | float | bool) for value in effective.values())
+
+
+def documented_settings(backend: str) -> set[str]:
+    """Return what docs/reading-results.md says that a backend reads back, besides what every backend does."""
+    table = READING_RESULTS.partition("What `effective` holds besides")[2].partition("\n\n")[2].partition("\n\n")[0]
+    rows = [[re.findall(r"`([\w-]+)`", cell) for cell in row.split("|")[1:3]] for row in table.splitlines()[2:]]
+    return {field for backends, fields in rows if backend in backends for field in fields}
+
+
+def test_the_settings_that_it_reads_back_are_the_documented_ones(backend: str, ask: Ask, artifact: Any):
+    documented = documented_settings(backend)
+    if not documented:
+        pytest.skip(f"irbench does not document what {backend} reads back")
+    read_back = set(ask("effective", backend, artifact, LOAD))
+    assert read_back - ALWAYS_READ_BACK <= documented
+    assert documented - ELSEWHERE_READ_BACK <= read_back
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])

@@ -27,7 +27,7 @@ from irbench.cli.options.types import (
     as_settings,
     as_shapes,
 )
-from irbench.cli.output.stderr import say
+from irbench.cli.output.stderr import plugin_warnings_told, say
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _measured(asked: RunOptions, form: str, output: Path | None, *, strict: bool
     from irbench.cli.exits import exit_code
     from irbench.cli.output.document import write_document
 
-    with displayed() as reporter:
+    with plugin_warnings_told(), displayed() as reporter:
         stored = measure(asked, reporter)
     try:
         write_document(stored.document, form, output)

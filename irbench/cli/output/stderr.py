@@ -18,11 +18,14 @@ def say(text: str) -> None:
 
 @contextmanager
 def plugin_warnings_told() -> Iterator[None]:
-    """Have each plugin that cannot be loaded become a line on stderr."""
+    """Have each plugin that is broken become a line on stderr when the block ends, however it ends."""
     from irbench.registry import PluginWarning
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PluginWarning)
-        yield
-    for warning in caught:
-        say(f"warning: {warning.message}")
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", PluginWarning)
+            yield
+    finally:
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            say(f"warning: {text}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from documents import BUSY, cell, document, example, group
@@ -23,12 +23,6 @@ EVERYTHING = tuple(Warn(code, text.example) for code, text in WARNINGS.items())
 def below(run: RunDocument, width: int = 100, *, whole: bool = False) -> list[str]:
     lines = [line.plain for line in DocumentView(run, warnings=whole).as_lines(width)]
     return [line for line in lines if line.startswith("warning: ")]
-
-
-def test_each_code_has_its_words_and_no_words_are_without_a_code():
-    assert set(WARNINGS) == set(get_args(WarningCode))
-    assert set(NOTES) == set(get_args(NoteCode))
-    assert set(MARKS) == set(get_args(MarkCode))
 
 
 @pytest.mark.parametrize("code", WARNINGS)

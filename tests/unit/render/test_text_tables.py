@@ -1,0 +1,40 @@
+"""Every code that has words has them in its table: a type checker does not see that one is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import pytest
+
+from irbench.activity import ActivityCode
+from irbench.api import doctor
+from irbench.diagnostics import self_comparison
+from irbench.notices import MarkCode, NoteCode, WarningCode
+from irbench.render import finding_texts, progress
+from irbench.render.finding_types import FindingCode
+from irbench.render.footer import STOPPED_TEXTS
+from irbench.render.note_texts import MARKS, NOTES
+from irbench.render.outcomes import OUTCOME_TEXTS
+from irbench.render.table_title import IO_TEXTS
+from irbench.render.texts import WARNINGS
+from irbench.result import StoppedBy
+from irbench.spec import Io
+from irbench.store.entries import OutcomeKind
+
+TABLES = {
+    "activities": (progress._ACTIVITIES, ActivityCode),
+    "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),
+    "findings": (finding_texts.FINDINGS, FindingCode),
+    "io": (IO_TEXTS, Io),
+    "marks": (MARKS, MarkCode),
+    "notes": (NOTES, NoteCode),
+    "outcomes": (OUTCOME_TEXTS, OutcomeKind),
+    "stopping reasons": (STOPPED_TEXTS, StoppedBy),
+    "warnings": (WARNINGS, WarningCode),
+}
+
+
+@pytest.mark.parametrize(("table", "codes"), TABLES.values(), ids=TABLES)
+def test_a_table_has_an_entry_for_each_code_and_no_other(table: Mapping[str, Any], codes: Any):
+    assert set(table) == set(get_args(codes))
