@@ -9,6 +9,7 @@ from irbench.api.measurement import foresee, measure
 from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.results import Interrupted, Run
+from irbench.errors import IrbenchError
 
 __all__ = ["plan", "run", "run_with"]
 
@@ -33,7 +34,7 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
         TypeError: There is no such option.
     """
-    asked = run_options(models, options)
+    asked = _asked(models, options)
     with reporting(progress) as reporter:
         return run_with(asked, reporter)
 
@@ -57,4 +58,18 @@ def plan(*models: str | PathLike[str], progress: ProgressOption = None, **option
         TypeError: There is no such option.
     """
     with reporting(progress) as reporter:
-        return foresee(run_options(models, options), reporter.say)
+        return foresee(_asked(models, options), reporter.say)
+
+
+def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords) -> RunOptions:
+    """Return what is asked for; a loaded model, whose text would be taken for a name, is refused."""
+    for model in models:
+        if not isinstance(model, str | PathLike):
+            raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
+    return run_options(models, options)
+
+
+def _hint(model: object) -> str:
+    if isinstance(model, list | tuple):
+        return "Give several models as arguments of their own: irbench.run(*models)."
+    return 'Give the path of its file, or a name. A loaded model is saved first: onnx.save(model, "model.onnx").'
