@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Unpack
 
+from irbench.api.keywords import names_run_keywords
 from irbench.api.measurement import foresee, measure
 from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -14,6 +15,7 @@ from irbench.errors import IrbenchError
 __all__ = ["plan", "run", "run_with"]
 
 
+@names_run_keywords
 def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **options: Unpack[RunKeywords]) -> Run:
     """Measure models on backends under one timing protocol.
 
@@ -24,7 +26,7 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
             the model exported last where there is none.
         progress: ``"auto"`` shows how it goes on a terminal and in a notebook; a function is called with each
             :class:`irbench.Progress`; ``None`` is silence.
-        options: Those of ``irbench run``; see :class:`irbench.RunKeywords`.
+        options: Those of :class:`irbench.RunKeywords`.
 
     Returns:
         The run, as :func:`irbench.load` returns it again.
@@ -48,10 +50,16 @@ def run_with(options: RunOptions, reporter: Reporter) -> Run:
     return found
 
 
+@names_run_keywords
 def plan(*models: str | PathLike[str], progress: ProgressOption = None, **options: Unpack[RunKeywords]) -> str:
     """Return what :func:`run` would measure with these arguments, how, how long at least, and where it would be stored.
 
     Models are exported and graphs optimised for that.
+
+    Args:
+        models: As :func:`run` takes them.
+        progress: As :func:`run` takes it.
+        options: Those of :class:`irbench.RunKeywords`.
 
     Raises:
         IrbenchError: The call or the plan is impossible.
