@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from documents import ENVIRONMENT, cell, example, group, launch
+from documents import BUSY, ENVIRONMENT, cell, example, group, launch
 
 import irbench
 from irbench import Run
@@ -60,6 +60,43 @@ def test_a_run_shows_itself_as_text_and_as_html():
     assert repr(run) == f"<Run {run.id} 'before': resnet50>"
     assert "| openvino |" in run.to_text("md")
     assert run.to_text("json").startswith("{")
+
+
+def test_warnings_are_shown_with_their_remedies_by_what_the_last_line_says():
+    run = stored()
+    run = Run(replace(run.document, groups=(group(cell("ort"), warnings=(BUSY,)),)), run.folder)
+    last = str(run).splitlines()[-1]
+    assert last == "Warnings with their remedies: print(run.to_text(warnings=True))"
+    assert "Close other programs" not in str(run)
+    whole = " ".join(run.to_text(warnings=True).split())
+    assert "Close other programs" in whole
+    assert "Warnings with their remedies" not in whole
+
+
+def test_stored_runs_are_entries_that_show_themselves_as_a_table():
+    run = stored(name="before", note="without the patch")
+    entries = irbench.results()
+    assert isinstance(entries, tuple)
+    assert [entry.run_id for entry in entries] == [run.id]
+    heading, line = str(entries).splitlines()
+    assert heading.split()[:2] == ["run", "name"]
+    assert line.startswith(f"{run.id}  before")
+    assert line.endswith("without the patch")
+    assert repr(entries) == str(entries)
+    assert entries._repr_html_().startswith("<pre")  # type: ignore[attr-defined] # as Jupyter asks for it
+
+
+def test_no_stored_runs_are_a_sentence():
+    assert str(irbench.results()) == "No stored run fits."
+
+
+def test_backends_show_themselves_as_a_table_with_a_line_for_each():
+    found = irbench.backends()
+    assert isinstance(found, tuple)
+    lines = str(found).splitlines()
+    assert lines[0].split()[:3] == ["backend", "runtime", "version"]
+    assert {row.description.name for row in found} <= {line.split()[0] for line in lines[1:] if line.strip()}
+    assert found._repr_html_().startswith("<pre")  # type: ignore[attr-defined] # as Jupyter asks for it
 
 
 def test_a_run_is_loaded_by_its_name_its_id_or_as_the_latest():
