@@ -31,7 +31,9 @@ class RunRow:
         backend: Its backend.
         device: Its device.
         precision: What the runtime really computed in; what was asked of it where it did not run.
-        threads: Total for the process; ``None`` where the runtime chose.
+        threads: Total for the process as the runtime reports it, or as requested where it reports none; ``None`` where
+            the runtime chose. Streams that compute in threads of their own make it larger than ``threads_requested``.
+        threads_requested: Total that was asked for; ``None`` for ``native``.
         streams: Inferences in flight.
         state: ``ok``, ``mismatch``, ``failed``, ``not-applicable`` or ``interrupted``.
         is_baseline: Whether speedups are relative to this row.
@@ -66,6 +68,7 @@ class RunRow:
     device: str
     precision: str
     threads: int | None
+    threads_requested: int | None
     streams: int
     state: str
     is_baseline: bool
@@ -102,7 +105,7 @@ def row_of(run_id: str, number: int, group: GroupResult, cell: CellResult, label
         label: What the table calls it; no other row of the table is called the same.
     """
     latency, speedup, phases, failure = cell.latency_ms, cell.speedup, cell.phases_ms, cell.failure
-    threads = cell.effective.get("threads", cell.requested.threads)
+    threads = cell.effective.get("threads") or cell.requested.threads
     return RunRow(
         run_id=run_id,
         table=number,
@@ -113,6 +116,7 @@ def row_of(run_id: str, number: int, group: GroupResult, cell: CellResult, label
         device=cell.device,
         precision=str(cell.effective.get("precision", cell.requested.precision)),
         threads=threads if isinstance(threads, int) else None,
+        threads_requested=cell.requested.threads,
         streams=cell.requested.streams,
         state=cell.state,
         is_baseline=cell.id == group.baseline,

@@ -36,6 +36,14 @@ def test_rows_are_flat_and_name_their_units():
     assert (fastest.run_id, fastest.table, fastest.model) == (run.id, 0, run.table.model)
 
 
+@pytest.mark.parametrize(("reported", "shown"), [(4, 4), (2, 2), (None, 2)])
+def test_threads_are_those_in_use_beside_those_requested(reported: int | None, shown: int):
+    run = stored()
+    row = replace(cell("ort", streams=4), effective={"precision": "fp32", "threads": reported})
+    (flat,) = Run(replace(run.document, groups=(group(row),)), run.folder).rows
+    assert (flat.threads, flat.threads_requested, flat.streams) == (shown, 2, 4)
+
+
 def test_the_winner_is_a_row_with_its_lead_over_the_next():
     winner = stored().winner
     assert winner is not None
