@@ -76,7 +76,7 @@ class RunTable(Displayable):
         self.result: GroupResult = document.groups[number]
         names = row_names(self.result.cells)
         self.rows: tuple[RunRow, ...] = tuple(
-            row_of(document.run_id, number, self.result, cell, names[cell.id]) for cell in self.result.cells
+            row_of(document, number, cell, names[cell.id]) for cell in self.result.cells
         )
 
     @property

@@ -51,6 +51,8 @@ def _rows(document: RunDocument) -> Iterator[dict[str, Any]]:
     """Yield each cell with what identifies its run and its table."""
     run = {
         "run_id": document.run_id,
+        "run_name": document.plan.get("name") or "",
+        "run_note": document.plan.get("note") or "",
         "created": document.created,
         "irbench_version": document.irbench_version,
         "machine": machine_text(document),
@@ -92,7 +94,7 @@ def _names(part: Any) -> tuple[str, ...]:
 
 
 CSV_COLUMNS = (
-    *("run_id", "created", "irbench_version", "machine", "versions", "command"),
+    *("run_id", "run_name", "run_note", "created", "irbench_version", "machine", "versions", "command"),
     *("group", "model", "shapes", "launches", "stopped_by", "preview", "is_baseline"),
     *(
         column

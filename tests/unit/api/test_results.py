@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from documents import BUSY, ENVIRONMENT, cell, example, group, launch
@@ -42,6 +46,19 @@ def test_threads_are_those_in_use_beside_those_requested(reported: int | None, s
     row = replace(cell("ort", streams=4), effective={"precision": "fp32", "threads": reported})
     (flat,) = Run(replace(run.document, groups=(group(row),)), run.folder).rows
     assert (flat.threads, flat.threads_requested, flat.streams) == (shown, 2, 4)
+
+
+def test_rows_hold_the_name_and_note_of_their_run_and_the_shapes():
+    row = stored(name="before", note="without the patch").rows[0]
+    assert (row.run_name, row.run_note, row.shapes) == ("before", "without the patch", "1x224x224x3")
+    assert (stored().rows[0].run_name, stored().rows[0].run_note) == ("", "")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_name_and_note_are_columns_of_flat_text(form: Literal["csv", "jsonl"]):
+    text = stored(name="before", note="without the patch").to_text(form)
+    first = next(csv.DictReader(io.StringIO(text))) if form == "csv" else json.loads(text.splitlines()[0])
+    assert (first["run_name"], first["run_note"]) == ("before", "without the patch")
 
 
 def test_the_winner_is_a_row_with_its_lead_over_the_next():
