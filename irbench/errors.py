@@ -32,7 +32,7 @@ class IrbenchError(Exception):
 
     Attributes:
         message: One sentence saying what is wrong.
-        hint: One sentence saying how to fix it; empty where nothing can be done.
+        hint: One sentence saying how to fix it; empty where nothing can be done. Tracebacks show it below the message.
         exit_code: What the process exits with when nothing handles the error.
     """
 
@@ -41,6 +41,8 @@ class IrbenchError(Exception):
         self.message = one_line(message)
         self.hint = one_line(hint)
         self.exit_code = exit_code
+        if self.hint:  # a note, not part of str(): tracebacks show it, and what prints message and hint says it once
+            self.add_note(f"hint: {self.hint}")
 
 
 def first_line(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench import registry
 from irbench.api import probes
+from irbench.api.display import Displayable
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
 from irbench.spi import Availability, Description
@@ -15,7 +16,7 @@ from irbench.spi import Availability, Description
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["BackendRow", "as_json", "as_table", "backend_rows"]
+__all__ = ["BackendListing", "BackendRow", "as_json", "as_table", "backend_rows"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,20 @@ class BackendRow:
     description: Description
     found: Availability | None = None
     problem: str = ""
+
+
+class BackendListing(Displayable, tuple[BackendRow, ...]):
+    """Backends that show themselves as the table of ``irbench backends``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return str(self)
+
+    def __rich__(self) -> Table:
+        """Return a line for each backend; called by rich."""
+        return as_table(self)
 
 
 def backend_rows(*, look: bool, say: Say) -> list[BackendRow]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["Displayable"]
+__all__ = ["Displayable", "as_text"]
 
 _HTML = '<pre style="white-space:pre;overflow-x:auto;font-family:monospace">{code}</pre>'
 _WIDEST = 1000
@@ -24,22 +24,25 @@ class Displayable:
 
     def __str__(self: _HasView) -> str:
         """Return the view as plain text, without colours."""
-        console = _console(self)
-        with console.capture() as capture:
-            console.print(self.__rich__(), highlight=False)
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        return as_text(self.__rich__())
 
     def _repr_html_(self: _HasView) -> str:
         """Return the view as HTML; called by Jupyter."""
-        console = _console(self)
-        console.print(self.__rich__(), highlight=False)
-        return console.export_html(inline_styles=True, code_format=_HTML)
+        return _printed(self.__rich__()).export_html(inline_styles=True, code_format=_HTML)
 
 
-def _console(result: _HasView) -> Console:
+def as_text(view: RenderableType) -> str:
+    """Return a view as plain text in full width, without colours."""
+    lines = _printed(view).export_text().splitlines()
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _printed(view: RenderableType) -> Console:
+    """Return a console that has recorded a view."""
     from rich.console import Console
     from rich.measure import Measurement
 
     console = Console(file=io.StringIO(), record=True, force_terminal=False, force_jupyter=False, width=_WIDEST)
-    console.width = Measurement.get(console, console.options, result.__rich__()).maximum
+    console.width = Measurement.get(console, console.options, view).maximum
+    console.print(view, highlight=False)
     return console

@@ -38,17 +38,17 @@ def models(family: str = "") -> tuple[ModelSource, ...]:
 
 
 def backends(*, probe: bool = False, progress: ProgressOption = "auto") -> tuple[BackendRow, ...]:
-    """Return the runtimes: versions, devices and precisions, or what installs them.
+    """Return the runtimes, shown as a table: versions, devices and precisions, or what installs them.
 
     Args:
         probe: Start each runtime and see what it has here; otherwise a former look is remembered.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears which runtime is looked at.
     """
-    from irbench.api.backend_rows import backend_rows
+    from irbench.api.backend_rows import BackendListing, backend_rows
     from irbench.api.progress import reporting
 
     with reporting(progress) as reporter:
-        return tuple(backend_rows(look=probe, say=reporter.say))
+        return BackendListing(backend_rows(look=probe, say=reporter.say))
 
 
 def _by_number(source: ModelSource) -> list[str | int]:

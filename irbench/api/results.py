@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from irbench.api.display import Displayable
+from irbench.api.display import Displayable, as_text
 from irbench.api.rows import RunRow, row_of, rows_to_arrow, rows_to_pandas
 from irbench.errors import IrbenchError
 from irbench.result import GroupResult, RunDocument, row_names
@@ -80,7 +80,7 @@ class RunTable(Displayable):
         self.result: GroupResult = document.groups[number]
         names = row_names(self.result.cells)
         self.rows: tuple[RunRow, ...] = tuple(
-            row_of(document.run_id, number, self.result, cell, names[cell.id]) for cell in self.result.cells
+            row_of(document, number, cell, names[cell.id]) for cell in self.result.cells
         )
 
     @property
@@ -207,12 +207,17 @@ class Run(Displayable):
         """
         return rows_to_arrow(self.rows)
 
-    def to_text(self, form: TextFormat = "table") -> str:
-        """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown."""
-        if form == "table":
-            return str(self)
-        from irbench.render import render_document
+    def to_text(self, form: TextFormat = "table", *, warnings: bool = False) -> str:
+        """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.
 
+        Args:
+            form: Which of them.
+            warnings: Whether the tables have every warning in full, with its remedy; other forms always hold them all.
+        """
+        from irbench.render import DocumentView, render_document
+
+        if form == "table":
+            return as_text(DocumentView(self.document, warnings=True)) if warnings else str(self)
         return render_document(self.document, form)
 
     def __repr__(self) -> str:
@@ -224,4 +229,4 @@ class Run(Displayable):
         """Return the tables as ``irbench show`` prints them; called by rich."""
         from irbench.render import DocumentView
 
-        return DocumentView(self.document)
+        return DocumentView(self.document, call="print(run.to_text(warnings=True))")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from irbench.errors import IrbenchError
-from irbench.result import CellResult, GroupResult
+from irbench.result import CellResult, RunDocument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,14 +24,19 @@ class RunRow:
 
     Attributes:
         run_id: The run's.
+        run_name: What the user called the run; empty without a name.
+        run_note: What is to be remembered of the run; empty without a note.
         table: Number of the table in its run, counted from 0.
         model: What the table is about.
         batch: Samples per inference.
+        shapes: Of the inputs, as the title of the table has them: ``1x224x224x3``, or ``ids 1x128, mask 1x128``.
         label: What the table calls the row.
         backend: Its backend.
         device: Its device.
         precision: What the runtime really computed in; what was asked of it where it did not run.
-        threads: Total for the process; ``None`` where the runtime chose.
+        threads: Total for the process as the runtime reports it, or as requested where it reports none; ``None`` where
+            the runtime chose. Streams that compute in threads of their own make it larger than ``threads_requested``.
+        threads_requested: Total that was asked for; ``None`` for ``native``.
         streams: Inferences in flight.
         state: ``ok``, ``mismatch``, ``failed``, ``not-applicable`` or ``interrupted``.
         is_baseline: Whether speedups are relative to this row.
@@ -58,14 +63,18 @@ class RunRow:
     """
 
     run_id: str
+    run_name: str
+    run_note: str
     table: int
     model: str
     batch: int
+    shapes: str
     label: str
     backend: str
     device: str
     precision: str
     threads: int | None
+    threads_requested: int | None
     streams: int
     state: str
     is_baseline: bool
@@ -91,28 +100,34 @@ class RunRow:
     hint: str | None
 
 
-def row_of(run_id: str, number: int, group: GroupResult, cell: CellResult, label: str) -> RunRow:
+def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> RunRow:
     """Return a cell as a flat row.
 
     Args:
-        run_id: Of its run.
+        document: Its run.
         number: Of its table in the run, counted from 0.
-        group: Its table.
         cell: It.
         label: What the table calls it; no other row of the table is called the same.
     """
+    from irbench.render.table_title import shapes_text
+
+    group = document.groups[number]
     latency, speedup, phases, failure = cell.latency_ms, cell.speedup, cell.phases_ms, cell.failure
-    threads = cell.effective.get("threads", cell.requested.threads)
+    threads = cell.effective.get("threads") or cell.requested.threads
     return RunRow(
-        run_id=run_id,
+        run_id=document.run_id,
+        run_name=str(document.plan.get("name") or ""),
+        run_note=str(document.plan.get("note") or ""),
         table=number,
         model=group.model,
         batch=cell.batch,
+        shapes=shapes_text(group),
         label=label,
         backend=cell.backend,
         device=cell.device,
         precision=str(cell.effective.get("precision", cell.requested.precision)),
         threads=threads if isinstance(threads, int) else None,
+        threads_requested=cell.requested.threads,
         streams=cell.requested.streams,
         state=cell.state,
         is_baseline=cell.id == group.baseline,

@@ -5,14 +5,17 @@ from __future__ import annotations
 from os import PathLike
 from typing import Unpack
 
+from irbench.api.keywords import names_run_keywords
 from irbench.api.measurement import describe_plan, measure
 from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.results import Interrupted, Run
+from irbench.errors import IrbenchError
 
 __all__ = ["plan", "run", "run_with"]
 
 
+@names_run_keywords
 def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **options: Unpack[RunKeywords]) -> Run:
     """Measure models on backends under one timing protocol.
 
@@ -24,7 +27,7 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
         progress: ``"auto"`` shows how it goes on a terminal and in a notebook; a function is called with each
             :class:`irbench.Progress`; ``None`` is silence. What the function raises ends the run as Ctrl-C does,
             and is raised when all that was measured is stored.
-        options: Those of ``irbench run``; see :class:`irbench.RunKeywords`.
+        options: Those of :class:`irbench.RunKeywords`.
 
     Returns:
         The run, as :func:`irbench.load` returns it again.
@@ -34,7 +37,7 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
         TypeError: There is no such option.
     """
-    asked = run_options(models, options)
+    asked = _asked(models, options)
     with reporting(progress) as reporter:
         return run_with(asked, reporter)
 
@@ -48,14 +51,34 @@ def run_with(options: RunOptions, reporter: Reporter) -> Run:
     return found
 
 
+@names_run_keywords
 def plan(*models: str | PathLike[str], progress: ProgressOption = None, **options: Unpack[RunKeywords]) -> str:
     """Return what :func:`run` would measure with these arguments, how, how long at least, and where it would be stored.
 
     Models are exported and graphs optimised for that.
+
+    Args:
+        models: As :func:`run` takes them.
+        progress: As :func:`run` takes it.
+        options: Those of :class:`irbench.RunKeywords`.
 
     Raises:
         IrbenchError: The call or the plan is impossible.
         TypeError: There is no such option.
     """
     with reporting(progress) as reporter:
-        return describe_plan(run_options(models, options), reporter.say)
+        return describe_plan(_asked(models, options), reporter.say)
+
+
+def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords) -> RunOptions:
+    """Return what is asked for; a loaded model, whose text would be taken for a name, is refused."""
+    for model in models:
+        if not isinstance(model, str | PathLike):
+            raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
+    return run_options(models, options)
+
+
+def _hint(model: object) -> str:
+    if isinstance(model, list | tuple):
+        return "Give several models as arguments of their own: irbench.run(*models)."
+    return 'Give the path of its file, or a name. A loaded model is saved first: onnx.save(model, "model.onnx").'

@@ -9,10 +9,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from irbench.api.display import Displayable
 from irbench.errors import IrbenchError
 from irbench.store.folders import default_root
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from irbench.api.results import Run
     from irbench.store.entries import RunEntry
     from irbench.store.import_staging import Staged
@@ -31,6 +34,23 @@ __all__ = [
 _DEADLINE_S = 600.0
 
 Folder: TypeAlias = "str | PathLike[str] | None"
+
+
+class _RunListing(Displayable, tuple["RunEntry", ...]):
+    """Stored runs that show themselves as the table of ``irbench results``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return str(self)
+
+    def __rich__(self) -> RenderableType:
+        """Return a line for each run; called by rich."""
+        from irbench.measure.clock import utc_now
+        from irbench.render.run_listing import run_table
+
+        return run_table(self, utc_now()) if self else "No stored run fits."
 
 
 def load(run: str | PathLike[str] = "latest", *, results: Folder = None) -> Run:
@@ -60,7 +80,7 @@ def results(
     limit: int | None = None,
     results: Folder = None,
 ) -> tuple[RunEntry, ...]:
-    """Return a line for each stored run, newest first; :func:`load` takes its ``run_id``.
+    """Return an entry for each stored run, newest first, shown as a table; :func:`load` takes its ``run_id``.
 
     Args:
         model: Only runs of this model.
@@ -78,7 +98,8 @@ def results(
 
     readers = {"since": ('"7d"', values.duration_s), "limit": ("20", values.count)}
     read = read_keywords("results", {"since": since, "limit": limit}, readers)
-    return chosen_entries(list_runs(_root(results)).entries, model, backend, read.get("since"), read.get("limit"))
+    entries = list_runs(_root(results)).entries
+    return _RunListing(chosen_entries(entries, model, backend, read.get("since"), read.get("limit")))
 
 
 def chosen_entries(

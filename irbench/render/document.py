@@ -23,10 +23,14 @@ class DocumentView:
         document: The run.
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
+        call: What shows the warnings whole; by default the command.
     """
 
-    def __init__(self, document: RunDocument, *, intervals: bool = False, warnings: bool = False) -> None:
+    def __init__(
+        self, document: RunDocument, *, intervals: bool = False, warnings: bool = False, call: str = ""
+    ) -> None:
         self._document = document
+        self._call = call or f"irbench show {document.run_id} --warnings"
         self._groups = [
             GroupView(group, document.environment, document.plan, intervals=intervals, warnings=warnings)
             for group in document.groups
@@ -57,4 +61,4 @@ class DocumentView:
         if not self._document.complete:
             yield incomplete(self._document)
         if any(group.shortens(width) for group in self._groups):
-            yield f"Warnings with their remedies: irbench show {self._document.run_id} --warnings"
+            yield f"Warnings with their remedies: {self._call}"

@@ -35,6 +35,8 @@ def _rows(document: RunDocument) -> Iterator[dict[str, Any]]:
     """Yield each cell with what identifies its run and its table."""
     run = {
         "run_id": document.run_id,
+        "run_name": document.plan.get("name") or "",
+        "run_note": document.plan.get("note") or "",
         "created": document.created,
         "irbench_version": document.irbench_version,
         "machine": machine_text(document),
@@ -94,7 +96,7 @@ _PARTS = compound_fields(CellResult)
 """The fields of a cell whose parts have columns of their own."""
 
 CSV_COLUMNS = (
-    *("run_id", "created", "irbench_version", "machine", "versions", "command"),
+    *("run_id", "run_name", "run_note", "created", "irbench_version", "machine", "versions", "command"),
     *("group", "model", "shapes", "launches", "stopped_by", "preview", "is_baseline"),
     *(
         column

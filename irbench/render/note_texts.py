@@ -86,6 +86,12 @@ def _answers(facts: Facts, _: Context) -> str:
     return f"{excluded}outputs differ too much from the model's ({disagreement_text(facts)})"
 
 
+def _oversubscribed(facts: Facts) -> str:
+    text = f"oversubscribed: {facts['streams']} streams on {facts['threads']} threads"
+    requested = facts.get("requested_threads")  # runs of an older irbench do not hold it
+    return text if requested in (None, facts["threads"]) else f"{text}, {requested} requested"
+
+
 def _precisions(facts: Facts) -> str:
     return f"computes in {facts['precision']}, the baseline in {facts['baseline_precision']}"
 
@@ -128,8 +134,8 @@ NOTES: Mapping[NoteCode, Text] = {
 MARKS: Mapping[MarkCode, Text] = {
     "oversubscribed": Text(
         "more concurrent inferences than threads",
-        lambda facts, _: f"oversubscribed: {facts['streams']} streams on {facts['threads']} threads",
-        {"streams": 4, "threads": 2},
+        lambda facts, _: _oversubscribed(facts),
+        {"streams": 4, "threads": 2, "requested_threads": 2},
     ),
     "other-precision": Text(
         "the precision differs from the baseline's, and `--allow-mixed` compares them",

@@ -8,7 +8,7 @@ from typing import Any
 from irbench.render.quantities import plural
 from irbench.result import CellResult, GroupResult
 
-__all__ = ["IO_TEXTS", "SEPARATOR", "title"]
+__all__ = ["IO_TEXTS", "SEPARATOR", "shapes_text", "title"]
 
 SEPARATOR = " · "
 IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}
@@ -20,15 +20,19 @@ def title(
 ) -> str:
     """Return the model, its shapes, and everything that all cells have in common."""
     ran = [cell for cell in result.cells if cell.effective] or list(result.cells)
-    shapes = ", ".join(_shape(name, shape, len(result.shapes)) for name, shape in result.shapes.items())
     facts = (
-        f"{result.model}  {shapes}",
+        f"{result.model}  {shapes_text(result)}",
         _same({_precision(cell) for cell in ran}, "mixed precision"),
         f"{_threads(ran)}{_cores(environment or {}, plan or {})}",
         _same({cell.device for cell in ran}, "mixed devices"),
         _mode(result),
     )
     return SEPARATOR.join(fact for fact in facts if fact)
+
+
+def shapes_text(result: GroupResult) -> str:
+    """Return the shapes of a table's inputs: ``1x224x224x3``, or ``ids 1x128, mask 1x128`` where there are several."""
+    return ", ".join(_shape(name, shape, len(result.shapes)) for name, shape in result.shapes.items())
 
 
 def _precision(cell: CellResult) -> str:

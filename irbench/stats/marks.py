@@ -35,11 +35,10 @@ def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mar
     first = first_launch(records, cell.id)
     effective = first.effective.get("threads") if first is not None else None
     # a runtime whose callers compute too makes threads of its streams, which are more than were asked for all the same
-    threads = min(
-        (thread for thread in (effective, cell.load.threads) if isinstance(thread, int)), default=cell.load.streams
-    )
-    if cell.load.streams > threads:
-        yield Mark("oversubscribed", {"streams": cell.load.streams, "threads": threads})
+    known = [threads for threads in (effective, cell.load.threads) if isinstance(threads, int)]
+    if known and cell.load.streams > min(known):
+        facts = {"streams": cell.load.streams, "threads": known[0], "requested_threads": cell.load.threads}
+        yield Mark("oversubscribed", facts)
 
 
 def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:

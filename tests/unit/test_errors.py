@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import traceback
+
 from irbench.errors import IrbenchError, one_line
 
 
@@ -20,3 +23,16 @@ def test_an_endless_name_is_cut_in_the_middle() -> None:
     assert len(cut) < 1100
     assert cut.startswith("start")
     assert cut.endswith("end")
+
+
+def test_a_traceback_shows_the_hint_once_below_the_message() -> None:
+    error = IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas")
+    for shown in (error, pickle.loads(pickle.dumps(error))):
+        lines = "".join(traceback.format_exception(shown)).splitlines()
+        assert lines[-1] == "hint: Install it with: pip install pandas"
+        assert lines[-2].endswith("pandas is not installed.")
+        assert sum("pip install" in line for line in lines) == 1
+
+
+def test_an_error_without_a_remedy_has_no_hint_in_its_traceback() -> None:
+    assert "hint" not in "".join(traceback.format_exception(IrbenchError("Nothing can be done.")))

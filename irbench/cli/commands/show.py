@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from irbench.cli.options.completion import RUN
 from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, one_line
 
 if TYPE_CHECKING:
     from irbench.result import RunDocument
@@ -69,11 +69,20 @@ def command(
     store = Store(results or default_root())
     folder = _find(store.root, run)
     document = store.load(folder)
-    click.echo(f"run {document.run_id} of {document.created}, in {folder}", err=True)
+    _introduce(document, folder)
     if samples:
         _write_samples(folder, document, wanted, output)
     else:
         write_document(document, wanted, output, intervals=intervals, warnings=warnings)
+
+
+def _introduce(document: RunDocument, folder: Path) -> None:
+    """Say which run is shown, with the name and the note that it was given."""
+    name, note = (one_line(str(document.plan.get(key) or "")) for key in ("name", "note"))
+    called = f" ({name})" if name else ""
+    click.echo(f"run {document.run_id}{called} of {document.created}, in {folder}", err=True)
+    if note:
+        click.echo(f"note: {note}", err=True)
 
 
 def _find(root: Path, name: str | None) -> Path:

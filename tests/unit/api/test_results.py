@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import pickle
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from documents import ENVIRONMENT, cell, example, group, launch
+from documents import BUSY, ENVIRONMENT, cell, example, group, launch
 
 import irbench
 from irbench import Run
@@ -37,6 +41,27 @@ def test_rows_are_flat_and_name_their_units():
     assert (fastest.run_id, fastest.table, fastest.model) == (run.id, 0, run.table.model)
 
 
+@pytest.mark.parametrize(("reported", "shown"), [(4, 4), (2, 2), (None, 2)])
+def test_threads_are_those_in_use_beside_those_requested(reported: int | None, shown: int):
+    run = stored()
+    row = replace(cell("ort", streams=4), effective={"precision": "fp32", "threads": reported})
+    (flat,) = Run(replace(run.document, groups=(group(row),)), run.folder).rows
+    assert (flat.threads, flat.threads_requested, flat.streams) == (shown, 2, 4)
+
+
+def test_rows_hold_the_name_and_note_of_their_run_and_the_shapes():
+    row = stored(name="before", note="without the patch").rows[0]
+    assert (row.run_name, row.run_note, row.shapes) == ("before", "without the patch", "1x224x224x3")
+    assert (stored().rows[0].run_name, stored().rows[0].run_note) == ("", "")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_name_and_note_are_columns_of_flat_text(form: Literal["csv", "jsonl"]):
+    text = stored(name="before", note="without the patch").to_text(form)
+    first = next(csv.DictReader(io.StringIO(text))) if form == "csv" else json.loads(text.splitlines()[0])
+    assert (first["run_name"], first["run_note"]) == ("before", "without the patch")
+
+
 def test_the_winner_is_a_row_with_its_lead_over_the_next():
     winner = stored().winner
     assert winner is not None
@@ -61,6 +86,43 @@ def test_a_run_shows_itself_as_text_and_as_html():
     assert repr(run) == f"<Run {run.id} 'before': resnet50>"
     assert "| openvino |" in run.to_text("md")
     assert run.to_text("json").startswith("{")
+
+
+def test_warnings_are_shown_with_their_remedies_by_what_the_last_line_says():
+    run = stored()
+    run = Run(replace(run.document, groups=(group(cell("ort"), warnings=(BUSY,)),)), run.folder)
+    last = str(run).splitlines()[-1]
+    assert last == "Warnings with their remedies: print(run.to_text(warnings=True))"
+    assert "Close other programs" not in str(run)
+    whole = " ".join(run.to_text(warnings=True).split())
+    assert "Close other programs" in whole
+    assert "Warnings with their remedies" not in whole
+
+
+def test_stored_runs_are_entries_that_show_themselves_as_a_table():
+    run = stored(name="before", note="without the patch")
+    entries = irbench.results()
+    assert isinstance(entries, tuple)
+    assert [entry.run_id for entry in entries] == [run.id]
+    heading, line = str(entries).splitlines()
+    assert heading.split()[:2] == ["run", "name"]
+    assert line.startswith(f"{run.id}  before")
+    assert line.endswith("without the patch")
+    assert repr(entries) == str(entries)
+    assert entries._repr_html_().startswith("<pre")  # type: ignore[attr-defined] # as Jupyter asks for it
+
+
+def test_no_stored_runs_are_a_sentence():
+    assert str(irbench.results()) == "No stored run fits."
+
+
+def test_backends_show_themselves_as_a_table_with_a_line_for_each():
+    found = irbench.backends()
+    assert isinstance(found, tuple)
+    lines = str(found).splitlines()
+    assert lines[0].split()[:3] == ["backend", "runtime", "version"]
+    assert {row.description.name for row in found} <= {line.split()[0] for line in lines[1:] if line.strip()}
+    assert found._repr_html_().startswith("<pre")  # type: ignore[attr-defined] # as Jupyter asks for it
 
 
 def test_a_run_is_loaded_by_its_name_its_id_or_as_the_latest():

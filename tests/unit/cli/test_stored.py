@@ -44,6 +44,21 @@ def test_show_prints_the_latest_run_again():
     assert "\n\nresnet50" in text
 
 
+def test_show_names_the_run_and_its_note_beside_the_table():
+    writer = Store(default_root()).begin(ENVIRONMENT, {"name": "before", "note": "without the patch"})
+    writer.add_launch(launch())
+    writer.commit(replace(writer.document, groups=(example(),), complete=True))
+    first, second, *_ = shown("before").stderr.splitlines()
+    assert first.startswith(f"run {writer.document.run_id} (before) of ")
+    assert second == "note: without the patch"
+
+
+def test_show_says_nothing_of_a_name_and_a_note_where_there_are_none():
+    run_id = measured().document.run_id
+    assert shown().stderr.startswith(f"run {run_id} of ")
+    assert "note" not in shown().stderr
+
+
 def test_show_puts_intervals_behind_figures_on_demand():
     rows = [replace(cell_, p50_over_launches=Spans(32.5, 32.1, 33.0, 32.6)) for cell_ in example().cells]
     writer = Store(default_root()).begin(ENVIRONMENT, {})

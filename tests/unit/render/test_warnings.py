@@ -142,6 +142,15 @@ def test_a_mark_is_one_line(code: MarkCode):
     assert "{" not in text
 
 
+@pytest.mark.parametrize(
+    ("facts", "shown"),
+    [({"threads": 2, "requested_threads": 2}, "2 threads"), ({"threads": 2, "requested_threads": None}, "2 threads"),
+     ({"threads": 2}, "2 threads"), ({"threads": 4, "requested_threads": 2}, "4 threads, 2 requested")],
+)  # fmt: skip
+def test_streams_are_counted_against_the_threads_in_use_and_those_requested(facts: dict[str, Any], shown: str):
+    assert mark_text(Mark("oversubscribed", {"streams": 4, **facts})) == f"oversubscribed: 4 streams on {shown}"
+
+
 def test_another_irbench_is_named_by_its_process_and_what_it_measures():
     note = Note("another-irbench", {"process": 7, "since": "2026-01-05T10:00:00+00:00", "what": "vgg16"})
     assert note_text(note, Context()).startswith("irbench (process 7, since 2026-01-05T10:00:00+00:00: vgg16) was ")

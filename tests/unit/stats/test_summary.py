@@ -375,7 +375,7 @@ def test_shapes_are_bound_and_labels_name_the_artifact():
 def test_more_streams_than_threads_were_asked_for_are_marked_also_where_callers_compute(effective):
     rounds = [streamed(0, [0, 0, 0, 0], [MS, 2 * MS, 3 * MS, 4 * MS])]
     row = alone(rounds, streams=4, effective={"precision": "fp32", "threads": effective})
-    assert row.marks == (Mark("oversubscribed", {"streams": 4, "threads": 2}),)
+    assert row.marks == (Mark("oversubscribed", {"streams": 4, "threads": effective, "requested_threads": 2}),)
 
 
 def test_the_error_of_outputs_is_shown_where_a_launch_verified():
