@@ -128,7 +128,7 @@ class OrtBackend:
             raise Refusal(
                 f"ONNX Runtime computes this {load.precision} graph in {computed} on {device}: "
                 f"it has no {load.precision} kernels there.",
-                hint=f"Use --precision {'native' if computed == 'tf32' else computed} with the graph it was made from.",
+                hint="Use --precision native, or measure the graph that it was made from.",
             )
         return computed
 
