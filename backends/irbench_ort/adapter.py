@@ -10,7 +10,7 @@ from typing import Any
 
 from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Refusal, Session
+from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_ort import devices, precision
 from irbench_ort.options import KNOWN, RESERVED, OrtOptions, parse_options
 from irbench_ort.probing import probe
@@ -89,7 +89,7 @@ class OrtBackend:
             distribution,
             found,
             devices.DEVICES,
-            install="" if found else "pip install 'irbench[ort]'",
+            install="" if found else install_command("onnxruntime"),
             domains=_DOMAINS,
             options=KNOWN,
             reserved=RESERVED,

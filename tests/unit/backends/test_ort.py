@@ -48,7 +48,7 @@ def test_a_missing_runtime_is_described_by_the_command_that_installs_it(monkeypa
 
     monkeypatch.setattr("irbench_ort.adapter.version", nothing)
     assert backend.describe().version is None
-    assert backend.describe().install == "pip install 'irbench[ort]'"
+    assert backend.describe().install.startswith("pip install 'onnxruntime>=")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_cuda_is_refused_by_a_build_without_it():
 
     with pytest.raises(Refusal, match="without CUDA") as caught:
         require(WithoutCuda, "cuda")
-    assert "ort-gpu" in caught.value.hint
+    assert "onnxruntime-gpu" in caught.value.hint
 
 
 def test_tf32_is_pinned_off_on_cuda_unless_the_vendors_default_is_asked_for():
