@@ -34,14 +34,14 @@ def test_latest_is_the_newest_run_with_a_figure_and_says_what_it_passed_over(roo
     shown = irbench("show", "--results", root)
     assert shown.code == 0
     assert f"run {older.document.run_id}" in shown.err
-    assert f"{newer.document.run_id} is newer, but none of its cells was measured" in shown.err
+    assert f"{newer.document.run_id} is newer, but none of its rows was measured" in shown.err
 
 
 def test_latest_falls_back_on_a_run_without_a_figure_and_says_so(root: Path) -> None:
     only = measured(root, FAILED)
     shown = irbench("show", "latest", "--results", root)
     assert f"run {only.document.run_id}" in shown.err
-    assert "no stored run has a measured cell" in shown.err
+    assert "no stored run has a measured row" in shown.err
     assert "SIGSEGV" in shown.out
 
 
@@ -56,7 +56,7 @@ def test_runs_are_removed_by_name_beginning_and_folder(root: Path) -> None:
 
 def test_nothing_is_removed_without_a_yes_where_nobody_can_be_asked(root: Path) -> None:
     run = measured(root)
-    assert refused(results(root, "rm", run.document.run_id), "no terminal", "--yes")
+    assert refused(results(root, "rm", run.document.run_id), "not a terminal", "--yes")
     assert names(root) == {run.document.run_id}
 
 
@@ -98,7 +98,7 @@ def test_a_folder_that_is_not_stored_here_is_not_removed(root: Path, tmp_path: P
 
 def test_latest_is_not_removed_where_it_is_not_the_newest(root: Path) -> None:
     older, newer = older_and_newer(root, example(), FAILED)
-    assert refused(results(root, "rm", "latest", "--yes"), newer.document.run_id, "by its name")
+    assert refused(results(root, "rm", "latest", "--yes"), newer.document.run_id, "by its id")
     assert results(root, "rm", newer.document.run_id, "--yes").code == 0
     assert older.document.run_id in results(root, "rm", "latest", "--yes").out
     assert names(root) == set()
@@ -130,7 +130,7 @@ def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measure
         (("rm",), "Missing argument", "irbench results rm --help"),
         (("import",), "Missing argument", "irbench results import --help"),
         (("export", "latest"), "Missing option '-o'", "irbench results export --help"),
-        (("export", "latest", "-o", "-"), "not written to stdout", "-o"),
+        (("export", "latest", "-o", "-"), "cannot be written to standard output", "-o"),
         (("export", "latest", "-o", "/nowhere/x.tar.gz"), "/nowhere", "mkdir -p"),
         (("export", "latest", "-o", "/"), "is a folder", "-o"),
         (("--limit", "3", "rm", "x"), "--limit before rm", "Leave it out"),
