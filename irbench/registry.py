@@ -6,6 +6,7 @@ plugin that cannot be loaded or described is a warning that names its distributi
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterable
 from functools import cache
@@ -123,12 +124,26 @@ def entry_point(group: str, name: str) -> EntryPoint:
 
 
 def known_names(group: str, name: str) -> str:
-    """Return a hint for a name that a group lacks: the nearest, and what there is or which command lists it."""
+    """Return a hint for a name that a group lacks: the nearest, and what there is or which command lists it.
+
+    A backend may also be meant by its distribution: ``onnxruntime``.
+    """
     known = names(group)
+    by_distribution = _names_by_distribution(group) if group in (BACKENDS, REFERENCES) else {}
+    if name in by_distribution:
+        return f"Did you mean {by_distribution[name]}? Known: {', '.join(known)}."
     told = f"Known: {', '.join(known) or 'none'}."
     if group == MODELS and len(known) > _MOST_TOLD:
         told = "See: irbench models"
     return f"{did_you_mean(name, known)}{told}"
+
+
+def _names_by_distribution(group: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names(group):
+        with contextlib.suppress(IrbenchError):
+            found.setdefault(_load(group, name).describe().distribution, name)
+    return found
 
 
 def load_all(group: str) -> dict[str, Any]:

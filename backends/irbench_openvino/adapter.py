@@ -9,7 +9,7 @@ from typing import Any
 from irbench.onnx.reading.external_data import external_tensors
 from irbench.onnx.reading.protobuf import mapped
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Refusal, Session
+from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
 from irbench_openvino.properties import KNOWN, PRECISION, RESERVED, compile_properties, read_back
@@ -33,7 +33,7 @@ class OpenVinoBackend:
             found = version("openvino")
         except PackageNotFoundError:
             found = None
-        install = "" if found else "pip install 'irbench[openvino]'"
+        install = "" if found else install_command("openvino")
         return Description(self.name, "openvino", found, tuple(_DEVICES), install, _DOMAINS, KNOWN, RESERVED)
 
     def probe(self) -> Availability:

@@ -11,7 +11,7 @@ from typing import Any
 from irbench.errors import first_line
 from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Refusal, Session
+from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_ort import devices, precision
 from irbench_ort.options import KNOWN, RESERVED, OrtOptions, parse_options
 from irbench_ort.probing import probe
@@ -90,7 +90,7 @@ class OrtBackend:
             distribution,
             found,
             devices.DEVICES,
-            install="" if found else "pip install 'irbench[ort]'",
+            install="" if found else install_command("onnxruntime"),
             domains=_DOMAINS,
             options=KNOWN,
             reserved=RESERVED,
@@ -129,7 +129,7 @@ class OrtBackend:
             raise Refusal(
                 f"ONNX Runtime computes this {load.precision} graph in {computed} on {device}: "
                 f"it has no {load.precision} kernels there.",
-                hint=f"Use --precision {'native' if computed == 'tf32' else computed} with the graph it was made from.",
+                hint="Use --precision native, or measure the graph that it was made from.",
             )
         return computed
 

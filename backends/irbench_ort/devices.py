@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from irbench.spec import Precision, Scalar
-from irbench.spi import Refusal
+from irbench.spi import Refusal, install_command
 
 __all__ = ["DEVICES", "providers", "read_back", "record_assignment", "refuse_fallback", "require", "uses_tf32"]
 
@@ -41,7 +41,7 @@ def require(runtime: Any, device: str) -> None:
     if _CUDA not in runtime.get_available_providers():
         raise Refusal(
             "The installed ONNX Runtime is built without CUDA.",
-            hint="pip uninstall onnxruntime, then: pip install 'irbench[ort-gpu]'",
+            hint=f"pip uninstall onnxruntime, then: {install_command('onnxruntime-gpu')}",
         )
     runtime.preload_dlls()
 

@@ -9,7 +9,7 @@ whether operations between quantisers became integer operations.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from irbench.onnx.reading.precision import GraphPrecision, read_precision
 from irbench.spec import Precision
@@ -34,10 +34,9 @@ def require(graph: GraphPrecision, asked: Precision) -> None:
             f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
             hint=f"Measure it converted: --optimize {asked}. Or convert it: irbench optimize MODEL --precision {asked}",
         )
-    possible = held if held in get_args(Precision) else "native"
     raise Refusal(
         f"This graph is {held}, and ONNX Runtime cannot run it in {asked}.",
-        hint=f"Use --precision {possible}, or the graph it was converted from.",
+        hint="Use --precision native, or the graph it was converted from.",
     )
 
 

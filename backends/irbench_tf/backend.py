@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import metadata
 
 from irbench.spec import Artifact, Load
-from irbench.spi import Availability, Description, Phases, Refusal, Session
+from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_tf import environment, lean, precision
 from irbench_tf.options import KNOWN, parse_options
 
 __all__ = ["TensorFlowBackend"]
 
 _DISTRIBUTION = "tensorflow"
-_INSTALL = "pip install 'irbench[tensorflow]'"
+_REQUIRED = ("tensorflow", "tf2onnx")
 _DEVICES = ("cpu", "gpu")
 
 
@@ -38,7 +38,13 @@ class TensorFlowBackend:
             version = None
         options = tuple(sorted(KNOWN))
         return Description(
-            self.name, _DISTRIBUTION, version, _DEVICES, _INSTALL, options=options, is_original=not self._jit
+            self.name,
+            _DISTRIBUTION,
+            version,
+            _DEVICES,
+            install_command(*_REQUIRED),
+            options=options,
+            is_original=not self._jit,
         )
 
     def probe(self) -> Availability:
@@ -58,7 +64,7 @@ class TensorFlowBackend:
         options = parse_options(load.options, self.name)
         precision.refuse_impossible(load, device, jit=self._jit)
         if not lean.installed():
-            raise Refusal("TensorFlow is not installed.", hint=_INSTALL)
+            raise Refusal("TensorFlow is not installed.", hint=install_command(*_REQUIRED))
         environment.apply_environment(environment.environment_for(load, options, device))
         if device == "cpu":
             lean.import_lean()

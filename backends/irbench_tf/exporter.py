@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
-from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest
+from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
 from irbench_tf import sources
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _require_installed() -> None:
     if missing:
         raise IrbenchError(
             f"{' and '.join(missing)} must be installed to export models.",
-            hint="pip install 'irbench[tensorflow]'",
+            hint=install_command(*missing),
             exit_code=ExitCode.NOT_INSTALLED,
         )
 

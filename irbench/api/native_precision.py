@@ -32,7 +32,7 @@ def native_notes(
     for name, device in backends:
         native = _native(name, device, say)
         if native is not None and native not in precisions:
-            notes.append(Note("native-precision", {"backend": name, "precision": native}))
+            notes.append(Note("native-precision", {"backend": name, "precision": native, "measured": list(precisions)}))
     return tuple(notes)
 
 

@@ -53,14 +53,18 @@ def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
     if not asked:
         installed = registry.installed_backends()
         if not installed:
-            raise IrbenchError(
-                "No runtime is installed.", hint="pip install 'irbench[all]'", exit_code=ExitCode.NOT_INSTALLED
-            )
+            raise IrbenchError("No runtime is installed.", hint=_ways_to_install(), exit_code=ExitCode.NOT_INSTALLED)
         return tuple(map(BackendAddress, installed))
     pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
     for name, _ in pairs:
         registry.require_installed(name)
     return pairs
+
+
+def _ways_to_install() -> str:
+    described = (item.describe() for item in registry.load_all(registry.BACKENDS).values())
+    commands = dict.fromkeys(item.install for item in described if item.install)
+    return f"Install one or more: {'; '.join(commands)}"
 
 
 def able_backends(backends: Sequence[BackendAddress], models: Sequence[Bundle]) -> tuple[BackendAddress, ...]:

@@ -57,8 +57,8 @@ def load(run: str | PathLike[str] = "latest", *, results: Folder = None) -> Run:
     """Return a stored run.
 
     Args:
-        run: Its name, its id or the beginning of one, its folder, or ``latest``: the newest run in which at least one
-            cell was measured.
+        run: Its name, its id or the beginning of its id, its folder, or ``latest``: the newest run in which at least
+            one cell was measured. A name of several runs means the newest of them, by the same rule.
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Raises:

@@ -127,7 +127,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:
         if os.environ.get(_DEBUG):
             traceback.print_exc()
-        return _explain(error)
+        return _explain(error, sys.argv[1:] if arguments is None else arguments)
     except (SystemExit, BrokenPipeError) as error:
         return _leave(error)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback
@@ -135,7 +135,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     return int(result or 0)
 
 
-def _explain(error: BaseException) -> int:
+def _explain(error: BaseException, arguments: Sequence[str]) -> int:
     """Print what is wrong and how to fix it, and return the exit code."""
     if isinstance(error, IrbenchError):
         _complain(error.message, error.hint)
@@ -144,7 +144,7 @@ def _explain(error: BaseException) -> int:
         click.echo(error.format_message(), err=True)
         return int(ExitCode.USAGE)
     if isinstance(error, click.ClickException):
-        _complain(_first_line(error), _usage_hint(error))
+        _complain(_first_line(error), _usage_hint(error, arguments))
         return int(ExitCode.USAGE)
     _complain("interrupted", "")
     return int(ExitCode.INTERRUPTED)
@@ -168,12 +168,24 @@ def _first_line(error: click.ClickException) -> str:
     return " ".join((error.message if alternatives else error.format_message()).split())
 
 
-def _usage_hint(error: click.ClickException) -> str:
+def _usage_hint(error: click.ClickException, arguments: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
-    path = context.command_path if isinstance(context, click.Context) else "irbench"
+    path = context.command_path if isinstance(context, click.Context) else _called_command(arguments)
     alternatives = getattr(error, "possibilities", None) or ()
     question = f"Did you mean {' or '.join(alternatives)}? " if alternatives else ""
     return f"{question}See {path} --help."
+
+
+def _called_command(arguments: Sequence[str]) -> str:
+    """Return the command that is called: click's parser does not tell where an option is wrong."""
+    command: click.Command | None = cli
+    path = "irbench"
+    for word in arguments:
+        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if command is None:
+            break
+        path += f" {word}"
+    return path
 
 
 def _unexpected(error: Exception) -> int:

@@ -17,6 +17,7 @@ from irbench.measure.clock import utc_now
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
+from irbench.suggestions import nearest
 from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["export", "export_problems", "matching", "validate"]
@@ -104,12 +105,21 @@ def _unknown(source: str) -> IrbenchError:
         return other
     if path.exists():
         return IrbenchError(
-            f"{source} is neither a .keras file nor a SavedModel folder.",
+            f"{source} is not an ONNX file (.onnx), a .keras file or a SavedModel folder.",
             hint="A SavedModel folder contains saved_model.pb; a function is written path/to/file.py:function.",
         )
     if len(path.parts) > 1:
-        return IrbenchError(f"There is no file or folder {source}.", hint="Check the path.")
-    return IrbenchError(f"There is no model called {source}.", hint=registry.known_names(registry.MODELS, source))
+        return IrbenchError(f"There is no file or folder {source}.", hint=_similar_file(path) or "Check the path.")
+    hint = _similar_file(path) or registry.known_names(registry.MODELS, source)
+    return IrbenchError(f"There is no model called {source}.", hint=hint)
+
+
+def _similar_file(path: Path) -> str:
+    """Return the question whether a model file beside ``path`` was meant; empty where none has a similar name."""
+    files = [file for suffix in (".onnx", ".keras") for file in sorted(path.parent.glob(f"*{suffix}"))]
+    near = next((file.name for file in files if file.stem == path.stem), None)
+    near = near or nearest(path.name, (file.name for file in files))
+    return f"Did you mean {path.with_name(near)}?" if near else ""
 
 
 class _ExportWorker:

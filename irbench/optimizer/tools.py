@@ -9,7 +9,7 @@ from importlib import metadata
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer.recipe import Recipe
-from irbench.spi import Description
+from irbench.spi import Description, install_command
 
 __all__ = ["Tools", "find_tools", "require_operators"]
 
@@ -40,7 +40,8 @@ def find_tools(asked: Recipe) -> Tools:
     try:
         versions = {name: metadata.version(name) for name in _DISTRIBUTIONS}
     except metadata.PackageNotFoundError as error:
-        raise _not_installed("Optimising", error.name or "a tool", "pip install 'irbench[optimize]'") from error
+        install = install_command("onnxscript", "onnx-ir")
+        raise _not_installed("Optimising", error.name or "a tool", install) from error
     reference = registry.references_in_order()[0]
     quantizer = _quantizer() if asked.conversion is not None and asked.conversion.precision == "int8" else None
     described = [registry.describe(registry.REFERENCES, reference)]

@@ -40,9 +40,10 @@ def _stored(facts: Facts, _: Context) -> str:
 
 
 def _native(facts: Facts, _: Context) -> str:
+    both = ",".join((*facts.get("measured", ["fp32"]), "native"))
     return (
-        f"not measured: {facts['backend']}'s default precision here, {facts['precision']} (measure it with"
-        " --precision native)"
+        f"not measured: {facts['backend']}'s default precision here, {facts['precision']} (compare them with"
+        f" --precision {both} --allow-mixed)"
     )
 
 
@@ -100,7 +101,7 @@ NOTES: Mapping[NoteCode, Text] = {
     "native-precision": Text(
         "on this machine the backend's default precision is another than the measured one",
         _native,
-        {"backend": "openvino", "precision": "bf16"},
+        {"backend": "openvino", "precision": "bf16", "measured": ["fp32"]},
     ),
     "tail-range": Text(
         "the lowest and the highest p99 of a launch",

@@ -47,7 +47,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
     if fixed is not None and batch not in (None, fixed):
         raise IrbenchError(
             f"{bundle.name} was exported with a batch of {fixed}, not {batch}.",
-            hint=f"Leave --batch out, or run: irbench export {bundle.source or bundle.name} --batch dynamic",
+            hint=_way_to_another_batch(bundle),
         )
     sizes: dict[str, int] = dict(bundle.defaults)
     sizes.pop(BATCH, None)
@@ -75,6 +75,13 @@ def refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], bundles: Sequen
     for name in shapes:
         if name not in inputs:
             raise IrbenchError(f"No model has an input called {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
+
+
+def _way_to_another_batch(bundle: Bundle) -> str:
+    source = bundle.source or bundle.name
+    if source.endswith(".onnx"):  # irbench cannot export a graph again
+        return "Leave --batch out, or write the ONNX file again from its framework with a dynamic batch dimension."
+    return f"Leave --batch out, or run: irbench export {source} --batch dynamic"
 
 
 def _in_order_of_original(bundle: Bundle, place: int, shape: tuple[int, ...]) -> tuple[int, ...]:

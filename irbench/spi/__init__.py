@@ -21,6 +21,7 @@ group                  names an object of type
 """
 
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
+from irbench.spi.installation import install_command
 from irbench.spi.models import Exporter, ExporterDescription, ExportRequest, ModelSource
 from irbench.spi.runtime import (
     Array,
@@ -56,4 +57,5 @@ __all__ = [
     "Refusal",
     "Session",
     "Slot",
+    "install_command",
 ]

@@ -13,7 +13,7 @@ from irbench.store.entries import RunEntry
 from irbench.store.folders import RUN_FILE, Stamp, run_folders
 from irbench.store.index import Index
 
-__all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs"]
+__all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "runs_called"]
 
 LATEST = "latest"
 
@@ -81,8 +81,17 @@ def latest_run(root: Path) -> Latest:
     entries = [entry for entry in list_runs(root).entries if entry.rows]
     if not entries:
         raise IrbenchError(f"No runs are stored in {root}.", hint="Measure a model: irbench run")
-    at = next((number for number, entry in enumerate(entries) if entry.measured), 0)
-    return Latest(entries[at], tuple(entries[:at]))
+    return _newest_measured(entries)
+
+
+def runs_called(root: Path, name: str) -> tuple[RunEntry, ...]:
+    """Return the runs that were given this name, newest first; none where ``name`` is ``latest``, a path or an id."""
+    if not name or name == LATEST or _of_path(name) is not None:
+        return ()
+    entries = list_runs(root).entries
+    if any(entry.run_id.upper() == name.upper() for entry in entries):
+        return ()
+    return tuple(entry for entry in entries if entry.name == name)
 
 
 def find_run(root: Path, name: str | None) -> Path:
@@ -91,19 +100,31 @@ def find_run(root: Path, name: str | None) -> Path:
     Args:
         root: The folder of results.
         name: What the run was called, a ULID or the beginning of one, the run's folder or ``run.json``, or ``None``
-            or ``latest`` for the newest that was measured.
+            or ``latest`` for the newest that was measured. Of several runs of a name, the newest that was measured.
 
     Raises:
         IrbenchError: There is no such run, or several are meant.
     """
     if name is None or name == LATEST:
         return Path(latest_run(root).entry.folder)
+    found = _of_path(name)
+    if found is not None:
+        return found
+    folders = sorted(root / folder for folder, _ in run_folders(root))
+    return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
+
+
+def _of_path(name: str) -> Path | None:
     path = Path(name)
     for folder in (path, path.parent) if path.name == RUN_FILE else (path,):
         if name and (folder / RUN_FILE).is_file():
             return folder.resolve()  # the folder's own name is the run's, which "." would hide
-    folders = sorted(root / folder for folder, _ in run_folders(root))
-    return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
+    return None
+
+
+def _newest_measured(entries: Sequence[RunEntry]) -> Latest:
+    at = next((number for number, entry in enumerate(entries) if entry.measured), 0)
+    return Latest(entries[at], tuple(entries[:at]))
 
 
 def _read(root: Path, folder: str) -> RunEntry:
@@ -114,16 +135,9 @@ def _read(root: Path, folder: str) -> RunEntry:
 
 
 def _called(root: Path, name: str) -> Path | None:
-    """Return the folder of the run that was given this name, if there is one.
-
-    Raises:
-        IrbenchError: Several were.
-    """
-    entries = [entry for entry in list_runs(root).entries if name and entry.name == name]
-    if len(entries) > 1:
-        ids = _listed([entry.run_id for entry in entries[:5]])
-        raise IrbenchError(f"{len(entries)} runs are called {name!r}.", hint=f"Give an id, newest first: {ids}")
-    return Path(entries[0].folder) if entries else None
+    """Return the folder of the newest measured run that was given this name, if there is one."""
+    entries = runs_called(root, name)
+    return Path(_newest_measured(entries).entry.folder) if entries else None
 
 
 def _of_id(folders: Sequence[Path], name: str) -> Path | None:

@@ -61,7 +61,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         (["no/such/folder"], "no file or folder", "path"),
         (["net.onnx"], "already an ONNX model", "irbench run net.onnx"),
         (["net.h5"], "HDF5", "save"),
-        (["."], "neither a .keras file nor a SavedModel", "saved_model.pb"),
+        (["."], "not an ONNX file (.onnx), a .keras file or a SavedModel", "saved_model.pb"),
         (["resnet50", "--opset", "12"], "Opset 12", "13 to 23"),
         (["resnet50", "--opset", "24"], "Opset 24", "13 to 23"),
         (["resnet50", "--seed", "-1"], "seed -1", "positive"),

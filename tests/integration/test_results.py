@@ -34,14 +34,14 @@ def test_latest_is_the_newest_run_with_a_figure_and_says_what_it_passed_over(roo
     shown = irbench("show", "--results", root)
     assert shown.code == 0
     assert f"run {older.document.run_id}" in shown.err
-    assert f"{newer.document.run_id} is newer, but none of its cells was measured" in shown.err
+    assert f"{newer.document.run_id} is newer, but none of its rows was measured" in shown.err
 
 
 def test_latest_falls_back_on_a_run_without_a_figure_and_says_so(root: Path) -> None:
     only = measured(root, FAILED)
     shown = irbench("show", "latest", "--results", root)
     assert f"run {only.document.run_id}" in shown.err
-    assert "no stored run has a measured cell" in shown.err
+    assert "no stored run has a measured row" in shown.err
     assert "SIGSEGV" in shown.out
 
 

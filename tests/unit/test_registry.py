@@ -212,3 +212,7 @@ def test_listing_names_loads_nothing():
         "print([one for one in sys.modules if one.startswith(('irbench_', 'onnx', 'openvino', 'tensorflow'))])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_backend_may_be_meant_by_its_distribution() -> None:
+    assert registry.known_names(registry.BACKENDS, "onnxruntime").startswith("Did you mean ort?")

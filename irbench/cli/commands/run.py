@@ -191,8 +191,9 @@ def command(
 
     asked = RunOptions(command=command_line(), shape=as_shapes(shape), set=as_settings(set), **options)
     _refuse_wrong_output(asked, output, dry_run=dry_run)
-    if not yes:
-        _confirm_first_run(asked)
+    if not yes and not _confirmed_first_run(asked):
+        say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")
+        return 0
     if dry_run:
         click.echo(describe_plan(asked, say))
         return 0
@@ -230,12 +231,8 @@ def _refuse_wrong_output(asked: RunOptions, output: Path | None, *, dry_run: boo
             raise IrbenchError(f"-o {output} would overwrite the model.", hint="Give another path with -o.")
 
 
-def _confirm_first_run(asked: RunOptions) -> None:
-    """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask.
-
-    Raises:
-        IrbenchError: The answer is no.
-    """
+def _confirmed_first_run(asked: RunOptions) -> bool:
+    """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask."""
     from irbench.api.resolve import FIRST_MODEL, is_first_run
 
     if is_first_run(asked.models, everything=asked.all):
@@ -244,7 +241,5 @@ def _confirm_first_run(asked: RunOptions) -> None:
 
         say(first_run_text(FIRST_MODEL, registry.installed_backends()))
         asks = sys.stdin.isatty() and sys.stderr.isatty()
-        if asks and not click.confirm("Go on?", default=True, err=True):
-            raise IrbenchError(
-                "Nothing was measured.", hint="Give a model (irbench models lists them) or an ONNX file."
-            )
+        return not asks or click.confirm("Go on?", default=True, err=True)
+    return True

@@ -47,8 +47,8 @@ def command(
 ) -> None:
     """Show a stored run again, or its raw samples.
 
-    RUN is a run's name, the beginning of its id, its folder, or `latest`, the default: the newest run in which at
-    least one row was measured.
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default: the newest run in
+    which at least one row was measured. A name of several runs means the newest of them, by the same rule.
 
     --samples prints for each sample its table (group), model, row, launch and block, whether the block was disturbed
     and whether it counts, when the sample was issued and completed in nanoseconds from the start of its round, its
@@ -56,8 +56,10 @@ def command(
     calls of --tail, and `sustained` for the summary of a row's run of --sustain. All checksums are verified before
     anything is printed.
     """
+    from irbench.cli.output.chosen_runs import say_which_run
     from irbench.cli.output.document import write_document
     from irbench.store import Store, default_root
+    from irbench.store.listing import find_run
 
     for option, field in (("intervals", "p50_over_launches, ..."), ("warnings", "groups[].warnings in JSON")):
         if context.params[option] and (samples or form != "table"):
@@ -67,7 +69,8 @@ def command(
             )
     wanted = _sample_format(context, form) if samples else form
     store = Store(results or default_root())
-    folder = _find(store.root, run)
+    say_which_run(store.root, run)
+    folder = find_run(store.root, run)
     document = store.load(folder)
     _introduce(document, folder)
     if samples:
@@ -83,20 +86,6 @@ def _introduce(document: RunDocument, folder: Path) -> None:
     click.echo(f"run {document.run_id}{called} of {document.created}, in {folder}", err=True)
     if note:
         click.echo(f"note: {note}", err=True)
-
-
-def _find(root: Path, name: str | None) -> Path:
-    """Return the folder of a run; where ``latest`` is not simply the newest, say which it is."""
-    from irbench.store.listing import LATEST, find_run, latest_run
-
-    if name not in (None, LATEST):
-        return find_run(root, name)
-    latest = latest_run(root)
-    if not latest.entry.measured:
-        click.echo("no stored run has a measured cell; this is the newest", err=True)
-    elif latest.passed_over:
-        click.echo(f"{latest.passed_over[0].run_id} is newer, but none of its cells was measured", err=True)
-    return Path(latest.entry.folder)
 
 
 def _sample_format(context: click.Context, form: str) -> str:

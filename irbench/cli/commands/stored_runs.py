@@ -27,17 +27,19 @@ __all__ = ["export", "import_", "remove"]
 def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     """Delete stored runs.
 
-    RUN is a run's name, the beginning of its id, its folder, or `latest`. If any RUN is not found, nothing is
-    deleted. A run that is still being measured is not deleted.
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`. If any RUN is not found, or is
+    the name of several runs, nothing is deleted. A run that is still being measured is not deleted.
     """
     from irbench.api.stored_runs import find_runs, remove_folders
     from irbench.store.folders import default_root
 
     root = results or default_root()
-    _refuse_doubtful_latest(root, runs)
+    _refuse_doubtful_names(root, runs)
     folders = find_runs(root, runs)
     if yes or _confirmed(root, folders):
         remove_folders(root, folders, lambda folder: click.echo(f"removed {folder.name}"))
+    else:
+        say("Nothing was deleted.")
 
 
 @click.command(
@@ -58,14 +60,18 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
 def export(runs: tuple[str, ...], output: Path | None, results: Path | None) -> None:
     """Export runs, with their raw samples and logs, to one archive.
 
-    RUN is a run's name, the beginning of its id, its folder, or `latest`. All checksums are verified; of each log, the
-    last megabyte is included. Read the archive with `irbench results import`, or unpack it with tar in a results
-    folder. An existing FILE is overwritten only if it is such an archive.
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`. All checksums are verified; of
+    each log, the last megabyte is included. Read the archive with `irbench results import`, or unpack it with tar in a
+    results folder. An existing FILE is overwritten only if it is such an archive.
     """
     from irbench.api.stored_runs import export_runs
+    from irbench.cli.output.chosen_runs import say_which_run
+    from irbench.store.folders import default_root
 
     if output is None:
         raise IrbenchError("An archive cannot be written to standard output.", hint="Name a file with -o.")
+    for name in runs:
+        say_which_run(results or default_root(), name)
     for folder in export_runs(runs, output, results=results):
         click.echo(f"exported {folder.name}")
 
@@ -94,10 +100,17 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> None:
         say(f"{folder.name} is already stored")
 
 
-def _refuse_doubtful_latest(root: Path, names: Sequence[str]) -> None:
-    """Refuse ``latest`` where it is not the newest: what is removed must be what was meant."""
-    from irbench.store.listing import LATEST, latest_run
+def _refuse_doubtful_names(root: Path, names: Sequence[str]) -> None:
+    """Refuse ``latest`` where it is not the newest, and names of several runs: what is removed must be meant."""
+    from irbench.store.listing import LATEST, latest_run, runs_called
 
+    for name in names:
+        called = runs_called(root, name)
+        if len(called) > 1:
+            ids = ", ".join(entry.run_id for entry in called[:5])
+            raise IrbenchError(
+                f"{len(called)} runs are called {name!r}.", hint=f"Write the id of one, newest first: {ids}"
+            )
     if LATEST not in names:
         return
     latest = latest_run(root)

@@ -81,6 +81,16 @@ class Parsed(click.ParamType[T], Generic[T]):
         return self._offer(incomplete)
 
 
+def _duration_s(text: str) -> float:
+    try:
+        return values.duration_s(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r} is not a duration: write a number above 0 and a unit (s, m, h or d), for example 90s or 5m; "
+            "at most 10000 days."
+        ) from error
+
+
 def _passes(_begun: str) -> tuple[str, ...]:
     from irbench import registry
 
@@ -100,7 +110,7 @@ PRECISIONS = Parsed("a,b", values.names, partial(offer_list, _precisions))
 COUNT = Parsed("20", values.count)
 COUNTS = Parsed("1,8", values.counts)
 THREADS = Parsed("4|native", values.threads)
-DURATION = Parsed("90s|5m", values.duration_s)
+DURATION = Parsed("90s|5m", _duration_s)
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)

@@ -149,11 +149,11 @@ def test_an_interrupt_survives_pickling_as_other_processes_need_it():
     assert (found.result.document, found.result.folder) == (run.document, run.folder)
 
 
-def test_a_name_that_two_runs_have_is_answered_with_their_ids():
-    runs = [stored(name="same"), stored(name="same")]
-    with pytest.raises(IrbenchError, match="2 runs are called 'same'") as caught:
-        irbench.load("same")
-    assert all(run.id in caught.value.hint for run in runs)
+def test_a_name_of_several_runs_means_the_newest_that_was_measured():
+    stored(name="same")
+    measured = stored(name="same")
+    Store(default_root()).begin(ENVIRONMENT, {"name": "same"})  # interrupted before its first launch
+    assert irbench.load("same").id == measured.id
 
 
 def test_runs_are_removed_packed_and_brought_back(tmp_path: Path):

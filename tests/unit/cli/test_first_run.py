@@ -6,11 +6,11 @@ import io
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from irbench import registry
 from irbench.api.options import RunOptions
 from irbench.cli.commands import run
-from irbench.errors import IrbenchError
 
 
 class Terminal(io.StringIO):
@@ -29,14 +29,20 @@ def test_whoever_says_no_measures_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setattr(click, "confirm", lambda *_, **_options: False)
-    with pytest.raises(IrbenchError, match="Nothing was measured"):
-        run._confirm_first_run(RunOptions())
+    assert not run._confirmed_first_run(RunOptions())
+
+
+def test_a_declined_run_is_no_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "_confirmed_first_run", lambda _asked: False)
+    result = CliRunner().invoke(run.command, [])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "Nothing was measured." in result.stderr
 
 
 @pytest.mark.usefixtures("outlook")
 def test_elsewhere_it_is_said_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    run._confirm_first_run(RunOptions())
+    assert run._confirmed_first_run(RunOptions())
     said = capsys.readouterr().err
     assert "this exports resnet50 from TensorFlow" in said
     assert "measures it on ort, tf (up to 90 s" in said

@@ -54,5 +54,6 @@ def test_anything_else_is_refused_with_an_example(kind: Any, texts: tuple[str, .
     for text in texts:
         with pytest.raises(click.BadParameter) as caught:
             kind.convert(text, None, None)
-        assert f"write it like {kind.name}" in caught.value.message
+        example = "for example 90s or 5m" if kind is options.DURATION else f"write it like {kind.name}"
+        assert example in caught.value.message
         assert "invalid literal" not in caught.value.message

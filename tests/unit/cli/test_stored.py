@@ -59,6 +59,23 @@ def test_show_says_nothing_of_a_name_and_a_note_where_there_are_none():
     assert "note" not in shown().stderr
 
 
+def test_show_says_which_of_several_runs_of_a_name_it_shows():
+    for _ in range(2):
+        writer = Store(default_root()).begin(ENVIRONMENT, {"name": "same"})
+        writer.add_launch(launch())
+        writer.commit(replace(writer.document, groups=(example(),), complete=True))
+    said = shown("same").stderr
+    assert f"2 runs are called 'same': taking {writer.document.run_id}" in said
+
+
+def test_rm_refuses_a_name_of_several_runs():
+    for _ in range(2):
+        Store(default_root()).begin(ENVIRONMENT, {"name": "same"})
+    with pytest.raises(IrbenchError, match="2 runs are called 'same'") as caught:
+        listed("rm", "same", "--yes")
+    assert "Write the id" in caught.value.hint
+
+
 def test_show_puts_intervals_behind_figures_on_demand():
     rows = [replace(cell_, p50_over_launches=Spans(32.5, 32.1, 33.0, 32.6)) for cell_ in example().cells]
     writer = Store(default_root()).begin(ENVIRONMENT, {})

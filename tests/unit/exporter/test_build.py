@@ -8,7 +8,7 @@ import models
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import from_onnx_file
+from irbench.exporter import ExportOptions, from_onnx_file, validate
 from irbench.system import host
 
 
@@ -20,3 +20,14 @@ def test_a_foreign_file_larger_than_what_the_cgroup_leaves_is_refused(
     with pytest.raises(IrbenchError, match="of memory are available") as caught:
         from_onnx_file(path)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["cnn", "cnn.onx"])
+def test_a_similar_file_is_suggested_for_an_unknown_model(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cnn.onnx").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IrbenchError, match=f"There is no model called {name}") as caught:
+        validate(name, ExportOptions())
+    assert caught.value.hint == "Did you mean cnn.onnx?"

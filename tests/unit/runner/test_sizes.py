@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ def test_a_batch_the_model_was_not_made_for_is_refused_with_the_command_that_hel
     with pytest.raises(IrbenchError, match="batch of 4, not 8") as caught:
         bind_sizes(bundle(4, 10), 8, {})
     assert "--batch dynamic" in caught.value.hint
+
+
+def test_an_onnx_file_is_not_to_be_exported_by_irbench_again() -> None:
+    with pytest.raises(IrbenchError, match="batch of 4, not 8") as caught:
+        bind_sizes(replace(bundle(4, 10), source="/models/fixed4.onnx"), 8, {})
+    assert "irbench export" not in caught.value.hint
+    assert "dynamic batch" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""Which stored run a name stands for, where that is not obvious."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irbench.cli.output.stderr import say
+from irbench.store.listing import LATEST, find_run, latest_run, runs_called
+
+__all__ = ["say_which_run"]
+
+
+def say_which_run(root: Path, name: str | None) -> None:
+    """Say which run is meant, where ``latest`` is not simply the newest, or a name is that of several runs.
+
+    Raises:
+        IrbenchError: No run is stored.
+    """
+    if name is None or name == LATEST:
+        _say_which_latest(root)
+        return
+    called = runs_called(root, name)
+    if len(called) > 1:
+        say(f"{len(called)} runs are called {name!r}: taking {find_run(root, name).name} (irbench results lists them)")
+
+
+def _say_which_latest(root: Path) -> None:
+    latest = latest_run(root)
+    if not latest.entry.measured:
+        say("no stored run has a measured row; this is the newest")
+    elif latest.passed_over:
+        say(f"{latest.passed_over[0].run_id} is newer, but none of its rows was measured")
