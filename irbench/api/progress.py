@@ -75,7 +75,7 @@ def reporting(progress: ProgressOption) -> Iterator[Reporter]:
         IrbenchError: ``progress`` is none of what it may be.
     """
     if progress is not None and not callable(progress) and not (isinstance(progress, str) and progress == "auto"):
-        raise IrbenchError(f"progress={progress!r} is not understood.", hint='Write "auto", None or a function.')
+        raise IrbenchError(f"progress={progress!r} is not valid.", hint='Write "auto", None or a function.')
     if progress == "auto":
         if not (sys.stderr.isatty() or _in_notebook()):
             yield Reporter(_LOG.info, _ignore)

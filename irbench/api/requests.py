@@ -154,7 +154,7 @@ def _timing(options: RunOptions) -> Timing:
         return msgspec.convert(asdict(chosen), Timing)
     except msgspec.ValidationError as error:
         raise IrbenchError(
-            f"The timing is not understood: {error}.", hint="Give the options the types that irbench run --help names."
+            f"The timing is not valid: {error}.", hint="Give the options the types that irbench run --help names."
         ) from error
 
 

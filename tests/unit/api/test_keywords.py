@@ -30,7 +30,7 @@ KEYWORDS = [
 
 @pytest.mark.parametrize(("function", "keyword"), KEYWORDS)
 def test_no_keyword_is_taken_as_it_comes(function: Callable[..., Any], keyword: str):
-    with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not understood") as caught:
+    with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not valid") as caught:
         function(*READ[function], **{keyword: object()})
     assert caught.value.hint
 
@@ -69,7 +69,7 @@ def test_an_unknown_level_is_refused(level: str):
 )
 @pytest.mark.parametrize("progress", ["Auto", "", True, 5])
 def test_progress_is_checked_before_anything_is_done(call: Callable[..., Any], progress: object):
-    with pytest.raises(IrbenchError, match=f"^progress={progress!r} is not understood") as caught:
+    with pytest.raises(IrbenchError, match=f"^progress={progress!r} is not valid") as caught:
         call(progress=progress)
     assert caught.value.hint == 'Write "auto", None or a function.'
     assert irbench.results() == ()

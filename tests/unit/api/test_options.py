@@ -48,7 +48,7 @@ def test_an_unknown_keyword_is_a_type_error_that_names_the_nearest():
 @pytest.mark.parametrize("keyword", RunKeywords.__annotations__)
 def test_no_keyword_is_taken_as_it_comes(keyword: str):
     wrong: Any = {keyword: object()}
-    with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not understood"):
+    with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not valid"):
         run_options([], wrong)
 
 
@@ -61,7 +61,7 @@ def test_none_is_the_default_of_every_keyword(keyword: str):
 @pytest.mark.parametrize("keyword", ["backends", "batch", "streams", "precision", "optimize", "cpus"])
 def test_an_empty_list_is_refused(keyword: str):
     nothing: Any = {keyword: []}
-    with pytest.raises(IrbenchError, match=rf"^{keyword}=\[\] is not understood: it is empty\.$") as caught:
+    with pytest.raises(IrbenchError, match=rf"^{keyword}=\[\] is not valid: it is empty\.$") as caught:
         run_options([], nothing)
     assert caught.value.hint.startswith("Write it like")
 

@@ -35,6 +35,6 @@ def test_anything_else_passes():
 @pytest.mark.parametrize("name", ["tail", "within", "deadline", "sustain"])
 def test_timing_that_a_stored_run_could_not_be_read_with_is_refused_before_it_is_measured(name: str):
     wrong: Any = {name: "no"}
-    with pytest.raises(IrbenchError, match=rf"timing is not understood: .*\$\.{name}") as caught:
+    with pytest.raises(IrbenchError, match=rf"timing is not valid: .*\$\.{name}") as caught:
         requested(RunOptions(backends=("fake-a",), **wrong))
     assert caught.value.hint
