@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Container, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ _BETWEEN_LOOKS_S = 0.05
 _NAMED = 4
 """Programs that are named, at most."""
 _WORTH_NAMING = 0.01
+_INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|java|bash|sh)[0-9.]*")
 _COMMAND = 40
 """Characters of a command line that are shown."""
 
@@ -97,13 +99,26 @@ def _program(number: int, share: float, above: Container[int]) -> Program:
     """
     try:
         process = psutil.Process(number)
-        name, command = process.name(), _command(process.cmdline())
+        words = process.cmdline()
+        name, command = _name(process.name(), words), _command(words)
         lives = bool(command) and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
         ours = process.uids().effective == os.geteuid()
         leads = os.getsid(number) == number
     except (psutil.Error, OSError):
         return Program("a program that has ended", number, share)
     return Program(name, number, share, command, stoppable=lives and ours and not leads and number not in above)
+
+
+def _name(name: str, words: Sequence[str]) -> str:
+    """Return what tells a program from others: of an interpreter also its script or module, not its thread's name."""
+    if not words:
+        return name
+    program = Path(words[0]).name
+    if _INTERPRETER.fullmatch(program) is None:
+        return name if name != "MainThread" else program
+    module = words[1:] if list(words[1:2]) != ["-m"] else words[2:]
+    script = Path(module[0]).name if module and not module[0].startswith("-") else ""
+    return f"{program} {script}".strip()
 
 
 def _command(words: Sequence[str]) -> str:

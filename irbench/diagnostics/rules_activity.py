@@ -34,8 +34,8 @@ def _signs(activity: Activity, machine: Machine) -> Iterator[tuple[FindingCode, 
     limit = _BUSY * min(machine.threads, len(machine.cpus))
     if activity.foreign_share > limit:
         unseen = activity.foreign_share - sum(program.share for program in activity.programs)
-        disturbing_alone = (program for program in activity.programs if program.stoppable and program.share > limit)
-        stoppable = next(disturbing_alone, None)
+        largest = max(activity.programs, key=lambda program: program.share, default=None)
+        stoppable = largest if largest is not None and largest.stoppable and largest.share > limit else None
         yield (
             "busy-machine",
             {

@@ -62,7 +62,7 @@ class ReportView:
         if report.findings:
             yield Text("\nFindings", style="bold")
         for number, finding in enumerate(report.findings, start=1):
-            yield from _finding(number, finding, width)
+            yield from _finding(number, finding, width, compared=report.self_comparison is not None)
         if report.self_comparison is not None:
             yield Text("\nA backend against itself", style="bold")
             yield GroupView(report.self_comparison.table)
@@ -169,8 +169,8 @@ def _entries(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
             yield Text.assemble(" ", (("" if number else label).ljust(_LABEL), "dim"), line)
 
 
-def _finding(number: int, finding: Finding, width: int) -> Iterator[Text]:
-    words = finding_words(finding.code, finding.facts)
+def _finding(number: int, finding: Finding, width: int, *, compared: bool) -> Iterator[Text]:
+    words = finding_words(finding.code, {**finding.facts, "compared_with_itself": compared})
     head = f" {number}  "
     room = width - len(head)
     for position, line in enumerate(wrap(words.found, room)):

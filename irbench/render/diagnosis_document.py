@@ -60,14 +60,14 @@ def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) ->
         "core_to_core": _link(report.facts.activity.core_to_core),
         "overhead": _overhead(report.overhead),
         "backends": list(backends),
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [_finding(finding, compared=report.self_comparison is not None) for finding in report.findings],
         "verdict": diagnosis_summary(report.findings),
         "aa": None if report.self_comparison is None else _self_comparison(report.self_comparison),
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    words = asdict(finding_words(finding.code, finding.facts))
+def _finding(finding: Finding, *, compared: bool) -> dict[str, Any]:
+    words = asdict(finding_words(finding.code, {**finding.facts, "compared_with_itself": compared}))
     return {"code": finding.code, "facts": dict(finding.facts), **words, "lasting": finding.lasting}
 
 

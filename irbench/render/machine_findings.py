@@ -61,12 +61,13 @@ def _smt(facts: Facts) -> FindingWords:
 def _virtual(facts: Facts) -> FindingWords:
     by = "" if facts["hypervisor"] is None else f" ({facts['hypervisor']})"
     hidden = listing([*(_HIDDEN[name] for name in facts["hidden"]), "other virtual machines"])
+    compared = facts.get("compared_with_itself", False)  # then the report says it already
+    check = "M" if compared else "Check how small a difference can be detected here, m"
     return FindingWords(
         f"This is a virtual machine{by}; it cannot see {hidden}.",
         "Other virtual machines on the same host change its speed for seconds to minutes, and no counter shows it.",
-        "This cannot be fixed from inside. Check how small a difference can be detected here, measure longer with"
-        " --thorough, or use dedicated hardware.",
-        "irbench doctor --aa",
+        f"This cannot be fixed from inside. {check}easure longer with --thorough, or use dedicated hardware.",
+        None if compared else "irbench doctor --aa",
     )
 
 

@@ -204,5 +204,6 @@ class Comparison:
                 budget_s=self._timing.budget,
                 outlook=self._outlook,
                 interim=interim,
+                batch=self._group.batch if len(self._context.request.batches or ()) > 1 else None,
             )
         )

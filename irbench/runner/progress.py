@@ -25,6 +25,7 @@ class Progress:
         budget_s: What the group may take.
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
+        batch: The group's batch, where the run has several; ``None`` where it has one.
     """
 
     model: str
@@ -35,6 +36,12 @@ class Progress:
     budget_s: float
     outlook: Outlook | None = None
     interim: GroupResult | None = None
+    batch: int | None = None
+
+    @property
+    def table(self) -> str:
+        """What tells this table from the others: the model, and the batch where there are several."""
+        return self.model if self.batch is None else f"{self.model} batch {self.batch}"
 
 
 Listener: TypeAlias = Callable[[Progress], None]

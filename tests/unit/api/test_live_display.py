@@ -44,6 +44,11 @@ def test_a_pipe_sees_a_line_for_each_launch_and_nothing_between() -> None:
     assert shown(*moments, terminal=False) == "resnet50: launch 2 done after 31 s · ort ±1.8 %: decided\n"
 
 
+def test_a_line_names_the_batch_where_a_run_has_several() -> None:
+    finished = replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM, batch=8)
+    assert shown(finished, terminal=False).startswith("resnet50 batch 8: launch 2 done")
+
+
 def test_a_pipe_sees_what_runs_where_a_launch_takes_long() -> None:
     moments = (replace(MOMENT, launch=1, outlook=None, elapsed_s=second) for second in range(0, 100, 5))
     assert shown(*moments, terminal=False).splitlines() == [

@@ -135,3 +135,18 @@ def test_a_program_that_has_ended_and_is_not_yet_buried_is_not_to_be_stopped() -
         child.stdin.close()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert not activity._program(child.pid, 0.5, above=()).stoppable
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "shown"),
+    [
+        ("MainThread", ("/usr/bin/node", "/opt/app/server.js", "--port", "1"), "node server.js"),
+        ("python", ("/usr/bin/python3.12", "-m", "pytest", "tests"), "python3.12 pytest"),
+        ("python", ("python", "-c", "pass"), "python"),
+        ("MainThread", ("/usr/bin/code", "--type=x"), "code"),
+        ("kworker", (), "kworker"),
+        ("stress", ("stress", "--cpu", "1"), "stress"),
+    ],
+)
+def test_an_interpreter_is_named_with_its_script(name: str, words: tuple[str, ...], shown: str) -> None:
+    assert activity._name(name, words) == shown

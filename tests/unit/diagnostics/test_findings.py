@@ -171,6 +171,12 @@ def test_only_what_may_be_stopped_is_named_for_stopping_with_its_command() -> No
     assert "pause" not in alone.remedy
 
 
+def test_a_program_is_not_to_be_stopped_where_another_disturbs_more() -> None:
+    terminal = Program("terminal", 99, 0.96, "terminal")
+    finding = only(foreign_share=1.2, programs=(terminal, replace(HOG, share=0.16)))
+    assert finding.command == "top -o %CPU"
+
+
 def test_a_quota_as_large_as_the_processors_disturbs_nothing() -> None:
     assert codes(quota=4.0) == []
     assert "throttled irbench for 30 %" in only(quota=3.0, throttled_share=0.3).found

@@ -120,6 +120,13 @@ def test_what_cannot_be_fixed_is_shown_and_counted_apart() -> None:
     assert diagnosis_summary(both) == said
 
 
+def test_the_self_comparison_is_not_advised_where_it_was_made() -> None:
+    virtual = facts(hypervisor="KVM")
+    assert "irbench doctor --aa" in shown(report(virtual, None), 120)
+    assert "irbench doctor --aa" not in shown(report(virtual), 120)
+    assert diagnosis_document(report(virtual), [])["findings"][0]["command"] is None
+
+
 def test_programs_get_numbers_nulls_and_stable_keys() -> None:
     found = json.loads(json.dumps(diagnosis_document(report(), [{"name": "ort"}])))
     assert list(found) == [
