@@ -10,9 +10,9 @@ import pytest
 from irbench.activity import ActivityCode
 from irbench.api import doctor
 from irbench.diagnostics import self_comparison
+from irbench.diagnostics.finding import FindingCode
 from irbench.notices import MarkCode, NoteCode, WarningCode
 from irbench.render import finding_texts, progress
-from irbench.render.finding_types import FindingCode
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
