@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pytest
 from machines import facts
 
 from irbench.diagnostics import CoreToCore, Finding, find
 from irbench.diagnostics.facts import Program
-from irbench.render.finding_texts import finding_words
+from irbench.render.finding_texts import FINDINGS, FindingCode, finding_words
 
 
 class Said(NamedTuple):
@@ -39,6 +39,10 @@ def only(**changes: Any) -> Said:
 
 def codes(**changes: Any) -> list[str]:
     return [warning.code for warning in find(facts(**changes))]
+
+
+def test_every_code_has_its_words() -> None:
+    assert set(FINDINGS) == set(get_args(FindingCode))
 
 
 def test_nothing_is_found_on_a_quiet_machine() -> None:

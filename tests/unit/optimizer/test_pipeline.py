@@ -106,7 +106,7 @@ def test_onnxs_own_evaluator_can_check_the_steps(tmp_path, conversion):
     ("name", "said"),
     [
         ("fake-wrong", "wrong outputs"),
-        ("fake-invalid", "breaks mlp: it is no valid ONNX model"),
+        ("fake-invalid", "breaks mlp: it is not a valid ONNX model"),
         ("fake-failing", "KeyError"),
     ],
 )
@@ -156,7 +156,7 @@ def test_a_conversion_is_the_last_step_and_keeps_the_signature(optimized, conver
 def test_what_was_converted_is_not_converted_again(optimized, tmp_path):
     optimized(conversion=Conversion("int8", samples=16))
     converted, asked = replace(optimized.artifact, path=optimized.result), Recipe("none-fp16", (), Conversion("fp16"))
-    with pytest.raises(IrbenchError, match="mlp is int8 already") as caught:
+    with pytest.raises(IrbenchError, match="mlp is already int8") as caught:
         run_job(OptimizationJob(converted, Bundle("mlp", (), ()), {}, asked, tmp_path, "ort"), print)
     assert "fp32 graph" in caught.value.hint
 

@@ -164,8 +164,8 @@ def test_the_table_is_as_wide_as_it_needs_to_be_where_nothing_limits_it():
     view = GroupView(group(cell("x" * 95), cell("ort")))
     width = console.measure(view).maximum
     assert width == max(len(line.plain) for line in view.as_lines(width))
-    assert not any("left out" in line.plain for line in view.as_lines(width))
-    assert any("left out" in line.plain for line in view.as_lines(width - 1))
+    assert not any("terminal is too narrow" in line.plain for line in view.as_lines(width))
+    assert any("terminal is too narrow" in line.plain for line in view.as_lines(width - 1))
 
 
 @pytest.mark.parametrize(
