@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from irbench import registry
+from irbench import backend_checks, registry
 from irbench.address import BackendAddress
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.options import RunOptions
@@ -168,7 +168,7 @@ def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress
                 hint=f"Backends of the run: {', '.join(taking_part)}.",
             )
     for backend, given in settings.items():
-        registry.require_options(backend, given)
+        backend_checks.require_options(backend, given)
 
 
 def _refuse_name(name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from irbench import bundles, registry
+from irbench import backend_checks, bundles, registry
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import ExportOptions, export, export_problems, from_onnx_file, validate
@@ -55,9 +55,9 @@ def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
         if not installed:
             raise IrbenchError("No runtime is installed.", hint=_ways_to_install(), exit_code=ExitCode.NOT_INSTALLED)
         return tuple(map(BackendAddress, installed))
-    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
+    pairs = tuple(dict.fromkeys(backend_checks.parse_backend(name) for name in asked))
     for name, _ in pairs:
-        registry.require_installed(name)
+        backend_checks.require_installed(name)
     return pairs
 
 

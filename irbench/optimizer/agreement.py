@@ -8,10 +8,11 @@ from statistics import fmean
 
 from irbench import registry
 from irbench.errors import IrbenchError, first_line
+from irbench.graph_record import Agreement
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
 from irbench.output_check import compare, judge, tolerance
-from irbench.record import Agreement, OutputError
+from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Disagreement, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession
@@ -30,7 +31,7 @@ def disagreement(error: OutputError, precision: str) -> Disagreement | None:
     """Return what a converted graph fails in; ``None`` where its outputs agree with fp32.
 
     Args:
-        error: From :class:`irbench.record.Agreement`.
+        error: From :class:`irbench.graph_record.Agreement`.
         precision: What the graph was converted to.
     """
     if error.top1_agreement is not None and error.top1_agreement < LEAST_AGREEMENT:

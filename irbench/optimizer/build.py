@@ -10,6 +10,7 @@ from pathlib import Path
 
 from irbench import bundles
 from irbench.errors import IrbenchError
+from irbench.graph_record import OptimizerActivity
 from irbench.measure.clock import utc_now
 from irbench.onnx.reading import signature
 from irbench.onnx.rewriting.bind import bind
@@ -19,7 +20,6 @@ from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, re
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.tools import Tools, find_tools, require_operators
-from irbench.record import OptimizerActivity
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker

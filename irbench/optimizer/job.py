@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from irbench.graph_record import Agreement, GraphStep
 from irbench.optimizer.recipe import Recipe
-from irbench.record import Agreement, GraphStep
 from irbench.spec import Artifact, Bundle
 
 __all__ = ["MODEL_FILE", "OptimizationJob", "OptimizationOutcome"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 
 from irbench import bundles
+from irbench.graph_record import Agreement, GraphStep
 from irbench.onnx.reading.external_data import files_of
 from irbench.onnx.reading.protobuf import mapped
 from irbench.optimizer.agreement import disagreement
 from irbench.optimizer.job import MODEL_FILE
 from irbench.optimizer.model_files import weights_beside
 from irbench.optimizer.recipe import Recipe
-from irbench.record import Agreement, GraphStep
 from irbench.spec import Artifact, Disagreement
 from irbench.system.files import write_atomically
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
 from irbench.errors import IrbenchError, first_line
+from irbench.graph_record import Agreement, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting import detached_weights
@@ -23,7 +24,6 @@ from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck
-from irbench.record import Agreement, GraphStep, Obstacle, OptimizerActivity
 from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes
 from irbench.system.memory import limit_memory

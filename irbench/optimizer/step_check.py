@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
+from irbench.graph_record import GraphStep
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.precision import read_precision
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.model_files import vendors_of, write
 from irbench.output_check import compare, judge
-from irbench.record import GraphStep
 from irbench.spec import BATCH, Artifact
 from irbench.spi import Array
 from irbench.worker.reference import answer

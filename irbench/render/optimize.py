@@ -9,7 +9,7 @@ from itertools import pairwise
 from rich.console import Group
 from rich.text import Text
 
-from irbench.record import Agreement, GraphStep, Obstacle, OptimizerActivity
+from irbench.graph_record import Agreement, GraphStep, Obstacle, OptimizerActivity
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable

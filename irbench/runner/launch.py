@@ -102,7 +102,9 @@ class Launch:
         timing, room = self._plan.timing, self._turn.room
         streams = {cell.id: cell.load.streams for cell in self._workers.cells}
         completion_ns = {cell: self._progress[cell].speed.completion_ns for cell in streams}
-        samples = self._turn.samples or samples_per_round(completion_ns, streams, timing)
+        # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
+        samples = {cell: count for cell, count in self._turn.samples.items() if cell in streams}
+        samples = samples or samples_per_round(completion_ns, streams, timing)
         forecast, later_s = self._forecast, self._later_start_s(start_s)
         cost = forecast.cost(start_s, later_s, samples, self._answers)
         if not self._turn.samples and not fits(timing, cost, room):

@@ -10,9 +10,10 @@ from typing import TypeAlias, cast, get_args
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.graph_record import OptimizerActivity
 from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer import UNOPTIMIZED, optimize, variant
-from irbench.record import Failure, OptimizerActivity
+from irbench.record import Failure
 from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.plan import Prepared, PreparedModel

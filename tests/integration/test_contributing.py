@@ -31,7 +31,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (site,) = (folder / ".venv" / "lib").glob("python*/site-packages")
     (site / "others.pth").write_text(sysconfig.get_path("purelib"))
     (folder / ".venv/bin/uv").symlink_to(Path(sys.executable).with_name("uv"))
-    for name in ("tests", "pyproject.toml"):
+    for name in ("docs", "tests", "pyproject.toml"):
         (folder / name).symlink_to(ROOT / name)
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)

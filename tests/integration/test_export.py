@@ -160,7 +160,7 @@ def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file,
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("not_a_model", "returned list, which is no Keras model"),
+        ("not_a_model", "returned list, which is not a Keras model"),
         ("fails", "the data set is gone"),
         ("nothing", "has no function nothing"),
         ("shapeless", "does not know the shapes of its inputs"),

@@ -55,7 +55,7 @@ def test_a_crash_is_named_at_every_stage(model: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.ci
 def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: Path) -> None:
-    faults = {"b": "memory@compile", "c": "crash:SIGKILL@run:30", "d": "@run", "e": "drift", "f": "chatter@run:45"}
+    faults = {"b": "memory@compile", "c": "crash:SIGKILL@run:30", "d": "@run", "e": "drift", "f": "chatter@run:22"}
     called = run_all(model, faults, "--set", "fake-d.device=npu")
     assert called.code == 1, called.err
     assert cell(called, "fake-a")["state"] == "ok"

@@ -9,8 +9,8 @@ import pytest
 
 from irbench.api.graphs import find_graph
 from irbench.errors import IrbenchError
+from irbench.graph_record import GraphStep
 from irbench.optimizer import Conversion, Lineage, build_recipe
-from irbench.record import GraphStep
 
 
 def bound(name: str, sizes: dict[str, int]) -> tuple[Path, Lineage]:

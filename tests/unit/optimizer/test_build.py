@@ -8,8 +8,9 @@ import pytest
 
 from irbench import bundles
 from irbench.errors import IrbenchError
+from irbench.graph_record import Agreement, OptimizerActivity
 from irbench.optimizer import Conversion, Recipe, build, optimize
-from irbench.record import Agreement, OptimizerActivity, OutputError
+from irbench.record import OutputError
 from irbench.spec import Artifact, Bundle, Disagreement
 from irbench.worker import WorkerDied
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from irbench.graph_record import Agreement, GraphStep
 from irbench.optimizer import Conversion, Lineage, build_recipe
-from irbench.record import Agreement, GraphStep, OutputError
+from irbench.record import OutputError
 from irbench.render.lineages import kept_view, settings_text
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5

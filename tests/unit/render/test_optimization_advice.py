@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from irbench.graph_record import Agreement, GraphStep
 from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
-from irbench.record import Agreement, GraphStep, OutputError
+from irbench.record import OutputError
 from irbench.render.optimization_advice import advice
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 

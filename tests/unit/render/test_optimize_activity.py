@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from irbench.record import OptimizerActivity
+from irbench.graph_record import OptimizerActivity
 from irbench.render.optimize import in_words
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ class ScriptedCrew:
         self._deadline_s = deadline_s
 
     def start(self) -> None: ...
+
+    def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
+        return {}
 
     def close(self) -> None: ...
 
@@ -115,6 +118,16 @@ def test_nobody_runs_alone_unless_it_was_asked_for(tmp_path: Path, crews: list[S
     record, _ = one(tmp_path, "short").measure()
     assert record.sustained == ()
     assert ("short", "alone") not in crews[0].allowed_s
+
+
+def test_a_cell_that_fails_in_a_later_launch_leaves_the_others_their_samples(
+    tmp_path: Path, crews: list[ScriptedCrew]
+) -> None:
+    group = launches.group("short")
+    plan = LaunchPlan(group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, reference=None, cpus=(0,))
+    turn = Turn(1, group.cells, Room(60.0, 4), samples={"short": 7, "failed before its warm-up": 9})
+    _, tempo = Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
+    assert tempo.samples == {"short": 7}
 
 
 def test_the_burn_in_comes_before_the_blocks_that_count(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
