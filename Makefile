@@ -27,10 +27,10 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 test: $(STAMP) lint types ## Lint, check types, run the fast tests: 3 minutes
 	$(PYTEST) -m "not slow"
 
-test-ci: $(STAMP) pyright ## The slow tests that matter most: 5 minutes
+test-ci: $(STAMP) pyright ## The slow tests that matter most: 3 minutes
 	$(PYTEST) -m "slow and ci"
 
-test-all: $(STAMP) lint types pyright ## Every test, and laws tried on more examples: 30 minutes
+test-all: $(STAMP) lint types pyright ## Every test, and laws tried on more examples: more than half an hour
 	$(PYTEST) --hypothesis-profile=explore
 
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes

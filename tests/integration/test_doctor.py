@@ -46,6 +46,8 @@ def test_the_machine_is_described_as_far_as_this_process_may_use_it() -> None:
         assert "affinity" in [item["code"] for item in found["findings"]]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, tmp_path: Path) -> None:
     called = irbench(
         "doctor", "--aa", model, "--backend", "fake-a", "--budget", "1s", "--results", tmp_path, "--format", "json"

@@ -21,6 +21,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_raise(model: Path) -> None:
     called = run(model, "--deadline", "6s", "--set", "fake-b.fault=hang")
     assert called.code == 3, called.err
