@@ -69,7 +69,7 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Re
         if found is not None:
             return Optimized(_artifact(artifact, folder / key[:32] / MODEL_FILE, found), found)
     require_operators(asked, tools.reference)
-    created = utc_now().isoformat(timespec="seconds")
+    created = utc_now().isoformat(timespec="milliseconds")  # several may be made within a second
     lineage = Lineage(key, source, "", asked, dict(sizes), (), tools.versions, created)
     path, lineage = _make(bundle, artifact, lineage, tools, report)
     return Optimized(_artifact(artifact, path, lineage), lineage)
