@@ -32,7 +32,8 @@ def native_notes(
     for name, device in backends:
         native = _native(name, device, say)
         if native is not None and native not in precisions:
-            notes.append(Note("native-precision", {"backend": name, "precision": native, "measured": list(precisions)}))
+            measured = list(dict.fromkeys(precisions))
+            notes.append(Note("native-precision", {"backend": name, "precision": native, "measured": measured}))
     return tuple(notes)
 
 
