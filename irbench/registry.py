@@ -138,7 +138,7 @@ def _names_by_distribution(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names(group):
         with contextlib.suppress(IrbenchError):
-            found.setdefault(_load(group, name).describe().distribution, name)
+            found.setdefault(describe(group, name).distribution, name)
     return found
 
 

@@ -62,7 +62,7 @@ def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
 
 
 def _ways_to_install() -> str:
-    described = (item.describe() for item in registry.load_all(registry.BACKENDS).values())
+    described = registry.describe_all(registry.BACKENDS).values()
     commands = dict.fromkeys(item.install for item in described if item.install)
     return f"Install one or more: {'; '.join(commands)}"
 

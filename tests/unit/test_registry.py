@@ -206,6 +206,15 @@ def test_a_plugin_that_cannot_describe_itself_and_is_asked_for_by_name_is_an_err
         assert caught.value.exit_code is ExitCode.NOT_INSTALLED
 
 
+@pytest.mark.parametrize("source", UNDESCRIBABLE.values(), ids=UNDESCRIBABLE)
+def test_a_plugin_that_cannot_describe_itself_leaves_a_wrong_name_its_hint(plant: Plant, source: str):
+    plant("irbench-shaky", "shaky = planted_mute:backend", source)
+    sys.modules.pop("planted_mute", None)
+    with pytest.raises(IrbenchError, match="no backend 'openvin'") as caught:
+        registry.backend("openvin")
+    assert "Did you mean openvino?" in caught.value.hint
+
+
 def test_listing_names_loads_nothing():
     code = (
         "import sys; from irbench import registry; registry.names(registry.BACKENDS);"
