@@ -72,8 +72,7 @@ class TensorSpec:
 class InputSpec:
     """A logical input with the range its generated values are drawn from.
 
-    Floating-point values are uniform in ``[low, high)``; integers are uniform in
-    ``[low, high)`` too, so a vocabulary of V tokens is ``low=0, high=V``.
+    Values are uniform in ``[low, high)``, integers too: a vocabulary of V tokens is ``low=0, high=V``.
     """
 
     tensor: TensorSpec
@@ -86,10 +85,10 @@ class Disagreement:
     """In what a converted graph falls short of the same graph in fp32.
 
     Attributes:
-        measure: What misses its limit: the share of answers with the same largest class, or the largest difference
-            of an output, relative to the largest output; ``stored-words`` in a document of format 1.
-        value: What was measured; ``None`` with stored words.
-        limit: The least agreement, or the largest difference, that passes; ``None`` with stored words.
+        measure: The share of answers with the same largest class, or the largest difference of an output relative to
+            the largest output; ``stored-words`` in a document of format 1, which has neither value nor limit.
+        value: What was measured.
+        limit: The least agreement, or the largest difference, that passes.
         words: Those of a document of format 1.
     """
 
@@ -108,13 +107,12 @@ class Artifact:
         path: Where it lies. A relative path is relative to its bundle.
         inputs: Inputs in the artifact's own order, names and layout.
         outputs: Outputs in the artifact's own order.
-        passes: The transformations that made it from the export, oldest first.
+        passes: Transformations that made it from the export, oldest first.
         variant: What the passes were asked for as, ``basic`` for example; empty for the export itself.
         domains: Operator sets of vendors from which passes took operators, ``com.microsoft`` for example.
         sha256: Digest of the file (for a folder: of its sorted files); empty when unknown.
         opset: ONNX operator set version of the default domain; ``None`` for other kinds.
-        disagreement: In what a conversion of precision failed; rows show it and are not ranked. ``None`` where it did
-            not.
+        disagreement: In what a conversion of precision failed, if it did; rows show it and are not ranked.
     """
 
     kind: str

@@ -128,11 +128,9 @@ class Launch:
         self._random.shuffle(cells)
         for cell in cells:
             self._say(Activity("alone", cell.label))
-            sustained = self._workers.ask(
-                cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds)
-            )
-            if sustained is not None:
-                found.append(sustained)
+            run = self._workers.ask(cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds))
+            if run is not None:
+                found.append(run)
         return tuple(found)
 
     def close(self) -> None:
