@@ -54,12 +54,15 @@ class ExportedModel:
         artifact = self.bundle.artifact(("onnx",))
         if artifact is None:
             raise IrbenchError(
-                f"The bundle {self.name} contains no ONNX graph.", hint=("Export it again with force=True.")
+                f"The bundle {self.name} contains no ONNX graph.", hint="Export it again with force=True."
             )
         return artifact.path
 
-    def __str__(self) -> str:
-        """Return the name, operator set, inputs, size and agreement in one line."""
+    @property
+    def summary(self) -> str:
+        """Operator set, inputs, size, agreement and time in one line."""
+        from irbench.render.figures import error_size
+
         onnx, facts = self.bundle.artifact(("onnx",)), self.bundle.details
         inputs = ", ".join(f"{spec.name} {'x'.join(map(str, spec.shape))}" for spec in (onnx.inputs if onnx else ()))
         parts = (
@@ -67,10 +70,14 @@ class ExportedModel:
             inputs,
             f"{facts['nodes']} nodes",
             f"{float(facts['bytes'] or 0) / 1e6:.1f} MB",
-            f"agrees with the original to {float(facts['max_rel_error'] or 0):.0e}",
+            f"agrees with the original to {error_size(float(facts['max_rel_error'] or 0))}",
             "already there" if self.seconds is None else f"{self.seconds:.0f} s",
         )
-        return f"{self.name}  {' · '.join(parts)}"
+        return " · ".join(parts)
+
+    def __str__(self) -> str:
+        """Return the name and the summary."""
+        return f"{self.name}  {self.summary}"
 
 
 def export(

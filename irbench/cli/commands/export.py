@@ -105,6 +105,5 @@ def _export(model: str, asked: ExportOptions) -> None:
         made = export_with(model, asked, lambda text: status.update(f"{escape(model)}: {escape(text)}"))
     for problem in made.problems:
         progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(problem)}")
-    summary = str(made)
-    print_data(to_text(Text.assemble((made.name, "bold"), summary.removeprefix(made.name))), None)
+    print_data(to_text(Text.assemble((made.name, "bold"), f"  {made.summary}")), None)
     print_data(f"  {made.folder}", None)  # never wrapped: it is there to be copied
