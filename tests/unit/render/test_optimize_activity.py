@@ -24,5 +24,9 @@ def test_an_activity_is_said_in_words(activity: OptimizerActivity, words: str) -
 
 
 def test_every_activity_has_words() -> None:
-    for code in get_args(get_type_hints(OptimizerActivity)["code"]):
-        in_words(lambda _: None)(OptimizerActivity(code))
+    codes = get_args(get_type_hints(OptimizerActivity)["code"])
+    said: list[str] = []
+    for code in codes:
+        in_words(said.append)(OptimizerActivity(code, "fold_shapes", "mlp"))
+    assert len(set(said)) == len(codes)
+    assert all(words.removeprefix("mlp: ") for words in said)
