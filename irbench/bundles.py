@@ -161,7 +161,7 @@ def require_replaceable(target: Path) -> None:
     try:
         if not target.is_dir() and (target.exists() or target.is_symlink()):
             raise IrbenchError(
-                f"{target} is not a folder, and irbench does not overwrite it.", hint=("Choose a new or empty folder.")
+                f"{target} is not a folder, and irbench does not overwrite it.", hint="Choose a new or empty folder."
             )
         names = _names_of_bundle(target)
         held = sorted(target.iterdir()) if target.is_dir() else []

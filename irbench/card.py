@@ -82,7 +82,7 @@ def load_card(directory: Path) -> Card:
             content = file.read(_MOST_BYTES)
         if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(
-                f"{path} was written by a newer version of irbench.", hint=("Upgrade irbench, or export it again.")
+                f"{path} was written by a newer version of irbench.", hint="Upgrade irbench, or export it again."
             )
         card = msgspec.json.decode(content, type=Card, dec_hook=_decode)
         _require_sense(card.bundle)
@@ -175,7 +175,7 @@ def with_absolute_paths(bundle: Bundle, directory: Path) -> Bundle:
 def _inside(directory: Path, path: Path) -> Path:
     if path.is_absolute() or ".." in path.parts:
         raise IrbenchError(
-            f"The metadata in {directory} refers to a file outside its folder: {path}.", hint=("Do not use it.")
+            f"The metadata in {directory} refers to a file outside its folder: {path}.", hint="Do not use it."
         )
     return directory / path
 

@@ -153,12 +153,22 @@ def doctor(
         "results": results,
     }
     read = read_keywords("doctor", given, _READERS)
-    wanted = aa is not None and aa is not False
-    asked = SelfComparisonOptions("" if aa is True else str(aa), **read) if wanted else None
-    if asked is None and any(value is not False for value in read.values()):
-        raise IrbenchError("backend, threads, cpus, budget, no_lock and results belong to aa.", hint="Add aa=True.")
+    asked = _self_comparison(aa, read)
     with reporting(progress) as reporter:
         return diagnose(asked, reporter)
+
+
+def _self_comparison(aa: str | PathLike[str] | bool, read: Mapping[str, Any]) -> SelfComparisonOptions | None:
+    """Return what is to be measured against itself, if anything.
+
+    Raises:
+        IrbenchError: Options are given for it, and it is not wanted.
+    """
+    if aa is not None and aa is not False:
+        return SelfComparisonOptions("" if aa is True else str(aa), **read)
+    if any(value is not False for value in read.values()):
+        raise IrbenchError("backend, threads, cpus, budget, no_lock and results belong to aa.", hint="Add aa=True.")
+    return None
 
 
 def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnosis:

@@ -236,11 +236,11 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
     given = {name: value for name, value in given.items() if value is not None}
     if given and options.precision != "int8":
         raise IrbenchError(
-            f"--{next(iter(given))} applies to int8 only.", hint=("Add --precision int8, or leave it out.")
+            f"--{next(iter(given))} applies to int8 only.", hint="Add --precision int8, or leave it out."
         )
     if "calibrate" in given and options.quantize == "dynamic":
         raise IrbenchError(
-            "Dynamic int8 quantisation needs no calibration.", hint=("Leave --calibrate or --quantize dynamic out.")
+            "Dynamic int8 quantisation needs no calibration.", hint="Leave --calibrate or --quantize dynamic out."
         )
     if options.precision == "fp32":
         return None

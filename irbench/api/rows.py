@@ -112,7 +112,8 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
     from irbench.render.table_title import shapes_text
 
     group = document.groups[number]
-    latency, speedup, phases, failure = cell.latency_ms, cell.speedup, cell.phases_ms, cell.failure
+    latency, speedup, phases = cell.latency_ms, cell.speedup, cell.phases_ms
+    error, failure = cell.output_error, cell.failure
     threads = cell.effective.get("threads") or cell.requested.threads
     return RunRow(
         run_id=document.run_id,
@@ -132,25 +133,25 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
         state=cell.state,
         is_baseline=cell.id == group.baseline,
         is_winner=group.winner is not None and cell.id == group.winner.cell,
-        p50_ms=getattr(latency, "p50", None),
-        p90_ms=getattr(latency, "p90", None),
-        p99_ms=getattr(latency, "p99", None),
-        p99_9_ms=getattr(latency, "p99_9", None),
-        mean_ms=getattr(latency, "mean", None),
+        p50_ms=latency.p50 if latency is not None else None,
+        p90_ms=latency.p90 if latency is not None else None,
+        p99_ms=latency.p99 if latency is not None else None,
+        p99_9_ms=latency.p99_9 if latency is not None else None,
+        mean_ms=latency.mean if latency is not None else None,
         fps=cell.fps,
         sustained_fps=cell.sustained_fps,
-        speedup=getattr(speedup, "value", None),
-        speedup_low=getattr(speedup, "low", None),
-        speedup_high=getattr(speedup, "high", None),
-        verdict=getattr(speedup, "verdict", None),
+        speedup=speedup.value if speedup is not None else None,
+        speedup_low=speedup.low if speedup is not None else None,
+        speedup_high=speedup.high if speedup is not None else None,
+        verdict=speedup.verdict if speedup is not None else None,
         launches=cell.launches_measured,
         launch_spread=cell.launch_spread,
-        max_rel_error=getattr(cell.output_error, "max_rel", None),
-        ready_ms=getattr(phases, "ready", None),
-        compile_ms=getattr(phases, "compile", None),
+        max_rel_error=error.max_rel if error is not None else None,
+        ready_ms=phases.ready if phases is not None else None,
+        compile_ms=phases.compile if phases is not None else None,
         peak_memory_bytes=(cell.peak_memory_bytes or {}).get("process"),
-        failure=getattr(failure, "message", None),
-        hint=getattr(failure, "hint", None),
+        failure=failure.message if failure is not None else None,
+        hint=failure.hint if failure is not None else None,
     )
 
 

@@ -182,7 +182,7 @@ def _readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tupl
         if named and address not in readers:
             raise IrbenchError(
                 f"{address.name} does not read ONNX, and the test suite consists of ONNX models.",
-                hint=("Remove it from --backends."),
+                hint="Remove it from --backends.",
             )
     return readers
 

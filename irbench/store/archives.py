@@ -82,7 +82,7 @@ def unpack(archive: Path, target: Path) -> None:
     """
     if not archive.is_file():
         raise IrbenchError(
-            f"{archive} is not a regular file, and an archive has to be read twice.", hint=("Save it to a file first.")
+            f"{archive} is not a regular file, and an archive has to be read twice.", hint="Save it to a file first."
         )
     try:
         _unpack(archive, target, lambda path: path.name == RUN_FILE)
@@ -129,14 +129,14 @@ def _require_archive(path: Path) -> None:
         if file.read(len(_GZIP)) != _GZIP:
             raise IrbenchError(
                 f"{path} is not an archive of runs, and irbench does not overwrite it.",
-                hint=("Give another file with -o."),
+                hint="Give another file with -o.",
             )
 
 
 def _require_unpackable(files: int, size_bytes: int, packed_bytes: int) -> None:
     if too_much := excess(files, size_bytes, packed_bytes):
         raise IrbenchError(
-            f"irbench could not import this archive: it {too_much}.", hint=("Export fewer runs at a time.")
+            f"irbench could not import this archive: it {too_much}.", hint="Export fewer runs at a time."
         )
 
 

@@ -103,7 +103,7 @@ def _checked(folder: Path) -> RunDocument:
     except ValueError as error:  # msgspec's are ValueErrors too
         raise IrbenchError(
             f"{at} does not match the rest of its run: {error}.",
-            hint=("irbench does not write such runs: do not trust it."),
+            hint="irbench does not write such runs: do not trust it.",
         ) from error
     return document
 

@@ -61,12 +61,8 @@ def command(
     from irbench.store import Store, default_root
     from irbench.store.listing import find_run
 
-    for option, field in (("intervals", "p50_over_launches, ..."), ("warnings", "groups[].warnings in JSON")):
-        if context.params[option] and (samples or form != "table"):
-            raise IrbenchError(
-                f"--{option} applies to --format table only.",
-                hint=f"Other formats include this anyway ({field}): leave --{option} out.",
-            )
+    if samples or form != "table":
+        _refuse_options_of_the_table(intervals=intervals, warnings=warnings)
     wanted = _sample_format(context, form) if samples else form
     store = Store(results or default_root())
     say_which_run(store.root, run)
@@ -77,6 +73,15 @@ def command(
         _write_samples(folder, document, wanted, output)
     else:
         write_document(document, wanted, output, intervals=intervals, warnings=warnings)
+
+
+def _refuse_options_of_the_table(**asked: bool) -> None:
+    for option, field in (("intervals", "p50_over_launches, ..."), ("warnings", "groups[].warnings in JSON")):
+        if asked[option]:
+            raise IrbenchError(
+                f"--{option} applies to --format table only.",
+                hint=f"Other formats include this anyway ({field}): leave --{option} out.",
+            )
 
 
 def _introduce(document: RunDocument, folder: Path) -> None:

@@ -81,7 +81,7 @@ def check_writable(output: Path) -> None:
     if not os.access(output if output.exists() else folder, os.W_OK):
         raise IrbenchError(
             f"You do not have permission to write {output}.",
-            hint=("Give another path with -o, or change its permissions."),
+            hint="Give another path with -o, or change its permissions.",
         )
 
 
