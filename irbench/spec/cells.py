@@ -1,0 +1,89 @@
+"""What is compared: a load, the cell that is driven by it, and the group of cells that answer the same question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from irbench.address import BackendAddress
+from irbench.spec.models import Artifact, Bundle
+
+__all__ = ["AGAIN", "Cell", "Group", "Io", "Load", "Precision"]
+
+Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
+Io = Literal["copy", "bound"]
+
+AGAIN = "-again"
+"""How the id of a cell ends that is measured against one just like it, to see whether they can be told apart."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How one cell is driven.
+
+    Attributes:
+        batch: Samples per inference.
+        threads: Total for the process; ``None`` leaves it to the runtime (``native``).
+        streams: Inferences kept in flight.
+        precision: The precision the runtime must compute in.
+        cpus: The processors the worker may use; ``None`` for all that are allowed.
+        options: Backend properties by name, as the user gave them (``--set``).
+    """
+
+    batch: int = 1
+    threads: int | None = 1
+    streams: int = 1
+    precision: Precision = "fp32"
+    cpus: tuple[int, ...] | None = None
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of a comparison: an artifact on a backend's device under a load."""
+
+    id: str
+    artifact: Artifact | None
+    backend: str
+    device: str
+    load: Load
+    io: Io = "copy"
+
+    @property
+    def address(self) -> BackendAddress:
+        """The backend with its device."""
+        return BackendAddress(self.backend, self.device)
+
+    @property
+    def label(self) -> str:
+        """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``openvino x4``, ``ort again``."""
+        name = str(self.address)
+        if self.artifact is not None and self.artifact.variant:
+            name = f"{name}+{self.artifact.variant}"
+        name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
+        return f"{name} again" if self.id.endswith(AGAIN) else name
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells that answer the same question and are therefore compared.
+
+    Attributes:
+        bundle: The model all cells run.
+        batch: Samples per inference, equal for all cells.
+        sizes: Every free dimension bound, ``batch`` included.
+        cells: What is compared; ids are unique.
+        baseline: The id of the cell that speedups are relative to.
+    """
+
+    bundle: Bundle
+    batch: int
+    sizes: Mapping[str, int]
+    cells: tuple[Cell, ...]
+    baseline: str
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether any cell keeps several inferences in flight, so that all are compared by time per completion."""
+        return any(cell.load.streams > 1 for cell in self.cells)

@@ -1,0 +1,103 @@
+"""Models in every form that a backend may read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from irbench.spec.tensors import InputSpec, Scalar, TensorSpec
+
+__all__ = ["Artifact", "Bundle", "Disagreement"]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """In what a converted graph falls short of the same graph in fp32.
+
+    Attributes:
+        measure: The share of answers with the same largest class, or the largest difference of an output relative to
+            the largest output; ``stored-words`` in a document of format 1, which has neither value nor limit.
+        value: What was measured.
+        limit: The least agreement, or the largest difference, that passes.
+        words: Those of a document of format 1.
+    """
+
+    measure: Literal["top1-agreement", "max-rel", "stored-words"]
+    value: float | None = None
+    limit: float | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One file or folder that a backend can compile.
+
+    Attributes:
+        kind: What it is: ``onnx`` or ``tf-graph`` today.
+        path: Where it lies. A relative path is relative to its bundle.
+        inputs: Inputs in the artifact's own order, names and layout.
+        outputs: Outputs in the artifact's own order.
+        passes: Transformations that made it from the export, oldest first.
+        variant: What the passes were asked for as, ``basic`` for example; empty for the export itself.
+        domains: Operator sets of vendors from which passes took operators, ``com.microsoft`` for example.
+        sha256: Digest of the file (for a folder: of its sorted files); empty when unknown.
+        opset: ONNX operator set version of the default domain; ``None`` for other kinds.
+        disagreement: In what a conversion of precision failed, if it did; rows show it and are not ranked.
+    """
+
+    kind: str
+    path: Path
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    passes: tuple[str, ...] = ()
+    sha256: str = ""
+    opset: int | None = None
+    variant: str = ""
+    domains: tuple[str, ...] = ()
+    disagreement: Disagreement | None = None
+
+    @property
+    def label(self) -> str:
+        """How documents name it: its kind, then its variant."""
+        return f"{self.kind}+{self.variant}" if self.variant else self.kind
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One model in every form a backend may read, with what is needed to check its answers.
+
+    Attributes:
+        name: What tables call the model.
+        inputs: Logical inputs, in the order in which feeds are generated.
+        artifacts: The forms it comes in; at most one of each label.
+        defaults: Sizes of free dimensions that are used unless the caller binds others.
+        classifier: Whether top-1 agreement of the first output means something.
+        seed: Seed of the generated inputs (and of random weights).
+        workload: ``inference``.
+        reference: File with the expected outputs; ``None`` where a reference backend computes them.
+        source: What it was made from, as the user named it.
+        versions: Versions of the tools that made it, by distribution name.
+        details: Further facts from its making, such as the layout of images or the number of nodes.
+    """
+
+    name: str
+    inputs: tuple[InputSpec, ...]
+    artifacts: tuple[Artifact, ...]
+    defaults: Mapping[str, int] = field(default_factory=dict[str, int])
+    classifier: bool = False
+    seed: int = 0
+    workload: Literal["inference"] = "inference"
+    reference: Path | None = None
+    source: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    details: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+
+    def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
+        """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""
+        for kind in kinds:
+            for artifact in sorted(self.artifacts, key=lambda candidate: len(candidate.passes)):
+                if artifact.kind == kind:
+                    return artifact
+        return None

@@ -1,0 +1,56 @@
+"""Tensors: names, element types and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["BATCH", "InputSpec", "Scalar", "Shape", "TensorSpec"]
+
+Scalar: TypeAlias = str | int | float | bool | None
+Shape: TypeAlias = tuple[int | str, ...]
+"""A size per axis; a name stands for a size that is bound later."""
+
+BATCH = "batch"
+"""The name every exported artifact gives its free leading dimension."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Name, dtype and shape of one input or output.
+
+    Attributes:
+        name: The name inside the artifact.
+        dtype: A NumPy dtype name such as ``float32`` or ``int64``.
+        shape: Axis sizes; a string names a free dimension.
+        permutation: Axes of the logical tensor in the artifact's order: the artifact
+            receives ``logical.transpose(permutation)``. ``None`` where both agree.
+    """
+
+    name: str
+    dtype: str
+    shape: Shape
+    permutation: tuple[int, ...] | None = None
+
+    @property
+    def dynamic_dimensions(self) -> tuple[str, ...]:
+        """Names of the dimensions that are still to be bound, in axis order."""
+        return tuple(size for size in self.shape if isinstance(size, str))
+
+    def bind(self, sizes: Mapping[str, int]) -> TensorSpec:
+        """Return this spec with every free dimension named in ``sizes`` made concrete."""
+        shape = tuple(sizes.get(size, size) if isinstance(size, str) else size for size in self.shape)
+        return TensorSpec(self.name, self.dtype, shape, self.permutation)
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """A logical input with the range its generated values are drawn from.
+
+    Values are uniform in ``[low, high)``, integers too: a vocabulary of V tokens is ``low=0, high=V``.
+    """
+
+    tensor: TensorSpec
+    low: float = 0.0
+    high: float = 1.0

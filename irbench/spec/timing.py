@@ -1,0 +1,65 @@
+"""The protocol's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Timing"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The protocol's numbers. Durations are in seconds unless the name says otherwise.
+
+    Attributes:
+        min_launches: Launches that every cell has, before there is an interval; afterwards the run may stop.
+        max_launches: Launches after which the run stops whatever the interval.
+        blocks: Clean blocks wanted in each launch, until two launches have shown what scatters.
+        max_blocks: Blocks after which a launch of ``blocks`` ends however many are clean; others in proportion.
+        min_blocks: Clean blocks below which a launch counts all of its blocks; also the fewest that a launch has.
+        most_blocks: Clean blocks that a launch has at most.
+        burn_in_blocks: The first blocks of a launch, which are recorded and not counted.
+        target: Half-width at which the interval of the winner's lead is narrow enough, as a fraction of 1.
+        within: Half-width of the band around 1 that is called the same.
+        confidence: Of all intervals of a table together, whenever the run stops.
+        budget: Wall time one group may take.
+        sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
+            smallest launch there is; ``None`` sizes them for the budget.
+        sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
+        tail: Whether each cell also runs alone in each launch for its tail percentiles.
+        tail_calls: Calls of each cell in such a run; with fewer no tail percentile is given.
+        warm_up: How long a cell runs before its first block, and for ``min_calls`` calls at least where there is time.
+        min_calls: Timed samples that a round has at least, where there is time for them.
+        round_seconds: How long a round at least lasts, in groups without streams.
+        stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
+        settle: How long a cell runs untimed at the start of each round, after it was thawed; at most twice that.
+        dirty_foreign_share: CPU time of other processes, as a fraction of a block's wall time on all the processors in
+            use, above which it is dirty.
+        dirty_run_queue: How far a round's share of time in the run queue may lie above what is usual for its cell in
+            this launch, in fractions of the round's wall time, before the block is dirty; more where it scatters.
+        deadline: How long a worker may take for one command, beyond what the command itself asks for.
+    """
+
+    min_launches: int = 4
+    max_launches: int = 12
+    blocks: int = 8
+    max_blocks: int = 12
+    min_blocks: int = 4
+    most_blocks: int = 12
+    burn_in_blocks: int = 1
+    target: float = 0.01
+    within: float = 0.02
+    confidence: float = 0.95
+    budget: float = 90.0
+    sized_for: float | None = None
+    sustain: float = 0.0
+    tail: bool = False
+    tail_calls: int = 1000
+    warm_up: float = 0.3
+    min_calls: int = 3
+    round_seconds: float = 0.025
+    stream_round_seconds: float = 0.05
+    settle: float = 0.005
+    dirty_foreign_share: float = 0.025
+    dirty_run_queue: float = 0.05
+    deadline: float = 300.0
