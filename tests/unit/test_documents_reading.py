@@ -13,11 +13,11 @@ from documents import cell, failed, group, speedup
 from irbench.errors import ExitCode
 from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode
 from irbench.record import Stage
+from irbench.render.columns import COLUMNS
 from irbench.render.context import Context
 from irbench.render.footer import STOPPED_TEXTS, footer
 from irbench.render.headline import headline
 from irbench.render.note_texts import MARKS, NOTES, mark_text, note_text
-from irbench.render.rows import COLUMNS
 from irbench.render.table_title import title
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.result import CellResult, GroupResult, Lead, NoWinner, RunDocument, State, StoppedBy, Verdict

@@ -1,0 +1,116 @@
+"""The columns of a group's table: each with its heading, its text, and the tables that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irbench.render.figures import NOT_MEASURED, error_size, gigabytes, percent, seconds, significant
+from irbench.render.table import Column
+from irbench.result import CellResult, GroupResult, Spans
+
+__all__ = ["BACKEND", "COLUMNS", "FIGURES", "PRECISION", "VERDICT", "Figure"]
+
+_SUSTAINED_MATTERS = 0.03
+"""From this share on, the sustained FPS are shown beside those of the interleaved rounds."""
+
+
+def _no_interval(_cell: CellResult) -> None: ...
+
+
+def _always(_result: GroupResult) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One column.
+
+    Attributes:
+        column: How it is shown.
+        text: What it shows of a row.
+        spans: The figure over launches with its interval, where it has one.
+        is_shown: Whether a group's table has the column.
+    """
+
+    column: Column
+    text: Callable[[CellResult], str]
+    spans: Callable[[CellResult], Spans | None] = _no_interval
+    is_shown: Callable[[GroupResult], bool] = _always
+
+
+def _has_tail(result: GroupResult) -> bool:
+    latencies = (cell.latency_ms for cell in result.cells if cell.latency_ms is not None)
+    return any(latency.p99 is not None or latency.p99_9 is not None for latency in latencies)
+
+
+def _slows_down(cell: CellResult) -> bool:
+    if cell.sustained_fps is None or not cell.fps:
+        return False
+    return abs(cell.sustained_fps / cell.fps - 1) > _SUSTAINED_MATTERS
+
+
+def _verdict(cell: CellResult) -> str:
+    if cell.state != "ok":
+        return cell.state.replace("-", " ")
+    return NOT_MEASURED if cell.speedup is None else cell.speedup.verdict
+
+
+BACKEND = Column("backend", words=True)
+PRECISION = Column("prec", words=True)
+VERDICT = Column("verdict", words=True)
+
+FIGURES = (
+    Figure(
+        Column("p50 ms"),
+        lambda cell: significant(cell.latency_ms.p50 if cell.latency_ms else None, cell.launch_spread),
+        spans=lambda cell: cell.p50_over_launches,
+    ),
+    Figure(Column("spread", drops=2), lambda cell: percent(cell.launch_spread)),
+    Figure(
+        Column("p90 ms", drops=3),
+        lambda cell: significant(cell.latency_ms.p90 if cell.latency_ms else None, cell.launch_spread),
+        spans=lambda cell: cell.p90_over_launches,
+    ),
+    Figure(
+        Column("p99 ms"),
+        lambda cell: significant(cell.latency_ms.p99 if cell.latency_ms else None),
+        is_shown=_has_tail,
+    ),
+    Figure(
+        Column("p99.9 ms", drops=4),
+        lambda cell: significant(cell.latency_ms.p99_9 if cell.latency_ms else None),
+        is_shown=_has_tail,
+    ),
+    Figure(
+        Column("FPS", drops=1),
+        lambda cell: significant(cell.fps, cell.launch_spread),
+        spans=lambda cell: cell.fps_over_launches,
+    ),
+    Figure(
+        Column("sustained", drops=5),
+        lambda cell: significant(cell.sustained_fps, cell.launch_spread),
+        spans=lambda cell: cell.sustained_over_launches,
+        is_shown=lambda result: any(_slows_down(cell) for cell in result.cells),
+    ),
+    Figure(
+        VERDICT,
+        _verdict,
+        is_shown=lambda result: len(result.cells) > 1 or any(cell.state != "ok" for cell in result.cells),
+    ),
+    Figure(
+        Column("launches", drops=2),
+        lambda cell: NOT_MEASURED if cell.launches_measured is None else str(cell.launches_measured),
+        is_shown=lambda result: len({cell.launches_measured for cell in result.cells} - {None}) > 1,
+    ),
+    Figure(
+        Column("max err", drops=6), lambda cell: error_size(cell.output_error.max_rel if cell.output_error else None)
+    ),
+    Figure(Column("ready s", drops=7), lambda cell: seconds(cell.phases_ms.ready if cell.phases_ms else None)),
+    Figure(Column("GB", drops=8), lambda cell: gigabytes((cell.peak_memory_bytes or {}).get("process"))),
+)
+"""From left to right, after the row's name and precision. Speedups, whose heading depends on the group, precede the
+verdict."""
+
+COLUMNS = (BACKEND, PRECISION, *(figure.column for figure in FIGURES))
+"""Every column in the order of the table, but that of speedups, whose heading says what its intervals are."""
