@@ -1,20 +1,33 @@
-"""Seeded inputs: the same logical samples for every backend, laid out as each artifact wants them.
+"""Inputs: the same logical arrays for every backend, laid out as each artifact wants them.
 
-Sample ``i`` of a batch is drawn from a generator of its own, and samples repeat after
-:data:`POOL`, so that the reference outputs of the first :data:`POOL` samples answer for every batch size.
+They come from data, from constants, and from a generator for everything else. Generated sample ``i`` of a batch is drawn
+from a generator of its own, and samples repeat after :data:`POOL`, so that the reference outputs of the first
+:data:`POOL` samples answer for every batch size.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from irbench.spec import BATCH, Artifact, InputSpec
+from irbench.spec import BATCH, Artifact, Feeding, InputSpec, Number
 from irbench.spi import Array, Feed
 
-__all__ = ["ALIGNMENT", "POOL", "generate", "lay_out", "repeat_pool"]
+__all__ = [
+    "ALIGNMENT",
+    "POOL",
+    "constant",
+    "generate",
+    "lay_out",
+    "logical_inputs",
+    "read_sample",
+    "repeat_pool",
+    "write_sample",
+]
 
 ALIGNMENT = 64
 """Bytes at whose multiples inputs begin: a cache line, and the most that a runtime asks for to read in place."""
@@ -31,6 +44,73 @@ def generate(inputs: Sequence[InputSpec], sizes: Mapping[str, int], seed: int) -
         seed: Equal seeds give equal values whatever the batch.
     """
     return tuple(_generate_one(spec, sizes, seed, position) for position, spec in enumerate(inputs))
+
+
+def logical_inputs(
+    inputs: Sequence[InputSpec], sizes: Mapping[str, int], feeding: Feeding, sample: int = 0
+) -> tuple[Array, ...]:
+    """Return one array per logical input: from the sample, from its constant, or generated.
+
+    Args:
+        inputs: Logical inputs.
+        sizes: Every free dimension bound.
+        feeding: Where the values come from.
+        sample: Which of the feeding's samples, from 0.
+    """
+    given = {
+        spec.tensor.name: constant(spec, sizes, feeding.values[spec.tensor.name])
+        for spec in inputs
+        if spec.tensor.name in feeding.values
+    }
+    if feeding.samples:
+        given |= read_sample(feeding.samples[sample], inputs)
+    return tuple(
+        given[spec.tensor.name] if spec.tensor.name in given else _generate_one(spec, sizes, feeding.seed, position)
+        for position, spec in enumerate(inputs)
+    )
+
+
+def constant(spec: InputSpec, sizes: Mapping[str, int], values: Sequence[Number]) -> Array:
+    """Return the array of an input that has the same values in every call.
+
+    Args:
+        spec: The input.
+        sizes: Every free dimension bound.
+        values: One element fills the input; as many as the input has are its elements in C order; others are
+            broadcast to its shape.
+
+    Raises:
+        ValueError: They cannot be broadcast, or the dtype cannot hold one of them exactly.
+    """
+    shape = _bound_shape(spec, sizes)
+    given, dtype = np.asarray(values), np.dtype(spec.tensor.dtype)
+    if given.dtype.kind != "U" and dtype.kind in "biu":
+        array = given.astype(dtype)
+        if not np.array_equal(array, given):
+            raise ValueError(f"{spec.tensor.dtype} cannot hold {', '.join(map(str, values))}")
+    else:
+        array = given.astype(dtype)
+    whole = array.reshape(shape) if array.size == math.prod(shape) else np.broadcast_to(array, shape)
+    return np.array(whole, order="C")
+
+
+def write_sample(path: Path, inputs: Sequence[InputSpec], arrays: Mapping[str, Array]) -> None:
+    """Write the arrays of one sample as a NumPy archive, without pickles and without dtypes of extensions.
+
+    Args:
+        path: The file.
+        inputs: Logical inputs of the model.
+        arrays: By input name, each of the input's dtype; not every input needs one.
+    """
+    places = {spec.tensor.name: place for place, spec in enumerate(inputs)}
+    np.savez(path, allow_pickle=False, **{str(places[name]): _storable(array) for name, array in arrays.items()})
+
+
+def read_sample(path: Path, inputs: Sequence[InputSpec]) -> dict[str, Array]:
+    """Return the arrays that :func:`write_sample` wrote for the same inputs, by name."""
+    with np.load(path, allow_pickle=False) as archive:
+        specs = {place: inputs[int(place)].tensor for place in archive.files}
+        return {spec.name: _restored(archive[place], np.dtype(spec.dtype)) for place, spec in specs.items()}
 
 
 def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
@@ -59,12 +139,26 @@ def _aligned_copy(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _generate_one(spec: InputSpec, sizes: Mapping[str, int], seed: int, position: int) -> Array:
-    shape = tuple(size for size in spec.tensor.bind(sizes).shape if isinstance(size, int))
+    shape = _bound_shape(spec, sizes)
     if not spec.tensor.shape or spec.tensor.shape[0] != BATCH:
         return _draw(spec, shape, (seed, position))
     batch, *rest = shape
     samples = [_draw(spec, tuple(rest), (seed, position, sample)) for sample in range(min(batch, POOL))]
     return np.stack(samples)[np.arange(batch) % POOL]
+
+
+def _bound_shape(spec: InputSpec, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(size for size in spec.tensor.bind(sizes).shape if isinstance(size, int))
+
+
+def _storable(array: Array) -> Array:
+    if array.dtype.hasobject:
+        return array.astype(str)
+    return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array
+
+
+def _restored(array: Array, dtype: np.dtype[Any]) -> Array:
+    return array.astype(dtype) if dtype.hasobject or array.dtype == dtype else array.view(dtype)
 
 
 def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...]) -> Array:

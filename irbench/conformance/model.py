@@ -12,7 +12,7 @@ from irbench.address import BackendAddress
 from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
-from irbench.feeds import generate, lay_out
+from irbench.feeds import lay_out, logical_inputs
 from irbench.notices import Reference, Warn
 from irbench.output_check import compare, judge
 from irbench.record import Failure
@@ -170,11 +170,11 @@ def _seeded(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...
     bundle = asked.bundle
     groups = _plan(asked, asked.shapes, scratch)
     group = groups[0].group
-    expected = expected_outputs(group, scratch, bundle.seed, _DEADLINE_S)
+    expected = expected_outputs(group, scratch, _DEADLINE_S)
     if expected.outputs is None:
         (warning,) = expected.warnings
         raise NoReference(warning)
-    inputs = generate(bundle.inputs, group.sizes, bundle.seed)
+    inputs = logical_inputs(bundle.inputs, group.sizes, group.feeding)
     return (_trial("", inputs, expected.outputs, groups),), expected.source
 
 
@@ -189,7 +189,7 @@ def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratc
 
 def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> tuple[PlannedGroup, ...]:
     threads = host.allowance().threads
-    request = RunRequest((asked.bundle,), asked.backends, threads=threads, shapes=shapes)
+    request = RunRequest((asked.bundle,), asked.backends, threads=threads, shapes=shapes, seed=asked.bundle.seed)
     return plan(request, prepare(request, scratch))
 
 

@@ -10,7 +10,7 @@ from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.output_check import compare, judge
 from irbench.record import OutputError
-from irbench.spec import BATCH, Artifact, Bundle
+from irbench.spec import BATCH, Artifact, Bundle, Feeding
 from irbench.spi import Array, ExportRequest
 from irbench.worker.reference import answer
 from irbench.worker.scratch import scratch_folder
@@ -77,4 +77,4 @@ def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, .
 def _run(bundle: Bundle, artifact: Artifact, reference: str, batch: int) -> tuple[Array, ...]:
     sizes = {**bundle.defaults, BATCH: batch}
     with scratch_folder() as scratch:
-        return answer(reference, bind(artifact, sizes, scratch), bundle, sizes, bundle.seed)
+        return answer(reference, bind(artifact, sizes, scratch), bundle, sizes, Feeding(bundle.seed))

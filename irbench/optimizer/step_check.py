@@ -14,7 +14,7 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.model_files import vendors_of, write
 from irbench.output_check import compare, judge
-from irbench.spec import BATCH, Artifact
+from irbench.spec import BATCH, Artifact, Feeding
 from irbench.spi import Array
 from irbench.worker.reference import answer
 
@@ -96,7 +96,7 @@ class StepCheck:
     def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
         job = self._job
         bound = bind(artifact, job.sizes, self._scratch)
-        return answer(job.reference, bound, job.bundle, job.sizes, job.bundle.seed)
+        return answer(job.reference, bound, job.bundle, job.sizes, Feeding(job.bundle.seed))
 
 
 def _remedy(job: OptimizationJob) -> str:

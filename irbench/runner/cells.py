@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.request import RunRequest
-from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision
+from irbench.spec import AGAIN, Artifact, Bundle, Cell, Feeding, Load, Precision
 from irbench.spi import Description
 
 __all__ = ["AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
@@ -40,11 +40,13 @@ class SizedModel:
         bundle: The model.
         sizes: A size for every dynamic dimension, ``batch`` included.
         precision: What its ONNX graph is run in where no precision was asked for.
+        feeding: Its inputs.
     """
 
     bundle: Bundle
     sizes: Mapping[str, int]
     precision: Precision
+    feeding: Feeding = field(default_factory=Feeding)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Comparison:
         context = self._context
         self._say(Activity("expected-outputs"))
         context.scratch.mkdir(parents=True, exist_ok=True)
-        expected = expected_outputs(self._group, context.scratch, context.request.seed, self._timing.deadline)
+        expected = expected_outputs(self._group, context.scratch, self._timing.deadline)
         self._remarks, self._verified_against = expected.warnings, expected.source
         return LaunchPlan(
             group=self._group,

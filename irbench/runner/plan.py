@@ -117,8 +117,9 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], prepared: Prepare
     able = [cell for cell in cells if cell.id not in absent]
     usual = _usual_baseline(able or cells, readers)
     baseline = usual if request.baseline is None else named_baseline(request.baseline, cells)
-    bundle, sizes = prepared.model.bundle, prepared.model.sizes
-    return PlannedGroup(Group(bundle, sizes["batch"], dict(sizes), tuple(cells), baseline), absent)
+    model = prepared.model
+    sizes = dict(model.sizes)
+    return PlannedGroup(Group(model.bundle, sizes["batch"], sizes, tuple(cells), baseline, model.feeding), absent)
 
 
 def _artifact(reader: Reader, prepared: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:

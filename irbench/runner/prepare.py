@@ -19,7 +19,7 @@ from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import bind_sizes
-from irbench.spec import Artifact, Bundle, Precision
+from irbench.spec import Artifact, Bundle, Feeding, Precision
 
 __all__ = ["prepare"]
 
@@ -60,7 +60,9 @@ def _sized(request: RunRequest) -> tuple[SizedModel, ...]:
         (bundle, bind_sizes(bundle, batch, request.shapes))
         for bundle, batch in product(request.bundles, request.batches or (None,))
     ]
-    return tuple(SizedModel(bundle, sizes, _precision(request, bundle)) for bundle, sizes in sized)
+    return tuple(
+        SizedModel(bundle, sizes, _precision(request, bundle), Feeding(request.seed)) for bundle, sizes in sized
+    )
 
 
 def _prepared(

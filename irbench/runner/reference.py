@@ -10,7 +10,7 @@ from irbench.errors import IrbenchError
 from irbench.feeds import POOL, repeat_pool
 from irbench.notices import Reference, Warn
 from irbench.runner.binding import bind_apart
-from irbench.spec import BATCH, Group
+from irbench.spec import BATCH, Feeding, Group
 from irbench.spi import Outputs
 from irbench.worker.process import call_in_worker
 
@@ -32,22 +32,21 @@ class Expected:
     warnings: tuple[Warn, ...] = ()
 
 
-def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) -> Expected:
+def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected:
     """Return the stored outputs of the original framework where they fit the sizes, else a reference backend's.
 
     Args:
         group: What will be measured.
         scratch: Where a copy of the model with bound shapes may be written.
-        seed: Of the inputs.
         deadline_s: For each reference backend.
     """
-    stored = _stored(group, seed)
+    stored = _stored(group)
     if stored is not None:
         return Expected(stored, Reference("export", str(group.bundle.details.get("framework") or "the original model")))
     refusals: list[dict[str, str]] = []
     for name in registry.references_in_order():
         try:
-            answer = _computed(name, group, scratch, seed, deadline_s)
+            answer = _computed(name, group, scratch, deadline_s)
             label = registry.describe(registry.REFERENCES, name).reference_name
             return Expected(answer, Reference("backend", name, label))
         except IrbenchError as error:
@@ -55,11 +54,11 @@ def expected_outputs(group: Group, scratch: Path, seed: int, deadline_s: float) 
     return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
 
 
-def _stored(group: Group, seed: int) -> Outputs | None:
+def _stored(group: Group) -> Outputs | None:
     bundle = group.bundle
     sizes = {name: size for name, size in group.sizes.items() if name != BATCH}
     defaults = {name: size for name, size in bundle.defaults.items() if name != BATCH}
-    if bundle.reference is None or seed != bundle.seed or sizes != defaults:
+    if bundle.reference is None or group.feeding != Feeding(bundle.seed) or sizes != defaults:
         return None
     outputs = bundles.reference_outputs(bundle)
     if outputs is None:
@@ -72,7 +71,7 @@ def _stored(group: Group, seed: int) -> Outputs | None:
     return repeat_pool(outputs, group.batch)
 
 
-def _computed(name: str, group: Group, scratch: Path, seed: int, deadline_s: float) -> Outputs:
+def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> Outputs:
     artifact = group.bundle.artifact(registry.reference(name).consumes)
     if artifact is None:
         raise IrbenchError("cannot read the model")
@@ -80,6 +79,12 @@ def _computed(name: str, group: Group, scratch: Path, seed: int, deadline_s: flo
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
     bound = bound or bind_apart(artifact, group.sizes, scratch)
     answer: Outputs = call_in_worker(
-        "irbench.worker.reference:answer", name, bound, group.bundle, dict(group.sizes), seed, deadline_s=deadline_s
+        "irbench.worker.reference:answer",
+        name,
+        bound,
+        group.bundle,
+        dict(group.sizes),
+        group.feeding,
+        deadline_s=deadline_s,
     )
     return answer

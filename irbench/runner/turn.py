@@ -21,7 +21,7 @@ class LaunchPlan:
         group: What is compared, with bound artifacts.
         number: The group's place in the run, counted from 0.
         timing: The protocol's numbers.
-        seed: Of inputs and of every random order.
+        seed: Of every random order.
         logs: Where the workers write what they print.
         reference: Expected outputs; ``None`` where there is no reference.
         cpus: The processors that the workers may use.

@@ -1,6 +1,7 @@
-"""What is asked: tensors, artifacts, bundles, loads, cells and groups, as immutable values."""
+"""What is asked: tensors, artifacts, bundles, inputs, loads, cells and groups, as immutable values."""
 
 from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision
+from irbench.spec.feeding import Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement
 from irbench.spec.tensors import BATCH, InputSpec, Scalar, Shape, TensorSpec
 from irbench.spec.timing import Timing
@@ -12,10 +13,12 @@ __all__ = [
     "Bundle",
     "Cell",
     "Disagreement",
+    "Feeding",
     "Group",
     "InputSpec",
     "Io",
     "Load",
+    "Number",
     "Precision",
     "Scalar",
     "Shape",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from irbench.address import BackendAddress
+from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
 
 __all__ = ["AGAIN", "Cell", "Group", "Io", "Load", "Precision"]
@@ -75,6 +76,7 @@ class Group:
         sizes: Every free dimension bound, ``batch`` included.
         cells: What is compared; ids are unique.
         baseline: The id of the cell that speedups are relative to.
+        feeding: The inputs, equal for all cells.
     """
 
     bundle: Bundle
@@ -82,6 +84,7 @@ class Group:
     sizes: Mapping[str, int]
     cells: tuple[Cell, ...]
     baseline: str
+    feeding: Feeding = field(default_factory=Feeding)
 
     @property
     def has_streams(self) -> bool:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench import registry
-from irbench.feeds import generate, lay_out
+from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.clock import Stopwatch
 from irbench.measure.drive import Driver, Window, make_driver
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.record import Round, Sustained
-from irbench.spec import Bundle, Cell, Scalar, Timing
+from irbench.spec import Bundle, Cell, Feeding, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 from irbench.worker.inference import infer
@@ -30,13 +30,13 @@ _PLAIN = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class CellTask:
-    """What a worker needs to know: the cell with its bound artifact, the model, and the protocol's numbers."""
+    """What a worker needs to know: the cell with its bound artifact, the model, its inputs, and the timing."""
 
     cell: Cell
     bundle: Bundle
     sizes: Mapping[str, int]
     timing: Timing
-    seed: int
+    feeding: Feeding = field(default_factory=Feeding)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class CellHost:
         """Load, compile and answer once; return the answers of every slot if asked to."""
         cell = self._task.cell
         assert cell.artifact is not None
-        logical = generate(self._task.bundle.inputs, self._task.sizes, self._task.seed)
+        logical = logical_inputs(self._task.bundle.inputs, self._task.sizes, self._task.feeding)
         # as in service; streams that read the same memory would find in cache what another brought there
         self._feeds = [lay_out(logical, cell.artifact) for _ in range(cell.load.streams)]
         # held besides its slots, which need not keep it alive

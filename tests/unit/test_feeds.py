@@ -9,8 +9,18 @@ import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 and float8 by name once it
 import numpy as np
 import pytest
 
-from irbench.feeds import ALIGNMENT, POOL, generate, lay_out, repeat_pool
-from irbench.spec import Artifact, InputSpec, TensorSpec
+from irbench.feeds import (
+    ALIGNMENT,
+    POOL,
+    constant,
+    generate,
+    lay_out,
+    logical_inputs,
+    read_sample,
+    repeat_pool,
+    write_sample,
+)
+from irbench.spec import Artifact, Feeding, InputSpec, TensorSpec
 
 IMAGE = InputSpec(TensorSpec("image", "float32", ("batch", 4, 5, 3)), -1.0, 1.0)
 TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 100)
@@ -107,3 +117,44 @@ def test_stored_outputs_answer_for_every_batch() -> None:
     (outputs,) = repeat_pool([stored], POOL + 1)
     np.testing.assert_array_equal(outputs[-1], stored[0])
     assert repeat_pool([stored], 3)[0].shape == (3, 2)
+
+
+def test_samples_come_before_constants_and_constants_before_generated_values(tmp_path: Path) -> None:
+    specs = [InputSpec(TensorSpec(name, "float32", (2,))) for name in "abc"]
+    write_sample(tmp_path / "s.npz", specs, {"a": np.array([5, 6], np.float32)})
+    feeding = Feeding(seed=3, values={"a": (1,), "b": (2,)}, samples=(tmp_path / "s.npz",))
+    a, b, c = logical_inputs(specs, {}, feeding)
+    assert a.tolist() == [5, 6]
+    assert b.tolist() == [2, 2]
+    np.testing.assert_array_equal(c, generate(specs, {}, 3)[2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])
+def test_a_written_sample_is_read_with_its_values_and_dtype(tmp_path: Path, dtype: str) -> None:
+    spec = InputSpec(TensorSpec("a strange/name", dtype, (3,)))
+    given = np.array([0, 1, 1]).astype(dtype)
+    write_sample(tmp_path / "s.npz", [spec], {"a strange/name": given})
+    (read,) = read_sample(tmp_path / "s.npz", [spec]).values()
+    assert read.dtype == given.dtype
+    np.testing.assert_array_equal(read, given)
+
+
+@pytest.mark.parametrize(
+    ("shape", "values", "expected"),
+    [
+        ((), (16000,), 16000),
+        ((2, 2), (7,), [[7, 7], [7, 7]]),
+        ((2, 2), (1, 2), [[1, 2], [1, 2]]),
+        ((2, 2), (1, 2, 3, 4), [[1, 2], [3, 4]]),
+    ],
+)
+def test_a_constant_fills_its_input(shape: tuple[int, ...], values: tuple[int, ...], expected: object) -> None:
+    array = constant(InputSpec(TensorSpec("sr", "int64", shape)), {}, values)
+    assert array.dtype == np.int64
+    assert array.tolist() == expected
+
+
+@pytest.mark.parametrize("values", [(0.5,), (300,), (1, 2, 3)])
+def test_a_constant_that_the_input_cannot_hold_is_refused(values: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match=r"cannot hold|broadcast"):
+        constant(InputSpec(TensorSpec("x", "uint8", (2,))), {}, values)
