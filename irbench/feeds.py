@@ -1,7 +1,7 @@
 """Inputs: the same logical arrays for every backend, laid out as each artifact wants them.
 
-They come from data, from constants, and from a generator for everything else. Generated sample ``i`` of a batch is drawn
-from a generator of its own, and samples repeat after :data:`POOL`, so that the reference outputs of the first
+They come from data, from constants, and from a generator for everything else. Generated sample ``i`` of a batch is
+drawn from a generator of its own, and samples repeat after :data:`POOL`, so that the reference outputs of the first
 :data:`POOL` samples answer for every batch size.
 """
 

@@ -30,6 +30,7 @@ WarningCode = Literal[
     "stolen-time",
     "stored-words",
     "sustained-differs",
+    "tail-omitted",
     "threads-differ",
     "too-few-launches",
     "two-modes",

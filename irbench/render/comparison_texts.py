@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from irbench.notices import Facts, WarningCode
@@ -153,6 +154,15 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
         brief=_replaced,
         remedy=lambda *_: "See its row for the reason, or choose another one with --baseline.",
         example={"asked": "tf", "used": "ort"},
+    ),
+    "tail-omitted": WarningText(
+        says="the budget has no room for the calls that p99 is taken from",
+        brief=lambda facts, _: (
+            f"p99 was omitted: {facts['calls']:,} calls of each row take {facts['seconds']:.0f} s per launch."
+        ),
+        detail=lambda facts, _: f"The budget has no room for that in {plural(facts['launches'], 'launch')}.",
+        remedy=lambda facts, _: f"Use a --budget of at least {math.ceil(facts['needed_s'])}s per table.",
+        example={"calls": 1000, "seconds": 31.0, "launches": 4, "needed_s": 188.2},
     ),
     "too-few-launches": WarningText(
         says="the budget was used up before there were enough launches for an interval",

@@ -137,7 +137,8 @@ def _legend(result: GroupResult) -> Iterator[str]:
         yield "spread: of launch medians"
     yield "ready: process start to first output"
     if not any(latency.p99 is not None for latency in latencies):
-        yield "p99: use --tail"
+        if not any(warning.code == "tail-omitted" for warning in result.warnings):
+            yield "p99: use --tail"
     elif not any(latency.p99_9 is not None for latency in latencies):
         yield f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
     if any(latency.calls_per_sample > 1 for latency in latencies):

@@ -19,6 +19,7 @@ __all__ = ["WARNINGS", "WarningWords", "by_cost", "warning_words"]
 _BY_COST: tuple[WarningCode, ...] = (
     "unverified",
     "baseline-replaced",
+    "tail-omitted",
     "few-clean-blocks",
     "many-dirty-blocks",
     "busy-machine",

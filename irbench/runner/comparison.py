@@ -113,9 +113,11 @@ class Comparison:
     def _launch(self, plan: LaunchPlan, planned: Next) -> Next:
         """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
-        with Launch(plan, self._turn(planned), self._context.link, self._say) as launch:
+        with Launch(replace(plan, timing=self._timing), self._turn(planned), self._context.link, self._say) as launch:
             record, tempo = launch.measure()
         self._samples = self._samples or tempo.samples
+        self._remarks = (*self._remarks, *tempo.warnings)
+        self._timing = replace(self._timing, tail=tempo.timing.tail)
         with signals_deferred():  # a launch is told where and only where it is stored
             measured_s = watch.elapsed_s
             self._records.append(record)

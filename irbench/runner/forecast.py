@@ -22,10 +22,12 @@ class Forecast:
     Attributes:
         timing: The protocol's numbers.
         speeds: How each cell's warm-up ended, by cell id.
+        answers: How often each cell answers once more after the blocks of this launch.
     """
 
     timing: Timing
     speeds: Mapping[str, Warmed]
+    answers: int = 0
 
     def calls_s(self, cell: str, calls: int) -> float:
         """Return how long so many calls of a cell take, in seconds."""
@@ -36,25 +38,27 @@ class Forecast:
         settle_s = _MEAN_SETTLING * max(self.timing.settle, self.calls_s(cell, 1))
         return settle_s + self.calls_s(cell, samples * self.speeds[cell].calls_per_sample)
 
-    def after_blocks_s(self, answers: int) -> float:
-        """Return how long everything after the blocks takes, in seconds: runs alone, and answers to be verified.
+    @property
+    def tails_s(self) -> float:
+        """How long the runs for tail percentiles take in a launch, in seconds, wanted or not."""
+        return sum(self.calls_s(cell, self.timing.tail_calls) for cell in self.speeds)
 
-        Args:
-            answers: How often each cell answers once more.
-        """
-        calls = answers + (self.timing.tail_calls if self.timing.tail else 0)
-        return sum(self.calls_s(cell, calls) + self.timing.sustain for cell in self.speeds)
+    @property
+    def after_blocks_s(self) -> float:
+        """How long everything after the blocks takes, in seconds: runs alone, and answers to be verified."""
+        return self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
 
-    def cost(self, start_s: float, later_start_s: float, samples: Mapping[str, int], answers: int) -> LaunchCost:
+    def cost(self, start_s: float, later_start_s: float, samples: Mapping[str, int]) -> LaunchCost:
         """Return what this launch and later ones cost; what follows their blocks counts as a part of their starts.
 
         Args:
             start_s: What this launch took until its first block, in seconds.
             later_start_s: What the later ones will take until theirs.
             samples: In a round, by cell id.
-            answers: How often each cell answers once more after the blocks of this launch.
         """
         block_s = sum(self.round_s(cell, count) for cell, count in samples.items())
-        return LaunchCost(
-            start_s + self.after_blocks_s(answers), block_s, later_start_s + self.after_blocks_s(answers=0)
-        )
+        return LaunchCost(start_s + self.after_blocks_s, block_s, later_start_s + self._runs_alone_s)
+
+    @property
+    def _runs_alone_s(self) -> float:
+        return (self.tails_s if self.timing.tail else 0.0) + len(self.speeds) * self.timing.sustain

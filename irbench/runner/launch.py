@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -18,19 +18,17 @@ from irbench.runner.answers import CHANGING, fallback, worst_error
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.forecast import Forecast
-from irbench.runner.turn import LaunchPlan, Tempo, Turn
+from irbench.runner.tempo import Starts, Tempo, choose_tempo
+from irbench.runner.turn import LaunchPlan, Turn
 from irbench.runner.workers import Workers
-from irbench.spec import Cell, Timing
+from irbench.spec import Cell
 from irbench.spi import Outputs
 from irbench.stats import (
     block_order,
     clean_blocks,
     fewest_blocks,
-    fits,
-    launch_size,
     needs_more_blocks,
     processors_in_use,
-    samples_per_round,
     settle_calls,
 )
 from irbench.system import host
@@ -53,6 +51,7 @@ class Launch:
 
     def __init__(self, plan: LaunchPlan, turn: Turn, link: CoreLink, say: Say) -> None:
         self._plan = plan
+        self._timing = plan.timing  # that of this launch, once the warm-up has shown the speeds
         self._turn = turn
         self._number = turn.number
         self._link = link
@@ -63,18 +62,19 @@ class Launch:
         self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
-        """Run the launch and return its record, with the tempo it kept.
+        """Run the launch and return its record, with the tempo that its warm-up allowed.
 
         Raises:
             GroupTooLarge: Not all of the group's cells fit into memory together.
         """
         self._say(Activity("starting"))
         self._start_all()
-        tempo = self._tempo(self._watch.elapsed_s)
-        blocks = self._measure_blocks(tempo)
-        if tempo.timing.tail:
+        tempo = choose_tempo(self._turn, self._forecast, self._starts())
+        self._timing = tempo.timing
+        blocks = self._measure_blocks(tempo.samples)
+        if self._timing.tail:
             self._take_tails()
-        sustained = self._run_alone() if tempo.timing.sustain else ()
+        sustained = self._run_alone() if self._timing.sustain else ()
         for cell in self._workers.cells:
             self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
             self._verify_again(cell)
@@ -97,32 +97,19 @@ class Launch:
             processors=self._processors,
         )
 
-    def _tempo(self, start_s: float) -> Tempo:
-        """Return how many samples and blocks the speeds seen in the warm-up allow."""
-        timing, room = self._plan.timing, self._turn.room
-        streams = {cell.id: cell.load.streams for cell in self._workers.cells}
-        completion_ns = {cell: self._progress[cell].speed.completion_ns for cell in streams}
-        # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
-        samples = {cell: count for cell, count in self._turn.samples.items() if cell in streams}
-        samples = samples or samples_per_round(completion_ns, streams, timing)
-        forecast, later_s = self._forecast, self._later_start_s(start_s)
-        cost = forecast.cost(start_s, later_s, samples, self._answers)
-        if not self._turn.samples and not fits(timing, cost, room):
-            samples = samples_per_round(completion_ns, streams, replace(timing, min_calls=1))
-            cost = forecast.cost(start_s, later_s, samples, self._answers)
-        return Tempo(samples, launch_size(timing, cost, room, self._turn.scatters))
-
-    def _later_start_s(self, start_s: float) -> float:
-        """Return what the starts of later launches will take, where cells start side by side that now did not."""
-        return _SIDE_BY_SIDE * start_s if self._number == 0 and self._together() else start_s
+    def _starts(self) -> Starts:
+        """Return what this launch took until now, and what later ones will: their cells may start side by side."""
+        now_s = self._watch.elapsed_s
+        return Starts(now_s, _SIDE_BY_SIDE * now_s if self._number == 0 and self._together() else now_s)
 
     @property
     def _forecast(self) -> Forecast:
-        return Forecast(self._plan.timing, {cell.id: self._progress[cell.id].speed for cell in self._workers.cells})
+        speeds = {cell.id: self._progress[cell.id].speed for cell in self._workers.cells}
+        return Forecast(self._timing, speeds, self._answers)
 
     def _run_alone(self) -> tuple[Sustained, ...]:
         """Let each healthy cell run alone and uninterrupted, in random order."""
-        seconds = self._plan.timing.sustain
+        seconds = self._timing.sustain
         found: list[Sustained] = []
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
@@ -145,7 +132,7 @@ class Launch:
 
     def _task(self, cell: Cell) -> CellTask:
         group = self._plan.group
-        return CellTask(cell, group.bundle, group.sizes, self._plan.timing, group.feeding)
+        return CellTask(cell, group.bundle, group.sizes, self._timing, group.feeding)
 
     def _start_all(self) -> None:
         """Bring every cell to its first block: in the first launch one by one, later side by side where they may."""
@@ -197,7 +184,7 @@ class Launch:
     def _most_warm_up_s(self) -> float:
         """Return how long a cell's warm-up may take before it makes do with fewer calls."""
         room = self._turn.room
-        return max(self._plan.timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / len(self._turn.cells))
+        return max(self._timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / len(self._turn.cells))
 
     def _verify_again(self, cell: Cell) -> None:
         """Have a cell answer once more now that it was measured: some answer rightly only at first."""
@@ -224,31 +211,30 @@ class Launch:
             self._workers.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
             return None
 
-    def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
-        timing = tempo.timing
+    def _measure_blocks(self, samples: Mapping[str, int]) -> tuple[BlockEvidence, ...]:
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
         before = snapshot(self._plan.cpus)
-        while self._workers.cells and self._goes_on(blocks, timing):
+        while self._workers.cells and self._goes_on(blocks):
             number = len(blocks)
             order = block_order(number, tuple(cell.id for cell in self._workers.cells), order, self._random)
-            self._say(Activity("block", block=number + 1, clean_blocks=timing.blocks))
+            self._say(Activity("block", block=number + 1, clean_blocks=self._timing.blocks))
             for cell in order:
                 if cell not in self._workers.failures:
-                    self._round(cell, number, tempo.samples[cell])
+                    self._round(cell, number, samples[cell])
             after = snapshot(self._plan.cpus)
             blocks.append(self._evidence(number, order, before, after))
             before = after
         return tuple(blocks)
 
-    def _goes_on(self, blocks: list[BlockEvidence], timing: Timing) -> bool:
+    def _goes_on(self, blocks: list[BlockEvidence]) -> bool:
         """Whether another block is wanted, and would end in time where there are as many as a launch must have."""
+        timing = self._timing
         taken = len(blocks) - timing.burn_in_blocks
         if taken < fewest_blocks(timing):
             return True
         longest_s = max(block.wall_ns for block in blocks) / 1e9
-        after_s = self._forecast.after_blocks_s(self._answers)
-        late = self._watch.elapsed_s + longest_s + after_s > self._turn.room.until_s
+        late = self._watch.elapsed_s + longest_s + self._forecast.after_blocks_s > self._turn.room.until_s
         return not late and needs_more_blocks(taken, len(self._clean(blocks)), timing)
 
     def _round(self, cell: str, block: int, samples: int) -> None:
@@ -260,11 +246,11 @@ class Launch:
             self._progress[cell].rounds.append(round_)
 
     def _settle_calls(self, cell: str) -> int:
-        return settle_calls(self._progress[cell].speed.completion_ns, self._plan.timing, self._random)
+        return settle_calls(self._progress[cell].speed.completion_ns, self._timing, self._random)
 
     def _patience_s(self, expected_s: float) -> float:
         """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""
-        return self._plan.timing.deadline + _SLOWDOWN * expected_s
+        return self._timing.deadline + _SLOWDOWN * expected_s
 
     def _evidence(
         self, number: int, order: tuple[str, ...], before: MachineSnapshot, after: MachineSnapshot
@@ -290,7 +276,7 @@ class Launch:
         return processors_in_use(self._plan.group.cells, len(self._plan.cpus))
 
     def _take_tails(self) -> None:
-        calls = self._plan.timing.tail_calls
+        calls = self._timing.tail_calls
         for cell in self._workers.cells:
             self._say(Activity("tail", cell.label))
             patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))

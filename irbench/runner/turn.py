@@ -10,7 +10,7 @@ from irbench.spec import Cell, Group, Timing
 from irbench.spi import Outputs
 from irbench.stats import Room, Scatter
 
-__all__ = ["LaunchPlan", "Tempo", "Turn"]
+__all__ = ["LaunchPlan", "Turn"]
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,3 @@ class Turn:
     samples: Mapping[str, int] = field(default_factory=dict[str, int])
     scatters: Sequence[Scatter] = ()
     peak_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class Tempo:
-    """How a launch is measured.
-
-    Attributes:
-        samples: Samples per round, by cell id.
-        timing: The protocol's numbers, with the blocks of this launch.
-    """
-
-    samples: Mapping[str, int]
-    timing: Timing

@@ -19,6 +19,7 @@ __all__ = [
     "fewest_blocks",
     "fits",
     "launch_size",
+    "least_seconds",
     "needs_more_blocks",
     "samples_per_round",
     "settle_calls",
@@ -170,6 +171,12 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
     blocks = round(max(fewest_blocks(timing), min(wanted, _affordable_blocks(timing, cost, room), now)))
     with_spare = math.ceil(blocks * timing.max_blocks / timing.blocks)
     return replace(timing, blocks=blocks, max_blocks=round(max(blocks, min(with_spare, now))))
+
+
+def least_seconds(timing: Timing, cost: LaunchCost, launches: int) -> float:
+    """Return how long so many launches take with their fewest blocks, this one included, in seconds."""
+    blocks_s = (fewest_blocks(timing) + timing.burn_in_blocks) * cost.block_s
+    return cost.start_s + blocks_s + (launches - 1) * (cost.later_s + blocks_s)
 
 
 def fits(timing: Timing, cost: LaunchCost, room: Room) -> bool:

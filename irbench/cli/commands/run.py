@@ -132,7 +132,11 @@ _SECTIONS = {
     "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Differences up to this count as the same."
 )
 @click.option(
-    "--budget", type=DURATION, cls=PlainDefault, show_default="90s per table", help="Time limit for the whole run."
+    "--budget",
+    type=DURATION,
+    cls=PlainDefault,
+    show_default="90s per table, 5m with --tail",
+    help="Time limit for the whole run.",
 )
 @click.option(
     "--deadline",

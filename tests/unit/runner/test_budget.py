@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import launches
+import numpy as np
 import pytest
 
 from irbench.measure import clock
@@ -96,6 +97,8 @@ class Crew:
             calls = max(3 if 3 * call_s <= args[0] else 1, round(0.3 / call_s))
             machine.call(cell, calls)
             return Warmed(call_s * 1e9, call_s * 1e9, 1, {}, {})
+        if method == "tail":
+            return np.array(machine.call(cell, args[0]), np.int64)
         if method == "take_round":
             machine.call(cell, args[2])
             return launches.synchronous(args[0], machine.call(cell, args[1]))
@@ -138,7 +141,7 @@ def resnet50(disturbed: float = 0.0) -> Machine:
 
 @pytest.mark.parametrize("disturbed", [0.0, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("budget_s", [20.0, 30.0, 45.0, 60.0, 90.0])
-@pytest.mark.parametrize("factor", [0.05, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("factor", [0.05, 0.5, 1.0, 2.0, 4.0, 40.0])
 def test_a_run_ends_within_its_budget_unless_one_launch_alone_is_longer(
     factor: float, budget_s: float, disturbed: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +152,7 @@ def test_a_run_ends_within_its_budget_unless_one_launch_alone_is_longer(
         assert len(records) == 1
         assert len(records[0].blocks) == 5
         assert all(len(round_.completion_ns) == 1 for cell in records[0].cells for round_ in cell.rounds)
-        assert any("longer than the budget" in warning.message for warning in result.warnings)
+        assert any(warning.facts.get("over_budget") for warning in result.warnings)
 
 
 def test_a_run_whose_launches_know_nothing_of_the_budget_would_be_noticed(
@@ -196,3 +199,27 @@ def test_a_launch_that_is_disturbed_all_the_time_takes_no_blocks_in_vain(
     timing = replace(QUICK, blocks=8, max_blocks=12)
     _, _, records = result_of(machine, timing, tmp_path, monkeypatch)
     assert max(len(record.blocks) for record in records[:2]) < timing.max_blocks + timing.burn_in_blocks
+
+
+@pytest.mark.parametrize("budget_s", [60.0, 300.0, 1200.0])
+@pytest.mark.parametrize("factor", [0.01, 0.1, 1.0])
+def test_tails_are_taken_in_every_launch_or_in_none_and_never_at_the_cost_of_the_budget(
+    factor: float, budget_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = resnet50()
+    machine.call_s = {cell: factor * call_s for cell, call_s in machine.call_s.items()}
+    result, took_s, records = result_of(machine, Timing(budget=budget_s, tail=True), tmp_path, monkeypatch)
+    omitted = [warning.facts for warning in result.warnings if warning.code == "tail-omitted"]
+    taken = {bool(cell.tail_ns.size) for record in records for cell in record.cells}
+    assert took_s < budget_s
+    assert taken == {not omitted}
+    assert all((cell.latency_ms.p99 is None) == bool(omitted) for cell in result.cells if cell.latency_ms)
+    assert bool(omitted) == (4 * 250 * factor > budget_s)
+
+
+def test_the_budget_that_a_warning_names_has_room_for_tails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _, _ = result_of(resnet50(), Timing(budget=60.0, tail=True), tmp_path / "first", monkeypatch)
+    (needed_s,) = (warning.facts["needed_s"] for warning in result.warnings if warning.code == "tail-omitted")
+    result, took_s, _ = result_of(resnet50(), Timing(budget=needed_s + 5, tail=True), tmp_path / "then", monkeypatch)
+    assert "tail-omitted" not in {warning.code for warning in result.warnings}
+    assert took_s < needed_s + 5

@@ -83,7 +83,7 @@ def one(folder: Path, *names: str, **numbers: Any) -> Launch:
 
 
 def test_a_tail_of_slow_calls_is_given_the_time_that_it_takes(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    record, _ = one(tmp_path, "slow", tail=True, tail_calls=1000).measure()
+    record, _ = one(tmp_path, "slow", tail=True, tail_calls=1000, budget=1e6).measure()
     assert record.cells[0].tail_ns.size == 1000
     assert crews[0].allowed_s["slow", "tail"] >= DEADLINE_S + 2 * 1000 * CALL_NS["slow"] / 1e9
 
