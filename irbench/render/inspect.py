@@ -16,7 +16,7 @@ from irbench.onnx.reading.signature import Signature
 from irbench.render.figures import significant
 from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
-from irbench.spec import Bundle, TensorSpec
+from irbench.spec import Bundle, TensorSpec, shape_text
 
 __all__ = ["CountedMacs", "difference_view", "graph_view", "macs_text", "size_text"]
 
@@ -141,7 +141,7 @@ def _tensor(kind: str, spec: TensorSpec) -> tuple[str, ...]:
 
 
 def _sizes(spec: TensorSpec) -> str:
-    return "x".join(str(size) for size in spec.shape) or "scalar"
+    return shape_text(spec.shape)
 
 
 def _work(work: CountedMacs) -> str:

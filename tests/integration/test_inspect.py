@@ -24,8 +24,8 @@ def test_a_graph_is_described_to_a_reader(model: Path) -> None:
     assert called.code == 0, called.err
     title, _, _, given, made, *_ = called.out.splitlines()
     assert title.startswith("mlp  6 nodes · 869 parameters")
-    assert given.split() == ["input", "pixels", "float32", "batchx3x8x8", "batch"]
-    assert made.split() == ["output", "scores", "float32", "batchx5", "batch"]
+    assert given.split(maxsplit=3) == ["input", "pixels", "float32", "batch x 3 x 8 x 8  batch"]
+    assert made.split(maxsplit=3) == ["output", "scores", "float32", "batch x 5          batch"]
     assert "14.5 kMACs for pixels 1x3x8x8" in called.out.splitlines()
     assert ["Conv", "1", "17", "%"] in [line.split() for line in called.out.splitlines()]
 
