@@ -10,7 +10,7 @@ from irbench.spec import BATCH, BATCH_IN_FILE, Bundle, TensorSpec, names_in, sha
 from irbench.suggestions import did_you_mean
 from irbench.system import host
 
-__all__ = ["bind_sizes", "dynamic_names", "fixed_batch", "refuse_unknown_names"]
+__all__ = ["bind_sizes", "dynamic_names", "fixed_batch", "known_sizes", "refuse_unknown_names"]
 
 _EXAMPLE_SIZE = 128
 """What a hint writes for a size that nobody gave."""
@@ -48,14 +48,19 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
         IrbenchError: A shape contradicts the model or another shape; a dimension stays dynamic; or the inputs would
             take more memory than there is.
     """
-    fixed = fixed_batch(bundle)
-    if fixed is not None and batch not in (None, fixed):
-        raise _no_such_batch(bundle, fixed, batch)
-    sizes: dict[str, int] = {**bundle.defaults, BATCH: 1} if fixed is None else {**bundle.defaults, BATCH: fixed}
-    sizes |= _asked_sizes(bundle, batch, shapes)
+    sizes = known_sizes(bundle, batch, shapes)
     _refuse_free(bundle, sizes)
     _refuse_too_large(bundle, sizes)
     return sizes
+
+
+def known_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Do as :func:`bind_sizes` for a model that is only looked at: its inputs may stay dynamic, or be too large."""
+    fixed = fixed_batch(bundle)
+    if fixed is not None and batch not in (None, fixed):
+        raise _no_such_batch(bundle, fixed, batch)
+    sizes: dict[str, int] = {**bundle.defaults, BATCH: 1 if fixed is None else fixed}
+    return sizes | _asked_sizes(bundle, batch, shapes)
 
 
 def refuse_unknown_names(shapes: Mapping[str, tuple[int, ...]], bundles: Sequence[Bundle]) -> None:
