@@ -20,6 +20,7 @@ from irbench import bundles, registry
 from irbench.cli.output.console import print_data, to_text
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
+from irbench.spec import shape_text
 from irbench.store import decode_document
 
 __all__ = ["main", "visit"]
@@ -83,7 +84,7 @@ def _default_shapes(name: str) -> Iterator[object]:
     sizes = {"batch": 1, **source.defaults}
     for tensor in source.inputs:
         if set(tensor.tensor.dynamic_dimensions) - {"batch"}:
-            shape = "x".join(str(size) for size in tensor.tensor.bind(sizes).shape)
+            shape = shape_text(tensor.tensor.bind(sizes).shape)
             yield from ("--shape", f"{tensor.tensor.name}={shape}")
 
 

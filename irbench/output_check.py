@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import Failure, OutputError
+from irbench.spec import shape_text
 from irbench.spi import Array
 
 __all__ = ["TOLERANCES", "compare", "judge", "tolerance"]
@@ -136,7 +137,7 @@ def _top1_agreement(output: Array, reference: Array) -> float | None:
 
 
 def _shape(values: Array) -> str:
-    return "x".join(str(size) for size in values.shape) or "scalar"
+    return shape_text(values.shape)
 
 
 def _round_up(value: float) -> float:

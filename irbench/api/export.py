@@ -15,7 +15,7 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
-from irbench.spec import Bundle
+from irbench.spec import Bundle, shape_text
 
 __all__ = ["ExportedModel", "export", "export_with", "require_exportable"]
 
@@ -64,7 +64,7 @@ class ExportedModel:
         from irbench.render.figures import error_size
 
         onnx, facts = self.bundle.artifact(("onnx",)), self.bundle.details
-        inputs = ", ".join(f"{spec.name} {'x'.join(map(str, spec.shape))}" for spec in (onnx.inputs if onnx else ()))
+        inputs = ", ".join(f"{spec.name} {shape_text(spec.shape)}" for spec in (onnx.inputs if onnx else ()))
         parts = (
             f"opset {onnx.opset if onnx else '-'}",
             inputs,

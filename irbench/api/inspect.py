@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from irbench.api import values
 from irbench.api.display import Displayable
+from irbench.api.graph_sizes import asked_sizes, with_shapes
 from irbench.api.graphs import StoredGraph, find_graph
+from irbench.api.options import Readers, read_keywords
+from irbench.api.values import Shapes
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import signature as signatures
 from irbench.onnx.reading.difference import Difference, difference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
 from irbench.onnx.reading.signature import Signature
+from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
 
 if TYPE_CHECKING:
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
     from irbench.render.inspect import CountedMacs
 
-__all__ = ["GraphDifference", "GraphInspection", "diff", "inspect", "to_json"]
+__all__ = ["GraphDifference", "GraphInspection", "diff", "inspect", "inspect_at", "to_json"]
 
 
 class GraphInspection(Displayable):
@@ -34,18 +39,35 @@ class GraphInspection(Displayable):
         name: What the graph is called.
         path: Its file.
         inventory: Nodes, operators, weights and operator sets.
+        sizes: Of dynamic dimensions, by name; empty where none was asked for.
     """
 
-    def __init__(self, graph: StoredGraph) -> None:
+    def __init__(self, graph: StoredGraph, batch: int | None = None, shape: Shapes | None = None) -> None:
         self._graph = graph
         self.name = graph.name
         self.path = graph.path
         self.inventory: Inventory = take_inventory(graph.path)
+        self.sizes: Mapping[str, int] = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
 
     @property
     def signature(self) -> Signature | None:
-        """Inputs and outputs; ``None`` where the graph takes what irbench cannot make."""
-        return self._read[0]
+        """Inputs and outputs, of the sizes asked for; ``None`` where the graph takes what irbench cannot make."""
+        signature = self._read[0]
+        if signature is None or not self.sizes:
+            return signature
+        inputs = tuple(spec.bind(self.sizes) for spec in signature.inputs)
+        outputs = tuple(spec.bind(self.sizes) for spec in signature.outputs)
+        return replace(signature, inputs=inputs, outputs=with_shapes(outputs, self.values))
+
+    @cached_property
+    def values(self) -> tuple[ValueShape, ...]:
+        """What the nodes compute, with the shapes that follow from the sizes asked for; empty where none was."""
+        from irbench.api.macs import values_of
+
+        signature = self._read[0]
+        if signature is None or not self.sizes:
+            return ()
+        return values_of(self._graph, [spec.bind(self.sizes) for spec in signature.inputs])
 
     @property
     def problem(self) -> str:
@@ -61,7 +83,7 @@ class GraphInspection(Displayable):
 
     @cached_property
     def work(self) -> CountedMacs | None:
-        """Multiply-accumulates for one sample; ``None`` where ONNX cannot infer shapes."""
+        """Multiply-accumulates for the sizes asked for, else for one sample; ``None`` where ONNX infers no shapes."""
         from irbench.api.macs import work_of
 
         return work_of(self._graph, self.signature)
@@ -93,6 +115,8 @@ class GraphInspection(Displayable):
             "inputs": None if signature is None else [asdict(tensor) for tensor in signature.inputs],
             "outputs": None if signature is None else [asdict(tensor) for tensor in signature.outputs],
             "dynamic_dimensions": None if signature is None else _dynamic_dimensions(signature),
+            "sizes": dict(self.sizes),
+            "values": [asdict(value) for value in self.values] if self.sizes else None,
             "work": _work_json(self.work),
             "source": None if bundle is None else bundle.source,
             "versions": None if bundle is None else dict(bundle.versions),
@@ -109,9 +133,12 @@ class GraphInspection(Displayable):
         """Return the view that ``irbench inspect`` prints; called by rich."""
         from rich.console import Group
 
-        from irbench.render.inspect import graph_view
+        from irbench.render.inspect import Arithmetic, graph_view
 
-        view = graph_view(self.name, self.inventory, self.signature, self.work, self.path, self._graph.bundle)
+        bundle = self._graph.bundle
+        view = graph_view(
+            self.name, self.inventory, self.signature, Arithmetic(self.work, self.values), self.path, bundle
+        )
         return Group(view, *self._history())
 
     def _history(self) -> Iterator[RenderableType]:
@@ -172,17 +199,30 @@ class GraphDifference(Displayable):
         return view
 
 
-def inspect(model: str | PathLike[str]) -> GraphInspection:
+def inspect(
+    model: str | PathLike[str],
+    *,
+    batch: int | None = None,
+    shape: Mapping[str, str | int | Iterable[int]] | None = None,
+) -> GraphInspection:
     """Return what an ONNX graph holds: signature, multiply-accumulates, operators, weights and origin.
 
     Args:
         model: An exported bundle's name or folder, or an ONNX file; ``resnet50+basic`` is what :func:`optimize` made
             of it, and ``resnet50+basic:batch=1`` what it made with that size bound.
+        batch: Show it at this batch size.
+        shape: Show it at these shapes of inputs, or sizes of dynamic dimensions, by name.
 
     Raises:
-        IrbenchError: There is no such graph, several are meant, or the file is damaged.
+        IrbenchError: There is no such graph, several are meant, the file is damaged, or a shape does not fit.
     """
-    return GraphInspection(find_graph(str(model)))
+    given = read_keywords("inspect", {"batch": batch, "shape": shape}, _READERS)
+    return inspect_at(model, given.get("batch"), given.get("shape"))
+
+
+def inspect_at(model: str | PathLike[str], batch: int | None, shape: Shapes | None) -> GraphInspection:
+    """Return what :func:`inspect` does, for options that were read before."""
+    return GraphInspection(find_graph(str(model)), batch, shape)
 
 
 def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDifference:
@@ -217,3 +257,6 @@ def _work_json(work: CountedMacs | None) -> dict[str, Any] | None:
 def _dynamic_dimensions(signature: Signature) -> list[str]:
     names = (name for spec in (*signature.inputs, *signature.outputs) for name in spec.dynamic_dimensions)
     return list(dict.fromkeys(names))
+
+
+_READERS: Readers = {"batch": ("8", values.count), "shape": ('{"tokens": (1, 128)}', values.shapes)}

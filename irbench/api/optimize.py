@@ -21,7 +21,7 @@ from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_reci
 from irbench.optimizer import optimize as optimize_graph
 from irbench.render.optimization_advice import advice
 from irbench.render.optimize import in_words
-from irbench.runner.sizes import bind_sizes, refuse_unknown_inputs
+from irbench.runner.sizes import bind_sizes, refuse_unknown_names
 from irbench.spec import BATCH, Bundle
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class OptimizeOptions:
         quantize: How int8 is made; ``None`` for ``auto``.
         layout: ``nchw`` takes images so where the graph turns them into that itself.
         batch: Bound first; ``None`` leaves it dynamic.
-        shape: Shapes of inputs to bind, by input.
+        shape: Shapes of inputs, or sizes of dynamic dimensions, to bind, by name.
         output: Where the graph is copied to; ``None`` leaves it in the cache alone.
     """
 
@@ -106,6 +106,7 @@ class OptimizedModel(Displayable):
     def bound_by_default(self) -> tuple[str, ...]:
         """Which of the bound dimensions no option gave a size."""
         given = {BATCH} if self._options.batch is not None else set()
+        given |= set(self._options.shape)
         for tensor in self.bundle.inputs:
             if tensor.tensor.name in self._options.shape:
                 given |= set(tensor.tensor.dynamic_dimensions)
@@ -172,7 +173,7 @@ def optimize(
         quantize: How int8 is made: ``"auto"``, ``"static"`` or ``"dynamic"``.
         layout: ``"nchw"`` takes images so where the graph turns them into that itself.
         batch: Bind the batch first; dynamic by default.
-        shape: Bind the shapes of inputs, by input.
+        shape: Bind the shapes of inputs, or dynamic dimensions, by name.
         output: Copy the graph to this file.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
 
@@ -250,7 +251,7 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
 
 def _sizes(bundle: Bundle, options: OptimizeOptions) -> dict[str, int]:
     """Return the dynamic dimensions that were given a size, and no others."""
-    refuse_unknown_inputs(options.shape, (bundle,))
+    refuse_unknown_names(options.shape, (bundle,))
     if options.batch is None and not options.shape:
         return {}
     return dict(bind_sizes(bundle, options.batch, options.shape))

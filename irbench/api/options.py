@@ -29,7 +29,7 @@ class RunKeywords(TypedDict, total=False):
         all: Every model that was exported, in place of named ones.
         backends: Backends, each with a device after a colon; every installed one that can read the models by default.
         batch: Samples per inference, a table for each; 1, or the model's own, by default.
-        shape: Shapes of inputs with dynamic dimensions, by input.
+        shape: Shapes of inputs, or sizes of dynamic dimensions, by name; ``batch`` overrides theirs.
         streams: Inferences in flight, a row for each.
         precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.

@@ -24,7 +24,7 @@ from irbench.render.optimize import in_words
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
-from irbench.runner.sizes import refuse_unknown_inputs
+from irbench.runner.sizes import refuse_unknown_names
 from irbench.spec import Precision, Timing
 from irbench.suggestions import did_you_mean
 from irbench.system import host
@@ -103,7 +103,7 @@ def planned(
         IrbenchError: A model is not there, or the plan is impossible.
     """
     bundles = resolve_bundles(options.models, everything=options.all, say=say)
-    refuse_unknown_inputs(request.shapes, bundles)
+    refuse_unknown_names(request.shapes, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=bundles, backends=backends)
     groups = plan(request, prepare(request, scratch, in_words(say)))

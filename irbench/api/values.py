@@ -160,17 +160,17 @@ def cpus(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...
 
 
 def shapes(value: Mapping[str, str | int | Iterable[int]]) -> Shapes:
-    """Return shapes by input: of ``{"tokens": (1, 128)}`` or ``{"tokens": "1x128"}``."""
+    """Return shapes by name: of ``{"tokens": (1, 128)}``, ``{"tokens": "1x128"}`` or ``{"length": 128}``."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"{value!r} is no mapping from inputs to shapes")
+        raise TypeError(f"{value!r} is no mapping from names to shapes")
     return {text(name): _sizes(shape) for name, shape in value.items()}
 
 
 def shape_of_text(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return the input and the sizes of ``tokens=1x128``."""
+    """Return the name and the sizes of ``tokens=1x128`` or ``length=128``."""
     name, equals, sizes = text.rpartition("=")
     if not (equals and name):
-        raise ValueError(f"{text!r} names no input")
+        raise ValueError(f"{text!r} names no input or dimension")
     return name, _sizes(sizes)
 
 

@@ -51,7 +51,7 @@ class VerifyOptions:
         model: As the user named it.
         backends: Names with devices; ``None`` for every installed one that can read the model.
         data: A folder of data sets of the ONNX convention.
-        shape: Of inputs with dynamic dimensions, by input.
+        shape: Of inputs, or sizes of dynamic dimensions, by name.
         suite: ``onnx`` for the test suite that the onnx package carries.
         only: A pattern of the suite's cases.
     """
@@ -126,7 +126,7 @@ def verify(
         model: Anything that :func:`irbench.run` takes.
         backends: Backends, each with a device after a colon; every installed one that can read the model by default.
         data: A folder with test_data_set_*/input_*.pb and output_*.pb.
-        shape: Shapes of inputs with dynamic dimensions, by input.
+        shape: Shapes of inputs, or sizes of dynamic dimensions, by name.
         suite: ``onnx`` runs the test suite of the onnx package in place of a model.
         only: The suite's cases of such names: ``test_add*``.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.

@@ -22,7 +22,7 @@ from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
-from irbench.spec import Artifact, Bundle, Cell, TensorSpec
+from irbench.spec import Artifact, Bundle, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
@@ -216,8 +216,8 @@ def require_fit(spec: TensorSpec, array: Array, place: str) -> None:
     )
     if array.dtype != np.dtype(spec.dtype) or not fits:
         raise IrbenchError(
-            f"{place} gives {array.dtype} of {_shape(array.shape)} for the input '{spec.name}', which takes "
-            f"{spec.dtype} of {_shape(spec.shape)}.",
+            f"{place} gives {array.dtype} of {shape_text(array.shape)} for the input '{spec.name}', which takes "
+            f"{spec.dtype} of {shape_text(spec.shape)}.",
             hint="Inputs are matched by order: input_0.pb is for the first input of the model.",
         )
 
@@ -271,7 +271,3 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
 
 def _badness(row: CellResult) -> tuple[int, float]:
     return _FROM_GOOD_TO_BAD.index(row.state), row.output_error.max_rel if row.output_error is not None else 0.0
-
-
-def _shape(sizes: Sequence[int | str]) -> str:
-    return "x".join(str(size) for size in sizes) or "no axes"

@@ -7,7 +7,7 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.file_kind import require_model_file
 from irbench.onnx.reading.signature import Signature
-from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
 from irbench.worker import WorkerDied, call_in_worker
 
@@ -38,7 +38,7 @@ def from_onnx_file(path: Path) -> Bundle:
         inputs=tuple(InputSpec(spec, 0.0, _high(spec)) for spec in found.inputs),
         artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
         source=str(path),
-        details={"nodes": found.nodes},
+        details={"nodes": found.nodes, **({BATCH_IN_FILE: found.batch_in_file} if found.batch_in_file else {})},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -13,12 +14,13 @@ from irbench.onnx.reading.difference import Difference, Fusion
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.macs import MacCount
 from irbench.onnx.reading.signature import Signature
+from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.render.figures import significant
 from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
-from irbench.spec import Bundle, TensorSpec
+from irbench.spec import Bundle, TensorSpec, shape_text
 
-__all__ = ["CountedMacs", "difference_view", "graph_view", "macs_text", "size_text"]
+__all__ = ["Arithmetic", "CountedMacs", "difference_view", "graph_view", "macs_text", "size_text"]
 
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
@@ -32,11 +34,24 @@ class CountedMacs:
     inputs: tuple[TensorSpec, ...]
 
 
+@dataclass(frozen=True)
+class Arithmetic:
+    """What a graph computes.
+
+    Attributes:
+        work: How much it takes; ``None`` where nobody knows.
+        values: The shapes of what its nodes compute; empty where no sizes were asked for.
+    """
+
+    work: CountedMacs | None
+    values: Sequence[ValueShape] = ()
+
+
 def graph_view(
     name: str,
     graph: Inventory,
     signature: Signature | None,
-    work: CountedMacs | None,
+    arithmetic: Arithmetic,
     path: Path,
     bundle: Bundle | None,
 ) -> Group:
@@ -46,7 +61,7 @@ def graph_view(
         name: What to call it.
         graph: What the file holds.
         signature: Its inputs and outputs; ``None`` where irbench could not run it.
-        work: How much arithmetic it takes; ``None`` where nobody knows.
+        arithmetic: How much it takes, and what it computes.
         path: The file.
         bundle: The bundle it belongs to, if any.
     """
@@ -61,8 +76,10 @@ def graph_view(
     blocks: list[RenderableType] = [title]
     if signature is not None:
         blocks += ["", _signature(signature)]
-    if work is not None:
-        blocks += ["", Text(_work(work))]
+    if arithmetic.work is not None:
+        blocks += ["", Text(_work(arithmetic.work))]
+    if arithmetic.values:
+        blocks += ["", _values(arithmetic.values)]
     blocks += ["", _operators(graph), ""]
     blocks += [_weights(graph), ""] if graph.weights else []
     return Group(*blocks, *_origin(graph, bundle))
@@ -90,6 +107,16 @@ def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory],
     return Group(*blocks)
 
 
+def _values(values: Sequence[ValueShape]) -> Group:
+    """Return the largest values of a graph, with their shapes."""
+    largest = sorted(values, key=_elements, reverse=True)[:_MOST_NAMES]
+    columns = tuple(Column(heading, words=True) for heading in ("largest values", "operator", "type", "shape"))
+    rows = ((plain(value.name), value.operator, value.dtype, shape_text(value.shape)) for value in largest)
+    more = len(values) - len(largest)
+    lines = [Text(f"and {more} more (--format json lists all)")] if more else []
+    return Group(TextTable(columns, tuple(Row(cells) for cells in rows)), *lines)
+
+
 def size_text(size_bytes: int) -> str:
     """Return ``102.2 MB``, in the unit that leaves the fewest digits."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -104,6 +131,11 @@ def macs_text(count: int) -> str:
         if count >= factor:
             return f"{significant(count / factor)} {unit}"
     return f"{count} MACs"
+
+
+def _elements(value: ValueShape) -> int:
+    """Return how many elements a value has, with 1 for a size that is unknown."""
+    return prod(size for size in value.shape if isinstance(size, int))
 
 
 def _nodes(count: int) -> str:
@@ -141,7 +173,7 @@ def _tensor(kind: str, spec: TensorSpec) -> tuple[str, ...]:
 
 
 def _sizes(spec: TensorSpec) -> str:
-    return "x".join(str(size) for size in spec.shape) or "scalar"
+    return shape_text(spec.shape)
 
 
 def _work(work: CountedMacs) -> str:

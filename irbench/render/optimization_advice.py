@@ -13,7 +13,7 @@ from irbench.render.context import Context
 from irbench.render.disagreement import missed_limit_text
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import obstacle_text
-from irbench.spec import BATCH
+from irbench.spec import BATCH, shape_text
 
 if TYPE_CHECKING:
     from irbench.optimizer import Lineage, Optimized
@@ -81,7 +81,7 @@ def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
 
 def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
     """Return an input with its shape, a free dimension without a size as 1: ``tokens=1x128``."""
-    return f"{spec.name}={'x'.join(str(sizes.get(size, 1) if isinstance(size, str) else size) for size in spec.shape)}"
+    return f"{spec.name}={shape_text([1 if isinstance(size, str) else size for size in spec.bind(sizes).shape])}"
 
 
 def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:

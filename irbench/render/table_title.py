@@ -7,6 +7,7 @@ from typing import Any
 
 from irbench.render.quantities import plural
 from irbench.result import CellResult, GroupResult
+from irbench.spec import shape_text
 
 __all__ = ["IO_TEXTS", "SEPARATOR", "shapes_text", "title"]
 
@@ -62,7 +63,7 @@ def _mode(result: GroupResult) -> str:
 
 
 def _shape(name: str, shape: Sequence[int], inputs: int) -> str:
-    sizes = "x".join(str(size) for size in shape) or "scalar"
+    sizes = shape_text(shape)
     return sizes if inputs == 1 else f"{name} {sizes}"
 
 

@@ -31,7 +31,7 @@ class RunRequest:
         cpus: Processors that workers may use; ``None`` for all that are allowed.
         io: What the timed region covers.
         options: Properties by backend name, then by key.
-        shapes: Shapes given for inputs, by input name.
+        shapes: Shapes given for inputs, and sizes of dynamic dimensions, by name.
         baseline: A row's name, optionally with ``@streams=N,precision=P``; ``None`` lets the plan choose.
         allow_mixed: Whether cells of different effective precision may be compared.
         seed: Of inputs and random orders.

@@ -6,10 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 from irbench.errors import IrbenchError
-from irbench.spec import BATCH, Bundle, TensorSpec
+from irbench.spec import BATCH, BATCH_IN_FILE, Bundle, TensorSpec, names_in, shape_text, size_of
+from irbench.suggestions import did_you_mean
 from irbench.system import host
 
-__all__ = ["bind_sizes", "fixed_batch", "refuse_unknown_inputs"]
+__all__ = ["bind_sizes", "dynamic_names", "fixed_batch", "known_sizes", "refuse_unknown_names"]
+
+_EXAMPLE_SIZE = 128
+"""What a hint writes for a size that nobody gave."""
 
 _DRAWING_BYTES = 16
 """Of memory for each value of an input: it is drawn in double precision, and copied."""
@@ -35,53 +39,72 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
 
     Args:
         bundle: The model.
-        batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes``, or 1.
+        batch: The batch asked for, whatever shapes say of it; ``None`` takes the fixed one, that of ``shapes``, or 1.
         shapes: Shapes asked for, by input name; their axes are in the order of the original model, or in that of a
-            graph where they fit only that.
+            graph where they fit only that. Where the name is that of a dynamic dimension, its size. Other names are
+            those of other models of the run.
 
     Raises:
-        IrbenchError: A shape contradicts the model, the batch, or another shape; a dimension stays dynamic; or the
-            inputs would take more memory than there is.
+        IrbenchError: A shape contradicts the model or another shape; a dimension stays dynamic; or the inputs would
+            take more memory than there is.
     """
-    fixed = fixed_batch(bundle)
-    if fixed is not None and batch not in (None, fixed):
-        raise IrbenchError(
-            f"{bundle.name} was exported with a batch of {fixed}, not {batch}.",
-            hint=_way_to_another_batch(bundle),
-        )
-    sizes: dict[str, int] = dict(bundle.defaults)
-    sizes.pop(BATCH, None)
-    if batch is not None or fixed is not None:
-        sizes[BATCH] = batch or fixed or 1
-    asked: dict[str, int] = {}
-    for place, spec in enumerate(tensor.tensor for tensor in bundle.inputs):
-        if spec.name in shapes:  # a shape may be that of another model of the same run
-            shape = _in_order_of_original(bundle, place, shapes[spec.name])
-            asked |= _match(spec, shape, {**asked, **({BATCH: sizes[BATCH]} if BATCH in sizes else {})})
-    sizes |= asked
-    sizes.setdefault(BATCH, 1)
+    sizes = known_sizes(bundle, batch, shapes)
     _refuse_free(bundle, sizes)
     _refuse_too_large(bundle, sizes)
     return sizes
 
 
-def refuse_unknown_inputs(shapes: Mapping[str, tuple[int, ...]], bundles: Sequence[Bundle]) -> None:
-    """Refuse shapes of inputs that none of the models has.
+def known_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Do as :func:`bind_sizes` for a model that is only looked at: its inputs may stay dynamic, or be too large."""
+    fixed = fixed_batch(bundle)
+    if fixed is not None and batch not in (None, fixed):
+        raise _no_such_batch(bundle, fixed, batch)
+    sizes: dict[str, int] = {**bundle.defaults, BATCH: 1 if fixed is None else fixed}
+    return sizes | _asked_sizes(bundle, batch, shapes)
+
+
+def refuse_unknown_names(shapes: Mapping[str, tuple[int, ...]], bundles: Sequence[Bundle]) -> None:
+    """Refuse shapes of inputs, and sizes of dimensions, that none of the models has.
 
     Raises:
-        IrbenchError: There is such a shape.
+        IrbenchError: There is such a name.
     """
-    inputs = {spec.tensor.name for bundle in bundles for spec in bundle.inputs}
+    inputs = sorted({spec.tensor.name for bundle in bundles for spec in bundle.inputs})
+    dimensions = sorted({name for bundle in bundles for name in dynamic_names(bundle)})
+    aliases = {name for bundle in bundles for name in _aliases(bundle)}
     for name in shapes:
-        if name not in inputs:
-            raise IrbenchError(f"No model has an input called {name!r}.", hint=f"Inputs: {', '.join(sorted(inputs))}.")
+        if name not in {*inputs, *dimensions, *aliases}:
+            listed = f" Dynamic dimensions: {', '.join(dimensions)}." if dimensions else ""
+            raise IrbenchError(
+                f"No model has an input or a dynamic dimension called {name!r}.",
+                hint=f"{did_you_mean(name, (*inputs, *dimensions))}Inputs: {', '.join(inputs)}.{listed}",
+            )
 
 
-def _way_to_another_batch(bundle: Bundle) -> str:
-    source = bundle.source or bundle.name
+def dynamic_names(bundle: Bundle) -> tuple[str, ...]:
+    """Return the dynamic dimensions of the logical inputs, in the order of their axes."""
+    dimensions = (dimension for spec in bundle.inputs for dimension in spec.tensor.dynamic_dimensions)
+    return tuple(dict.fromkeys(name for dimension in dimensions for name in names_in(dimension)))
+
+
+def _aliases(bundle: Bundle) -> Mapping[str, str]:
+    """Return other names of dimensions: what an ONNX file itself calls the batch."""
+    called = bundle.details.get(BATCH_IN_FILE)
+    return {str(called): BATCH} if called else {}
+
+
+def _no_such_batch(bundle: Bundle, fixed: int, batch: int | None) -> IrbenchError:
+    names, source = dynamic_names(bundle), bundle.source or bundle.name
+    if names:
+        return IrbenchError(
+            f"{bundle.name} has no dimension called {BATCH}.",
+            hint=f"Leave --batch out, or set a dimension: --shape {names[0]}={batch}; there are {', '.join(names)}.",
+        )
+    message = f"{bundle.name} was exported with a batch of {fixed}, not {batch}."
     if source.endswith(".onnx"):  # irbench cannot export a graph again
-        return "Leave --batch out, or write the ONNX file again from its framework with a dynamic batch dimension."
-    return f"Leave --batch out, or run: irbench export {source} --batch dynamic"
+        way = "Leave --batch out, or write the ONNX file again from its framework with a dynamic batch dimension."
+        return IrbenchError(message, hint=way)
+    return IrbenchError(message, hint=f"Leave --batch out, or run: irbench export {source} --batch dynamic")
 
 
 def _in_order_of_original(bundle: Bundle, place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -99,44 +122,120 @@ def _fits(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
     )
 
 
-def _match(spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int]) -> dict[str, int]:
-    """Return what ``shape`` says of the dynamic dimensions of ``spec``."""
-    wanted = "x".join(str(size) for size in spec.shape)
-    given = "x".join(str(size) for size in shape)
+def _asked_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Return what the batch, and sizes and shapes that were given, say of the dynamic dimensions."""
+    asked = _named_sizes(bundle, shapes)
+    if batch is not None and asked.setdefault(BATCH, batch) != batch:
+        raise IrbenchError(
+            f"--shape {BATCH}={asked[BATCH]} and --batch {batch} cannot be combined.", hint="Leave one of them out."
+        )
+    given = [
+        (spec.tensor, _in_order_of_original(bundle, place, shapes[spec.tensor.name]))
+        for place, spec in enumerate(bundle.inputs)
+        if spec.tensor.name in shapes
+    ]
+    overridden = frozenset() if batch is None else frozenset({BATCH})
+    for spec, shape in given:
+        asked |= _match(spec, shape, asked, overridden)
+    known = {**bundle.defaults, **asked}
+    for spec, shape in given:  # arithmetic of names last: the names may be those of another input
+        asked |= _match_arithmetic(spec, shape, known, overridden)
+    return asked
+
+
+def _named_sizes(bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Return the sizes given by the names of dimensions; an input of the same name comes first."""
+    inputs = {spec.tensor.name for spec in bundle.inputs}
+    names, aliases = dynamic_names(bundle), _aliases(bundle)
+    found: dict[str, int] = {}
+    for name, sizes in shapes.items():
+        dimension = name if name in names else aliases.get(name)
+        if name in inputs or dimension is None:
+            continue
+        if len(sizes) != 1:
+            raise IrbenchError(
+                f"--shape {name}={shape_text(sizes)}: {name} is a dynamic dimension, which has one size.",
+                hint=f"Write --shape {name}={sizes[-1] if sizes else 1}; inputs: {', '.join(sorted(inputs))}.",
+            )
+        found[dimension] = sizes[0]
+    return found
+
+
+def _match(
+    spec: TensorSpec, shape: tuple[int, ...], bound: Mapping[str, int], overridden: frozenset[str]
+) -> dict[str, int]:
+    """Return what ``shape`` says of the names in the shape of ``spec``, without those that are overridden."""
     if len(shape) != len(spec.shape):
         raise IrbenchError(
-            f"--shape {spec.name}={given} has {len(shape)} axes; the input is {wanted}.",
-            hint=f"Give one size for each axis of {wanted}.",
+            f"--shape {spec.name}={shape_text(shape)} has {len(shape)} axes; the input is {shape_text(spec.shape)}.",
+            hint=f"Give one size for each axis of {shape_text(spec.shape)}.",
         )
     sizes: dict[str, int] = {}
     for axis, size in zip(spec.shape, shape, strict=True):
-        expected = bound.get(axis, sizes.get(axis, size)) if isinstance(axis, str) else axis
-        if size != expected and isinstance(axis, int):
-            raise IrbenchError(
-                f"--shape {spec.name}={given} has {size} where the model needs {axis}: the input is {wanted}.",
-                hint=f"Write {axis} there; the axes are in the order of the original model.",
-            )
-        if size != expected:
-            raise IrbenchError(
-                f"--shape {spec.name}={given} contradicts the size {expected} of {axis!r} in {wanted}.",
-                hint="Change that size, or leave out the option that sets it (--batch, or another --shape).",
-            )
-        if isinstance(axis, str):
+        if isinstance(axis, int):
+            if size != axis:
+                raise _wrong_size(spec, shape, axis, size)
+        elif axis not in overridden and names_in(axis) == (axis,):
+            _require_same(spec, shape, axis, size, bound.get(axis, sizes.get(axis, size)))
             sizes[axis] = size
     return sizes
 
 
+def _match_arithmetic(
+    spec: TensorSpec, shape: tuple[int, ...], known: Mapping[str, int], overridden: frozenset[str]
+) -> dict[str, int]:
+    """Return the sizes of arithmetic whose names are not all known; the size of other arithmetic must agree."""
+    sizes: dict[str, int] = {}
+    for axis, size in zip(spec.shape, shape, strict=True):
+        names = frozenset(names_in(axis))
+        if names != {axis} and names and not names & overridden:
+            computed = size_of(axis, {**known, **sizes})
+            _require_same(spec, shape, str(axis), size, size if computed is None else computed)
+            if computed is None:
+                sizes[str(axis)] = size
+    return sizes
+
+
+def _wrong_size(spec: TensorSpec, shape: tuple[int, ...], axis: int, size: int) -> IrbenchError:
+    return IrbenchError(
+        f"--shape {spec.name}={shape_text(shape)} has {size} where the model needs {axis}: the input is"
+        f" {shape_text(spec.shape)}.",
+        hint=f"Write {axis} there; the axes are in the order of the original model.",
+    )
+
+
+def _require_same(spec: TensorSpec, shape: tuple[int, ...], axis: str, size: int, expected: int) -> None:
+    if size != expected:
+        raise IrbenchError(
+            f"--shape {spec.name}={shape_text(shape)} contradicts the size {expected} of {axis!r} in"
+            f" {shape_text(spec.shape)}.",
+            hint="Change that size, or leave out the other --shape that sets it.",
+        )
+
+
 def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
-    for spec in bundle.inputs:
-        free = [name for name in spec.tensor.dynamic_dimensions if name not in sizes]
-        if free:
-            example = "x".join(
-                str(sizes.get(size, 128)) if isinstance(size, str) else str(size) for size in spec.tensor.shape
-            )
-            raise IrbenchError(
-                f"The dimension {free[0]!r} of input {spec.tensor.name} of {bundle.name} is dynamic.",
-                hint=f"Give it a size: --shape {spec.tensor.name}={example}",
-            )
+    inputs = {spec.tensor.name for spec in bundle.inputs}
+    for spec in (spec.tensor for spec in bundle.inputs):
+        for dimension in spec.dynamic_dimensions:
+            free = [name for name in names_in(dimension) if name not in sizes and dimension not in sizes]
+            if free:
+                raise _no_size(bundle, spec, dimension, sizes, free[0] if free[0] not in inputs else "")
+            if not size_of(dimension, sizes):
+                facts = ", ".join(f"{name}={sizes[name]}" for name in names_in(dimension))
+                raise IrbenchError(
+                    f"The dimension {dimension!r} of input {spec.name} of {bundle.name} cannot be computed: it is no"
+                    f" whole number above 0 with {facts}.",
+                    hint="Give other sizes with --shape.",
+                )
+
+
+def _no_size(bundle: Bundle, spec: TensorSpec, dimension: str, sizes: Mapping[str, int], name: str) -> IrbenchError:
+    example = [_EXAMPLE_SIZE if isinstance(size, str) else size for size in spec.bind(sizes).shape]
+    by_name = f", or --shape {name}={_EXAMPLE_SIZE}" if name else ""
+    return IrbenchError(
+        f"The dimension {dimension!r} of input {spec.name} of {bundle.name} is dynamic.",
+        hint=f"Give it a size: --shape {spec.name}={shape_text(example)}{by_name}",
+    )
 
 
 def _refuse_too_large(bundle: Bundle, sizes: Mapping[str, int]) -> None:
@@ -146,7 +245,7 @@ def _refuse_too_large(bundle: Bundle, sizes: Mapping[str, int]) -> None:
         needed_bytes = math.prod(shape) * _DRAWING_BYTES
         if needed_bytes > free_bytes:
             raise IrbenchError(
-                f"Input {spec.tensor.name} of {bundle.name} has {'x'.join(map(str, shape))} values: generating them"
+                f"Input {spec.tensor.name} of {bundle.name} has {shape_text(shape)} values: generating them"
                 " needs "
                 f"{needed_bytes / 1e9:.1f} GB, and {free_bytes / 1e9:.1f} GB of memory are available.",
                 hint="Use a smaller --batch or --shape.",

@@ -2,13 +2,15 @@
 
 from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision
 from irbench.spec.feeding import Feeding, Number
+from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.models import Artifact, Bundle, Disagreement
-from irbench.spec.tensors import BATCH, InputSpec, Scalar, Shape, TensorSpec
+from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
 from irbench.spec.timing import Timing
 
 __all__ = [
     "AGAIN",
     "BATCH",
+    "BATCH_IN_FILE",
     "Artifact",
     "Bundle",
     "Cell",
@@ -24,4 +26,8 @@ __all__ = [
     "Shape",
     "TensorSpec",
     "Timing",
+    "names_in",
+    "renamed",
+    "shape_text",
+    "size_of",
 ]

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["BATCH", "InputSpec", "Scalar", "Shape", "TensorSpec"]
+from irbench.spec.dimensions import size_of
+
+__all__ = ["BATCH", "BATCH_IN_FILE", "InputSpec", "Scalar", "Shape", "TensorSpec"]
 
 Scalar: TypeAlias = str | int | float | bool | None
 Shape: TypeAlias = tuple[int | str, ...]
-"""A size per axis; a name stands for a size that is bound later."""
+"""A size per axis; a name stands for a size that is bound later, as does arithmetic of names: ``past_length + 1``."""
 
 BATCH = "batch"
 """The name every exported artifact gives its free leading dimension."""
+BATCH_IN_FILE = "batch_in_file"
+"""Of a bundle's details: what an ONNX file itself calls the batch."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,13 @@ class TensorSpec:
         return tuple(size for size in self.shape if isinstance(size, str))
 
     def bind(self, sizes: Mapping[str, int]) -> TensorSpec:
-        """Return this spec with every free dimension named in ``sizes`` made concrete."""
-        shape = tuple(sizes.get(size, size) if isinstance(size, str) else size for size in self.shape)
-        return TensorSpec(self.name, self.dtype, shape, self.permutation)
+        """Return this spec with every free dimension concrete that ``sizes`` names, or that follows from them."""
+
+        def bound(dimension: int | str) -> int | str:
+            size = size_of(dimension, sizes)
+            return dimension if size is None else size
+
+        return TensorSpec(self.name, self.dtype, tuple(map(bound, self.shape)), self.permutation)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ def test_a_graph_is_described_to_a_reader(model: Path) -> None:
     assert called.code == 0, called.err
     title, _, _, given, made, *_ = called.out.splitlines()
     assert title.startswith("mlp  6 nodes · 869 parameters")
-    assert given.split() == ["input", "pixels", "float32", "batchx3x8x8", "batch"]
-    assert made.split() == ["output", "scores", "float32", "batchx5", "batch"]
+    assert given.split(maxsplit=3) == ["input", "pixels", "float32", "batch x 3 x 8 x 8  batch"]
+    assert made.split(maxsplit=3) == ["output", "scores", "float32", "batch x 5          batch"]
     assert "14.5 kMACs for pixels 1x3x8x8" in called.out.splitlines()
     assert ["Conv", "1", "17", "%"] in [line.split() for line in called.out.splitlines()]
 
@@ -168,3 +168,37 @@ def test_a_name_of_no_optimised_graph_is_one_line_and_its_remedy(bundle: Path) -
         called = irbench_here("inspect", f"{bundle}+{name}")
         problem, remedy = called.err.strip().splitlines()
         assert (called.code, said in problem, hint in remedy) == (2, True, True), called.err
+
+
+def test_a_graph_is_shown_at_the_sizes_asked_for(model: Path) -> None:
+    lines = irbench("inspect", model, "--batch", 4).out.splitlines()
+    assert ["input", "pixels", "float32", "4x3x8x8", "-"] in [line.split() for line in lines]
+    assert "57.9 kMACs for pixels 4x3x8x8" in lines
+    (found,) = irbench("inspect", model, "--shape", "pixels=2x3x8x8", "--format", "json").document["graphs"]
+    assert found["sizes"] == {"batch": 2}
+    assert found["outputs"][0]["shape"] == [2, 5]
+    (convolution,) = [value for value in found["values"] if value["operator"] == "Conv"]
+    assert convolution == {"name": "convolved", "operator": "Conv", "dtype": "float32", "shape": [2, 8, 8, 8]}
+
+
+def test_a_dimension_that_gets_no_size_stays_as_it_is(tmp_path: Path) -> None:
+    graph = models.two_inputs(tmp_path).path
+    (found,) = irbench("inspect", graph, "--shape", "length=7", "--format", "json").document["graphs"]
+    assert [spec["shape"] for spec in found["inputs"]] == [[1, 7], [1, 4]]
+    (found,) = irbench("inspect", graph, "--batch", 2, "--format", "json").document["graphs"]
+    assert found["inputs"][0]["shape"] == [2, "length"]
+    assert found["work"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--shape", "pixel=1x3x8x8"), "Did you mean pixels?"),
+        (("--shape", "pixels=1x3x8x9"), "has 9 where the model needs 8"),
+        (("--diff", "--batch", "2"), "--diff compares"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(model: Path, options: tuple[str, ...], said: str) -> None:
+    called = irbench("inspect", model, *(model,) * ("--diff" in options), *options)
+    assert called.code == 2
+    assert said in called.err

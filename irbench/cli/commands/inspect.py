@@ -10,6 +10,7 @@ import click
 
 from irbench.cli.options.completion import GRAPH
 from irbench.cli.options.formats import OUTPUT
+from irbench.cli.options.types import COUNT, SHAPE, as_shapes
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 
@@ -22,6 +23,7 @@ _EXAMPLES = """\b
 Examples:
   irbench inspect resnet50
   irbench inspect model.onnx --format json
+  irbench inspect model.onnx --shape tokens=1x128
   irbench inspect resnet50+basic:batch=1
   irbench inspect --diff resnet50 resnet50+extended
   irbench inspect --diff model.onnx optimised.onnx
@@ -31,23 +33,38 @@ Examples:
 @click.command("inspect", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
+@click.option("--batch", type=COUNT, metavar="N", help="Show the graph at this batch size.")
+@click.option(
+    "--shape",
+    type=SHAPE,
+    multiple=True,
+    help="Show the graph at this shape of an input, or size of a dynamic dimension (length=128); may be repeated.",
+)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
-def command(models: tuple[str, ...], compares: bool, form: Literal["table", "json"], output: Path | None) -> None:
+def command(
+    models: tuple[str, ...],
+    compares: bool,
+    batch: int | None,
+    shape: Sequence[tuple[str, tuple[int, ...]]],
+    form: Literal["table", "json"],
+    output: Path | None,
+) -> None:
     """Show the signature, multiply-accumulates, operators, weights and origin of ONNX graphs.
 
     MODEL is an exported bundle's name or folder, or an ONNX file. resnet50+basic is the graph that `irbench optimize`
     made of resnet50, and resnet50+basic:batch=1 the one with that dimension fixed. Weights are not read, so large files
-    take no longer than small ones. --diff matches nodes by name; nodes replaced by a single new node are shown as
-    fused.
+    take no longer than small ones. With --batch or --shape, multiply-accumulates and the shapes of values are those for
+    these sizes. --diff matches nodes by name; nodes replaced by a single new node are shown as fused.
     """
-    from irbench.api.inspect import GraphDifference
-    from irbench.api.inspect import inspect as inspect_graph
+    from irbench.api.inspect import GraphDifference, inspect_at
     from irbench.cli.output.console import print_data
 
     if compares and len(models) != 2:
         raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
-    found = [inspect_graph(model) for model in models]
+    if compares and (batch is not None or shape):
+        raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
+    found = [inspect_at(model, batch, as_shapes(shape)) for model in models]
     shown = GraphDifference(*found) if compares else found
     print_data(_as_text(shown, form, to_file=output is not None), output)
 

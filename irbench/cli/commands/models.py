@@ -12,7 +12,7 @@ from irbench.api.listings import models as list_models
 from irbench.cli.options.completion import FAMILY
 from irbench.cli.options.formats import TABLE_OR_JSON
 from irbench.cli.output.stderr import plugin_warnings_told, say
-from irbench.spec import InputSpec
+from irbench.spec import InputSpec, shape_text
 from irbench.spi import ModelSource
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def _inputs(specs: tuple[InputSpec, ...]) -> str:
     """Return ``image 224x224x3``; inputs of one shape share it."""
     by_shape: dict[str, list[str]] = {}
     for spec in specs:
-        by_shape.setdefault("x".join(str(size) for size in spec.tensor.shape[1:]), []).append(spec.tensor.name)
+        _, *shape = spec.tensor.shape
+        by_shape.setdefault(shape_text(shape) if shape else "", []).append(spec.tensor.name)
     return "; ".join(
         f"{', '.join(names)}{':' * (len(names) > 1 and bool(shape))} {shape}".strip()
         for shape, names in by_shape.items()

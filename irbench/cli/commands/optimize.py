@@ -69,7 +69,12 @@ Examples:
     help="nchw: change image inputs to NCHW where the graph transposes them itself.",
 )
 @click.option("--batch", type=COUNT, metavar="N", help="Fix the batch size first; dynamic by default.")
-@click.option("--shape", type=SHAPE, multiple=True, help="Fix the shape of an input first; may be repeated.")
+@click.option(
+    "--shape",
+    type=SHAPE,
+    multiple=True,
+    help="Fix the shape of an input, or a dynamic dimension (length=128), first; may be repeated.",
+)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
     "-o",

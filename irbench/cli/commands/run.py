@@ -74,7 +74,12 @@ _SECTIONS = {
     show_default="1, or the model's own",
     help="Batch sizes; one table for each.",
 )
-@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input; may be repeated.")
+@click.option(
+    "--shape",
+    type=SHAPE,
+    multiple=True,
+    help="Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch.",
+)
 @click.option(
     "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
 )

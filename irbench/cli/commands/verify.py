@@ -33,7 +33,7 @@ Examples:
     metavar="DIR",
     help="Folder with test_data_set_*/input_*.pb and output_*.pb: inputs and expected outputs.",
 )
-@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input; may be repeated.")
+@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
 @click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
 @click.option("--only", metavar="PATTERN", help="Run only the cases that match, for example test_add*.")
 @click.option(

@@ -118,16 +118,18 @@ SETTING = Parsed("backend.KEY=VALUE", values.setting_of_text, settings)
 
 
 def as_shapes(pairs: Iterable[tuple[str, tuple[int, ...]]]) -> values.Shapes:
-    """Return what ``--shape`` gave, by input.
+    """Return what ``--shape`` gave, by input or dynamic dimension.
 
     Raises:
-        IrbenchError: One input was given two shapes.
+        IrbenchError: One of them was given two shapes.
     """
+    from irbench.spec import shape_text
+
     found: dict[str, tuple[int, ...]] = {}
     for name, sizes in pairs:
         before = found.setdefault(name, sizes)
         if before != sizes:
-            raise _contradiction("--shape", name, "x".join(map(str, before)), "x".join(map(str, sizes)))
+            raise _contradiction("--shape", name, shape_text(before), shape_text(sizes))
     return found
 
 

@@ -10,11 +10,11 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from irbench.onnx.reading.value_shapes import inferred_at
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec
 
@@ -68,39 +68,7 @@ def count_macs(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> MacCount
         model: Left as it is; large weights may lack their content.
         inputs: Its inputs with the sizes to count for.
     """
-    return _of_graph(_inferred(_bound(model, inputs)).graph, _Scope({}, {}))
-
-
-def _bound(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    import onnx
-
-    bound = onnx.ModelProto()
-    bound.CopyFrom(model)
-    sizes = {spec.name: spec.shape for spec in inputs}
-    for value in bound.graph.input:
-        for dimension, size in zip(value.type.tensor_type.shape.dim, sizes.get(value.name, ()), strict=False):
-            if isinstance(size, int):
-                dimension.dim_value = size
-    for value in bound.graph.output:  # what it says holds for any batch
-        value.type.tensor_type.ClearField("shape")
-    del bound.graph.value_info[:]
-    return bound
-
-
-def _inferred(bound: onnx.ModelProto) -> onnx.ModelProto:
-    from onnx import inliner, shape_inference
-
-    if bound.functions:
-        bound = inliner.inline_local_functions(bound)
-    if find_spec("onnx_ir") is not None:  # our own inference follows sizes that ONNX's gives up on
-        import onnx_ir as ir
-
-        from irbench.onnx.shapes import infer
-
-        described = ir.from_proto(bound)
-        infer(described)
-        bound = ir.to_proto(described)
-    return shape_inference.infer_shapes(bound, data_prop=True)
+    return _of_graph(inferred_at(model, inputs).graph, _Scope({}, {}))
 
 
 @dataclass(frozen=True)

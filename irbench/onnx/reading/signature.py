@@ -5,14 +5,15 @@ The file may be hostile: it is mapped, not loaded, and every field is checked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from irbench.errors import IrbenchError
+from irbench.onnx.reading.dimension_names import DimensionNames, is_chosen, with_batch
 from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
-from irbench.spec import BATCH, Shape, TensorSpec
+from irbench.spec import TensorSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,17 +33,20 @@ class Signature:
     """Inputs and outputs in the file's order, without inputs that only name weights.
 
     Attributes:
-        inputs: A dynamic first axis is called ``batch`` whatever the file calls it, provided that every
-            input with axes has one; a dynamic axis without a name is called ``<tensor>_<axis>``.
-        outputs: Likewise.
+        inputs: A dynamic first axis that all inputs with axes share is called ``batch`` whatever the file calls it;
+            where they share none, a dimension with ``batch`` in its name is. A dynamic axis without a name, or
+            called ``?``, is called ``<tensor>_<axis>``.
+        outputs: Likewise; an axis without a name is never taken for the batch, for it may depend on the data.
         opset: Version of ONNX's own operator set.
         nodes: Number of nodes at the top level.
+        batch_in_file: What the file calls the dimension ``batch``; empty where it gives no name.
     """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     opset: int
     nodes: int
+    batch_in_file: str = ""
 
 
 def read(path: Path) -> Signature:
@@ -63,10 +67,18 @@ def read(path: Path) -> Signature:
         inputs = [_parsed(onnx.ValueInfoProto, data, part) for part in parts if part.number == Graph.INPUT]
         outputs = [_parsed(onnx.ValueInfoProto, data, part) for part in parts if part.number == Graph.OUTPUT]
         nodes = sum(part.number == Graph.NODE for part in parts)
-    fed = [_spec(value, path) for value in inputs if value.name not in weights]
-    made = [_spec(value, path) for value in outputs]
+    inputs = [value for value in inputs if value.name not in weights]
+    names = DimensionNames(_chosen_names((*inputs, *outputs)))
+    fed, made = ([_spec(value, names, path) for value in values] for values in (inputs, outputs))
     _require_usable(fed, made, path)
-    return Signature(*_with_batch(fed, made), opset=opset, nodes=nodes)
+    batch = names.batch_names(fed)
+    chosen = next(iter(batch & set(_chosen_names(inputs))), "")
+    return Signature(with_batch(fed, batch), with_batch(made, batch), opset=opset, nodes=nodes, batch_in_file=chosen)
+
+
+def _chosen_names(values: Iterable[onnx.ValueInfoProto]) -> Iterator[str]:
+    dimensions = (dimension for value in values for dimension in value.type.tensor_type.shape.dim)
+    return (dimension.dim_param.strip() for dimension in dimensions)
 
 
 def _opset_and_graph(data: memoryview) -> tuple[int, Field | None]:
@@ -97,37 +109,16 @@ def _require_usable(fed: Sequence[TensorSpec], made: Sequence[TensorSpec], path:
         raise IrbenchError(f"{path} has two inputs with the same name.", hint=DAMAGED)
 
 
-def _with_batch(
-    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
-) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
-    """Call the leading dynamic dimension ``batch`` where all inputs with axes share one."""
-    leading = {spec.shape[0] for spec in inputs if spec.shape}
-    if not leading or any(isinstance(size, int) for size in leading):
-        return tuple(inputs), tuple(outputs)
-
-    def renamed(spec: TensorSpec) -> TensorSpec:
-        generated = bool(spec.shape) and _is_generated(spec.shape[0], spec.name)
-        shape: Shape = tuple(
-            BATCH if size in leading or (generated and axis == 0) else size for axis, size in enumerate(spec.shape)
-        )
-        return TensorSpec(spec.name, spec.dtype, shape)
-
-    return tuple(map(renamed, inputs)), tuple(map(renamed, outputs))
-
-
-def _is_generated(size: int | str, tensor: str) -> bool:
-    """Whether nobody chose the name: the file gave none, or tf2onnx numbered it, a new one for each tensor."""
-    return size == f"{tensor}_0" or (isinstance(size, str) and size.startswith("unk__"))
-
-
-def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
+def _spec(value: onnx.ValueInfoProto, names: DimensionNames, path: Path) -> TensorSpec:
     dtype, tensor = _number_type(value, path), value.type.tensor_type
     if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
         raise IrbenchError(
             f"'{value.name}' of {path} has no known rank.",
             hint="Run onnx.shape_inference on it, or export it with shapes.",
         )
-    shape = tuple(_axis(value.name, axis, dimension, path) for axis, dimension in enumerate(tensor.shape.dim))
+    sizes = enumerate(map(_size, tensor.shape.dim))
+    shape = tuple(names.name(value.name, axis) if size is None else size for axis, size in sizes)
+    _require_possible(shape, value.name, path)
     return TensorSpec(value.name, dtype.name, shape)
 
 
@@ -160,15 +151,18 @@ def _with_article(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
-def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path: Path) -> int | str:
-    if dimension.WhichOneof("value") != "dim_value":
-        return dimension.dim_param or f"{name}_{axis}"
-    size = int(dimension.dim_value)
-    if size < 1:  # some exporters write 0 or -1 for a dynamic axis
-        return f"{name}_{axis}"
-    if size > _MAX_AXIS:
-        raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the invalid size {size}.", hint=DAMAGED)
-    return size
+def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    """Return what the file says of a dimension; ``None`` where it says nothing: some write 0 or -1 for that."""
+    if dimension.WhichOneof("value") == "dim_value":
+        return int(dimension.dim_value) if dimension.dim_value > 0 else None
+    name = dimension.dim_param.strip()
+    return name if is_chosen(name) else None
+
+
+def _require_possible(shape: Sequence[int | str], name: str, path: Path) -> None:
+    for axis, size in enumerate(shape):
+        if isinstance(size, int) and size > _MAX_AXIS:
+            raise IrbenchError(f"Axis {axis} of '{name}' in {path} has the invalid size {size}.", hint=DAMAGED)
 
 
 def _initializer_name(data: memoryview, tensor: Field) -> str:

@@ -19,7 +19,7 @@ from typing import BinaryIO
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
-from irbench.spec import Artifact, Shape, TensorSpec
+from irbench.spec import Artifact, Shape, TensorSpec, shape_text
 
 __all__ = ["bind", "is_rewritten"]
 
@@ -65,17 +65,17 @@ def is_rewritten(artifact: Artifact) -> bool:
 
 
 def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
-    missing = [name for name in spec.dynamic_dimensions if name not in sizes]
-    if missing:
-        example = "x".join(str(sizes.get(size, 128) if isinstance(size, str) else size) for size in spec.shape)
-        raise IrbenchError(
-            f"Input '{spec.name}' has a dynamic dimension '{missing[0]}' without a size.",
-            hint=f"Give one, for example --shape {spec.name}={example}",
-        )
-    for name in spec.dynamic_dimensions:
-        if sizes[name] < 1:
+    shape = spec.bind(sizes).shape
+    for name, size in zip(spec.shape, shape, strict=True):
+        if isinstance(size, str):
+            example = shape_text([128 if isinstance(size, str) else size for size in shape])
             raise IrbenchError(
-                f"Dimension '{name}' of input '{spec.name}' cannot be {sizes[name]}.", hint="Use a size of at least 1."
+                f"Input '{spec.name}' has a dynamic dimension '{name}' without a size.",
+                hint=f"Give one, for example --shape {spec.name}={example}",
+            )
+        if size < 1:
+            raise IrbenchError(
+                f"Dimension '{name}' of input '{spec.name}' cannot be {size}.", hint="Use a size of at least 1."
             )
 
 
@@ -128,7 +128,10 @@ def _write_graph(file: BinaryIO, data: memoryview, graph: Field, bound: Artifact
 
 
 def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> bytes:
-    """Return an input or output field with the shape known for its name; unchanged where none is."""
+    """Return an input or output field with the shape known for its name; unchanged where none is.
+
+    Sizes that stay unknown get the names that they have here: a file may call two of them ``?``, or -1.
+    """
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -141,6 +144,8 @@ def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> b
         for dimension, size in zip(stated, shapes.get(value.name, ()), strict=True):
             if isinstance(size, int):
                 dimension.dim_value = size
+            else:
+                dimension.dim_param = size
     payload: bytes = value.SerializeToString()
     return encode_length_delimited(field.number, len(payload)) + payload
 

@@ -110,7 +110,7 @@ def test_a_tool_of_the_optimiser_that_is_missing_is_told_before_anything_is_meas
         ({"baseline": "nope"}, "does not match any row"),
         ({"baseline": "fake-a@colour=red"}, "not a valid row"),
         ({"baseline": "fake-b+basic@streams=2"}, "does not match any row"),
-        ({"shapes": {"second": (4, 3)}, "batches": (1, 2)}, "contradicts the size"),
+        ({"shapes": {"second": (4, 3, 1)}, "batches": (1, 2)}, "has 3 axes"),
     ],
 )
 def test_what_is_refused_in_the_end_is_refused_before_anything_is_made(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.runner.sizes import bind_sizes, fixed_batch
+from irbench.runner.sizes import bind_sizes, fixed_batch, refuse_unknown_names
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
 
@@ -53,22 +53,109 @@ def test_an_onnx_file_is_not_to_be_exported_by_irbench_again() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "said"),
-    [((1, 2, 3), "has 3 axes"), ((2, 64), "contradicts the size 1 of 'batch'")],
+    [((1, 2, 3), "has 3 axes"), ((2, 64), "contradicts the size 32 of 'sequence'")],
 )
 def test_a_shape_that_contradicts_is_refused(shape: tuple[int, ...], said: str) -> None:
     with pytest.raises(IrbenchError, match=said):
-        bind_sizes(TRANSFORMER, 1, {"tokens": shape})
+        bind_sizes(TRANSFORMER, 1, {"tokens": shape, "sequence": (32,)})
+
+
+def test_the_batch_of_a_shape_gives_way_to_the_one_asked_for() -> None:
+    for batch in (1, 8):
+        assert bind_sizes(TRANSFORMER, batch, {"tokens": (4, 64)}) == {"batch": batch, "sequence": 64}
+
+
+def test_a_dimension_is_set_by_its_name() -> None:
+    assert bind_sizes(TRANSFORMER, 8, {"sequence": (16,)}) == {"batch": 8, "sequence": 16}
+    assert bind_sizes(TRANSFORMER, None, {"batch": (3,)}) == {"batch": 3, "sequence": 128}
+
+
+def test_the_batch_is_set_by_the_name_that_the_file_gives_it() -> None:
+    named = replace(TRANSFORMER, details={"batch_in_file": "N"})
+    refuse_unknown_names({"N": (4,)}, (named,))
+    assert bind_sizes(named, None, {"N": (4,)}) == {"batch": 4, "sequence": 128}
+
+
+def test_two_batches_by_name_are_a_contradiction() -> None:
+    with pytest.raises(IrbenchError, match=r"--shape batch=4 and --batch 8 cannot be combined"):
+        bind_sizes(TRANSFORMER, 8, {"batch": (4,)})
+
+
+def test_a_dimension_has_one_size() -> None:
+    with pytest.raises(IrbenchError, match="sequence is a dynamic dimension, which has one size") as caught:
+        bind_sizes(TRANSFORMER, None, {"sequence": (1, 16)})
+    assert caught.value.hint.startswith("Write --shape sequence=16;")
+
+
+def test_a_name_of_an_input_and_of_a_dimension_means_the_input() -> None:
+    both = bundle("batch", "tokens")
+    assert bind_sizes(both, None, {"tokens": (2, 9)}) == {"batch": 2, "tokens": 9}
+    with pytest.raises(IrbenchError, match="has 1 axes"):
+        bind_sizes(both, None, {"tokens": (9,)})
+
+
+def test_a_name_of_neither_is_refused_with_the_nearest_and_all_there_are() -> None:
+    with pytest.raises(IrbenchError, match="an input or a dynamic dimension called 'sequense'") as caught:
+        refuse_unknown_names({"sequense": (9,)}, (TRANSFORMER,))
+    assert caught.value.hint == "Did you mean sequence? Inputs: tokens. Dynamic dimensions: batch, sequence."
+
+
+def decoder(*mask: int | str) -> Bundle:
+    """Return a model with a mask before what the mask's length is computed from."""
+    specs = (
+        TensorSpec("mask", "int64", mask),
+        TensorSpec("past", "float32", ("batch", 2, "past_len", 8)),
+    )
+    return Bundle("decoder", tuple(map(InputSpec, specs)), (Artifact("onnx", Path(), specs, ()),))
+
+
+def test_arithmetic_of_names_is_computed() -> None:
+    model = decoder("batch", "past_len + 1")
+    assert bind_sizes(model, 2, {"past_len": (16,)}) == {"batch": 2, "past_len": 16}
+    assert bind_sizes(model, None, {"past": (1, 2, 5, 8)}) == {"batch": 1, "past_len": 5}
+
+
+def test_a_shape_must_agree_with_arithmetic_of_names() -> None:
+    shapes = {"mask": (1, 9), "past": (1, 2, 5, 8)}
+    with pytest.raises(IrbenchError, match="--shape mask=1x9 contradicts the size 6 of 'past_len \\+ 1'"):
+        bind_sizes(decoder("batch", "past_len + 1"), None, shapes)
+    assert bind_sizes(decoder("batch", "past_len + 1"), None, {**shapes, "mask": (1, 6)})
+
+
+def test_arithmetic_of_the_batch_follows_the_batch_asked_for() -> None:
+    model = decoder("batch*past_len")
+    assert bind_sizes(model, 4, {"mask": (5,), "past": (1, 2, 5, 8)}) == {"batch": 4, "past_len": 5}
+
+
+def test_arithmetic_of_unknown_names_is_an_unknown_of_its_own() -> None:
+    model = bundle("batch", "total - 1")
+    assert bind_sizes(model, None, {"tokens": (2, 9)}) == {"batch": 2, "total - 1": 9}
+    assert bind_sizes(model, None, {"total": (10,)}) == {"batch": 1, "total": 10}
+    with pytest.raises(IrbenchError, match="dimension 'total - 1' of input tokens") as caught:
+        bind_sizes(model, None, {})
+    assert "--shape total=128" in caught.value.hint
+
+
+def test_arithmetic_without_a_whole_result_is_refused() -> None:
+    with pytest.raises(IrbenchError, match="'past_len/2' of input mask of decoder cannot be computed"):
+        bind_sizes(decoder("batch", "past_len/2"), None, {"past_len": (5,)})
+
+
+def test_a_model_without_a_batch_is_told_of_its_dimensions() -> None:
+    with pytest.raises(IrbenchError, match="has no dimension called batch") as caught:
+        bind_sizes(bundle("frames", 3), 8, {"frames": (4,)})
+    assert "--shape frames=8" in caught.value.hint
 
 
 def test_a_shape_that_contradicts_a_fixed_size_is_refused() -> None:
-    with pytest.raises(IrbenchError, match="has 11 where the model needs 10: the input is batchx10"):
+    with pytest.raises(IrbenchError, match="has 11 where the model needs 10: the input is batch x 10"):
         bind_sizes(bundle("batch", 10), None, {"tokens": (1, 11)})
 
 
 def test_a_dimension_that_stays_dynamic_is_named_with_the_option_that_binds_it() -> None:
     with pytest.raises(IrbenchError, match="'length' of input tokens") as caught:
         bind_sizes(bundle("batch", "length"), 2, {})
-    assert caught.value.hint == "Give it a size: --shape tokens=2x128"
+    assert caught.value.hint == "Give it a size: --shape tokens=2x128, or --shape length=128"
 
 
 def test_inputs_that_would_fill_the_memory_are_refused_before_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +193,6 @@ def test_a_shape_that_fits_both_orders_is_in_that_of_the_original() -> None:
 
 
 def test_a_shape_that_fits_neither_order_is_refused_in_that_of_the_original() -> None:
-    with pytest.raises(IrbenchError, match="the input is batchx32x32x3") as caught:
+    with pytest.raises(IrbenchError, match="the input is batch x 32 x 32 x 3") as caught:
         bind_sizes(turned("batch", 32, 32, 3), None, {"image": (1, 3, 64, 64)})
     assert "order of the original model" in caught.value.hint

@@ -7,7 +7,6 @@ from onnx import TensorProto, helper
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import signature
-from irbench.spec import TensorSpec
 
 
 def write(path, inputs, outputs, initializers=(), opset=17):
@@ -30,17 +29,60 @@ def test_names_types_shapes_opset_and_nodes_are_read(tmp_path):
     assert read.nodes == 4
 
 
-@pytest.mark.parametrize("free", ["N", "unk__401", None, 0, -1])
-def test_a_free_leading_axis_is_the_batch_whatever_it_is_called(free, tmp_path):
-    path = write(tmp_path / "m.onnx", [value("x", [free, 3])], [value("y", [free, 3])])
+def shapes(tmp_path, inputs, outputs=(("y", ["N"]),)):
+    path = write(tmp_path / "m.onnx", [value(*given) for given in inputs], [value(*made) for made in outputs])
     read = signature.read(path)
-    assert read.inputs == (TensorSpec("x", "float32", ("batch", 3)),)
-    assert read.outputs == (TensorSpec("y", "float32", ("batch", 3)),)
+    return [spec.shape for spec in (*read.inputs, *read.outputs)][: len(inputs) + (outputs != (("y", ["N"]),))]
 
 
-def test_a_generated_name_on_an_output_is_the_batch_too(tmp_path):
-    path = write(tmp_path / "m.onnx", [value("x", ["unk__7", 3])], [value("y", ["unk__8", 3])])
-    assert signature.read(path).outputs[0].shape == ("batch", 3)
+@pytest.mark.parametrize("free", ["N", "unk__401", None, 0, -1, "?", "", " ", "-1"])
+def test_a_free_leading_axis_is_the_batch_whatever_it_is_called(free, tmp_path):
+    assert shapes(tmp_path, [("x", [free, 3])]) == [("batch", 3)]
+
+
+def test_the_batch_has_its_name_in_outputs_and_in_arithmetic_too(tmp_path):
+    assert shapes(tmp_path, [("x", ["N", 3])], [("y", ["N * 3 + N", 3])])[1] == ("batch * 3 + batch", 3)
+
+
+@pytest.mark.parametrize("free", ["unk__8", None, "?", -1])
+def test_an_output_axis_without_a_name_is_not_taken_for_the_batch(free, tmp_path):
+    """It may depend on the data: the boxes that a detector finds."""
+    assert shapes(tmp_path, [("x", ["unk__7", 3])], [("y", [free, 4])])[1][0] in ("y_0", "unk__8")
+
+
+@pytest.mark.parametrize("unknown", ["?", "", "-1", "None", 0, -1])
+def test_two_unknown_sizes_of_one_shape_have_two_names(unknown, tmp_path):
+    assert shapes(tmp_path, [("x", [1, unknown, unknown])]) == [(1, "x_1", "x_2")]
+
+
+def test_the_same_unknown_in_two_inputs_is_two_sizes(tmp_path):
+    assert shapes(tmp_path, [("x", [1, "?"]), ("z", [2, "?"])]) == [(1, "x_1"), (2, "z_1")]
+
+
+def test_a_name_for_an_unknown_size_is_never_one_that_the_file_uses(tmp_path):
+    assert shapes(tmp_path, [("x", [1, "?"]), ("z", [2, "x_1"])]) == [(1, "x_1_"), (2, "x_1")]
+
+
+def test_a_name_for_an_unknown_size_reads_as_a_name(tmp_path):
+    assert shapes(tmp_path, [("a/b:0", [1, "?"])]) == [(1, "a_b_0_1")]
+
+
+def test_leading_dimensions_with_different_names_are_not_one_batch(tmp_path):
+    assert shapes(tmp_path, [("x", ["frames", 3]), ("z", ["words", 3])]) == [("frames", 3), ("words", 3)]
+
+
+@pytest.mark.parametrize(("named", "seen"), [("N", ["batch", "batch"]), ("frames", ["x_0", "frames"])])
+def test_a_leading_dimension_without_a_name_is_the_batch_beside_one_that_is_called_so(named, seen, tmp_path):
+    assert shapes(tmp_path, [("x", ["?", 3]), ("z", [named, 3])]) == [(seen[0], 3), (seen[1], 3)]
+
+
+def test_of_different_leading_dimensions_the_one_called_batch_is_the_batch(tmp_path):
+    inputs = [("x", ["batch_size", "n"]), ("memory", ["steps", "batch_size", 8]), ("scale", [1])]
+    assert shapes(tmp_path, inputs) == [("batch", "n"), ("steps", "batch", 8), (1,)]
+
+
+def test_a_second_dimension_that_is_called_batch_keeps_its_name(tmp_path):
+    assert shapes(tmp_path, [("x", ["rows", "batch"])]) == [("rows", "batch")]
 
 
 def test_an_output_length_that_depends_on_the_data_keeps_its_name(tmp_path):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading import external_data
+from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact
@@ -174,3 +174,23 @@ def test_a_signature_that_cannot_be_read_is_one_clear_error(tmp_path: Path):
     artifact.path.write_bytes(encode_length_delimited(Model.GRAPH, len(graph)) + graph)
     with pytest.raises(IrbenchError, match="not an ONNX model"):
         bind(artifact, {"batch": 2}, tmp_path / "scratch")
+
+
+def test_sizes_without_a_name_and_arithmetic_are_written_as_numbers(tmp_path):
+    given = [_value("x", [-1, "?", "?"]), _value("mask", ["steps", "steps + 1"])]
+    made = [_value("y", [0, "?", "?"]), _value("m", ["steps", "steps + 1"])]
+    names = zip(given, made, strict=True)
+    nodes = [onnx.helper.make_node("Relu", [value.name], [output.name]) for value, output in names]
+    graph = onnx.helper.make_graph(nodes, "g", given, made)
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
+    read = signature.read(tmp_path / "m.onnx")
+    artifact = Artifact("onnx", tmp_path / "m.onnx", read.inputs, read.outputs)
+    bound = bind(artifact, {"x_0": 2, "x_1": 3, "x_2": 4, "steps": 5}, tmp_path / "bound")
+    assert [spec.shape for spec in bound.inputs] == [(2, 3, 4), (5, 6)]
+    written = signature.read(bound.path)
+    assert written.inputs == bound.inputs
+    assert [spec.shape for spec in written.outputs] == [("y_0", "y_1", "y_2"), (5, 6)]
+
+
+def _value(name, shape):
+    return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
