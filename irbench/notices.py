@@ -18,6 +18,7 @@ WarningCode = Literal[
     "baseline-replaced",
     "busy-machine",
     "cpu-quota",
+    "degenerate-outputs",
     "few-clean-blocks",
     "fps-differ",
     "launches-depend",
