@@ -56,6 +56,7 @@ MarkCode = Literal[
     "changes-over-launches",
     "not-ranked",
     "other-precision",
+    "other-than-graph",
     "oversubscribed",
     "stored-words",
     "vendor-operators",

@@ -26,7 +26,7 @@ __all__ = ["prepare"]
 Report: TypeAlias = Callable[[OptimizerActivity], None]
 
 _USUAL: Precision = "fp32"
-"""What is asked of a graph that holds no other precision."""
+"""What is asked where there is no ONNX graph to look into."""
 
 
 def _silent(_activity: OptimizerActivity) -> None: ...
@@ -84,12 +84,12 @@ def _wanted(request: RunRequest, bundle: Bundle, readers: Mapping[str, Reader]) 
 
 
 def _precision(request: RunRequest, bundle: Bundle) -> Precision:
-    """Return the precision of the ONNX graph where it is one that can be asked for and none is; else fp32."""
+    """Return what the ONNX graph holds where no precision is asked for, ``native`` where it is none that can be."""
     artifact = bundle.artifact(("onnx",))
     if request.precisions is not None or artifact is None:
         return _USUAL
     held = read_precision(artifact.path).narrowest
-    return cast("Precision", held) if held in get_args(Precision) else _USUAL
+    return cast("Precision", held) if held in get_args(Precision) else "native"
 
 
 @dataclass(frozen=True)
