@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from irbench.record import Failure, OutputError
 from irbench.spec import shape_text
 from irbench.spi import Array
 
-__all__ = ["TOLERANCES", "compare", "judge", "tolerance"]
+__all__ = ["LEAST_LARGEST", "TOLERANCES", "compare", "input_scale", "is_exact", "judge", "tolerance"]
 
 TOLERANCES = {"fp64": 1e-8, "fp32": 1e-3, "tf32": 2e-2, "fp16": 2e-2, "bf16": 1e-1, "int8": 2e-1, "fp8": 2.5e-1}
 """Largest ``max_rel`` that passes, by effective precision.
@@ -27,24 +27,37 @@ more room than int8, by this reasoning and not by observation. A wrong fusion, l
 weights, so that fp32 finds it.
 """
 
+LEAST_LARGEST = 1e-3
+"""What the largest value of an output is taken for at least, as a share of the scale of the inputs.
+
+An output much smaller than the values that it was computed from consists of their rounding errors: a sigmoid whose
+largest answer is 1e-5 is computed as 0.5 + 0.5 tanh by some kernels and is off by 2e-7, three times the unit roundoff
+of 1 and 2 % of 1e-5. With this floor fp32 accepts an absolute error of 1e-6 at inputs of about 1, eight times the
+spacing of fp32 numbers there. Zeros in place of 1e-5 are still wrong. Below 1e-6 every small answer passes, so
+:mod:`irbench.degenerate_outputs` reports any output that the floor applies to.
+"""
+
 _UNKNOWN_PRECISION = "fp32"
 _EXACT_KINDS = "iubOSU"
+_EXACT_EXTENSIONS = ("int2", "int4", "uint2", "uint4")
 _EXACT_MISMATCH = 1.0
 
 
-def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool) -> OutputError:
-    """Return how far outputs are from the reference: the worst over all of them.
+def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool, scale: float = 1.0) -> OutputError:
+    """Return how far outputs are from the reference: the worst over all of them, each relative to its own size.
 
-    ``max_abs`` is max abs(a - b) and ``max_rel`` the same over max abs(b), or over 1 where the reference is all zero.
-    The cosine is that of outputs taken as vectors; two zero vectors are equal (1), a zero and another are not (0).
-    Values that are not finite must agree exactly with the reference and are then left out. Integers, booleans and
-    strings are compared exactly: any difference gives a ``max_rel`` of at least 1. Computed in float64 (complex128).
+    ``max_abs`` is max abs(a - b) and ``max_rel`` the same over max abs(b), or over :data:`LEAST_LARGEST` of the scale
+    where that is more. The cosine is that of outputs taken as vectors; two zero vectors are equal (1), a zero and
+    another are not (0). Values that are not finite must agree exactly with the reference and are then left out.
+    Integers, booleans and strings are compared exactly: any difference gives a ``max_rel`` of at least 1. Computed in
+    float64 (complex128).
 
     Args:
         outputs: What a backend answered.
         reference: What it should have answered, in the same order.
         classifier: Whether the first output holds class scores along its last axis, so that top-1 agreement (the
             fraction of positions whose largest score is the same class's) is given.
+        scale: Size of the values that outputs are computed from: :func:`input_scale`.
 
     Raises:
         ValueError: The number of outputs or a shape differs, or an output is not finite where the reference is. The
@@ -53,7 +66,8 @@ def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bo
     if len(outputs) != len(reference):
         raise ValueError(f"gave {len(outputs)} outputs, the reference has {len(reference)}")
     pairs = [(np.asarray(tensor), np.asarray(other)) for tensor, other in zip(outputs, reference, strict=True)]
-    errors = [_compare_one(item, other, f"output {position}") for position, (item, other) in enumerate(pairs)]
+    least = LEAST_LARGEST * scale
+    errors = [_compare_one(tensor, other, f"output {place}", least) for place, (tensor, other) in enumerate(pairs)]
     return OutputError(
         max_abs=max((error.max_abs for error in errors), default=0.0),
         max_rel=max((error.max_rel for error in errors), default=0.0),
@@ -67,13 +81,35 @@ def tolerance(precision: str) -> float:
     return TOLERANCES.get(precision, TOLERANCES[_UNKNOWN_PRECISION])
 
 
-def judge(error: OutputError, precision: str) -> Failure | None:
+def is_exact(dtype: np.dtype[Any]) -> bool:
+    """Whether values have no rounding errors: integers, those of two and four bits included, booleans and strings."""
+    return dtype.kind in _EXACT_KINDS or dtype.name in _EXACT_EXTENSIONS
+
+
+def input_scale(inputs: Iterable[Array]) -> float:
+    """Return the size of the values that outputs are computed from: the largest float input, and at most 1.
+
+    Values inside a network are about 1 whatever its inputs, because layers normalise them; a mask of -1e9 among the
+    inputs says nothing of them. Only inputs that are all small make everything smaller. It is 1 without float inputs,
+    and where all are zero.
+    """
+    floats = [_wide(array) for array in inputs if array.size and not is_exact(array.dtype)]
+    largest = max((float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) for values in floats), default=0.0)
+    return min(1.0, largest) or 1.0
+
+
+def judge(error: OutputError, precision: str, graph_precision: str = "") -> Failure | None:
     """Return why outputs are wrong, or ``None`` where they pass.
+
+    The tolerance is the looser of two. A runtime that computes an int8 graph in fp32 rounds less than the reference,
+    which rounds to integers, so that the graph's precision says how far the two may be apart.
 
     Args:
         error: From :func:`compare`.
         precision: What the runtime read back, not what was asked for.
+        graph_precision: What the graph holds; empty where that is unknown.
     """
+    precision = max(precision, graph_precision or precision, key=tolerance)
     allowed = tolerance(precision)
     if error.max_rel <= allowed:
         return None
@@ -84,7 +120,7 @@ def judge(error: OutputError, precision: str) -> Failure | None:
     )
 
 
-def _compare_one(output: Array, reference: Array, name: str) -> OutputError:
+def _compare_one(output: Array, reference: Array, name: str, least_largest: float) -> OutputError:
     if output.shape != reference.shape:
         raise ValueError(f"{name} has shape {_shape(output)}, the reference {_shape(reference)}")
     if output.dtype.kind in "OSU" or reference.dtype.kind in "OSU":
@@ -92,9 +128,8 @@ def _compare_one(output: Array, reference: Array, name: str) -> OutputError:
         return OutputError(0.0 if same else 1.0, 0.0 if same else _EXACT_MISMATCH, 1.0 if same else 0.0, None)
     actual, expected = _finite_parts(_wide(output), _wide(reference), name)
     max_abs = float(np.abs(actual - expected).max(initial=0.0))
-    largest = float(np.abs(expected).max(initial=0.0))
-    max_rel = max_abs / largest if largest > 0 else max_abs
-    if max_abs > 0 and reference.dtype.kind in _EXACT_KINDS:
+    max_rel = max_abs / max(float(np.abs(expected).max(initial=0.0)), least_largest)
+    if max_abs > 0 and is_exact(reference.dtype):
         max_rel = max(max_rel, _EXACT_MISMATCH)
     return OutputError(max_abs, max_rel, _cosine(actual, expected), None)
 

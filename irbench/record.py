@@ -119,7 +119,8 @@ class Failure:
 class OutputError:
     """How far outputs are from the reference, worst over all outputs.
 
-    ``max_rel`` is max abs(a - b) / max abs(b). ``top1_agreement`` is null unless the model is a classifier.
+    ``max_rel`` is max abs(a - b) / max abs(b), with a floor for the latter: :func:`irbench.output_check.compare`.
+    ``top1_agreement`` is null unless the model is a classifier.
     """
 
     max_abs: float

@@ -160,6 +160,8 @@ class CellResult:
     """In what the conversion that made its graph failed; null where it did not."""
     vendors: tuple[str, ...] = ()
     """Operator sets of vendors from which passes took operators for its graph, ``com.microsoft`` for example."""
+    graph_precision: str = ""
+    """The narrowest precision that its ONNX graph holds; empty in older documents, and where there is no such graph."""
 
 
 def row_names(cells: Iterable[CellResult]) -> dict[str, str]:

@@ -57,7 +57,8 @@ class OpenVinoBackend:
             compiled = core.compile_model(model, target, wanted)
             granted = str(compiled.get_property(PRECISION).to_string())
             computed = precision.read_back(compiled, granted)
-        precision.require(computed, granted, load.precision)
+        if load.precision_required:
+            precision.require(computed, granted, load.precision)
         effective: dict[str, Scalar] = {
             "precision": computed,
             "device": device,

@@ -70,7 +70,7 @@ def require(computed: str, granted: str, asked: Precision) -> None:
     if actual == "fp32" and asked == "int8":
         raise Refusal(
             "OpenVINO computes in fp32 instead of int8: it does not support the way in which this graph is quantised.",
-            hint="Measure a static quantisation: irbench run MODEL --optimize int8-static",
+            hint="Use --precision fp32, or quantise the fp32 model statically: --optimize int8-static",
         )
     if actual != asked:
         raise Refusal(

@@ -89,8 +89,8 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
     wanted: dict[str, Any] = {"NUM_STREAMS": load.streams}
     if load.threads is not None:
         wanted["INFERENCE_NUM_THREADS"] = load.threads
-    if load.precision != "native":
-        hint = _HINTS[load.precision]
+    if load.precision != "native" or not load.precision_required:
+        hint = _HINTS.get(load.precision, "f32")
         wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
     settable = sorted(key for key, mutability in supported.items() if mutability != "RO")
     for key in load.options:

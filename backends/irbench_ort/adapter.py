@@ -14,7 +14,7 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_ort import devices, precision
 from irbench_ort.options import KNOWN, RESERVED, OrtOptions, parse_options
-from irbench_ort.probing import probe
+from irbench_ort.probing import computes, probe
 
 __all__ = ["OrtBackend"]
 
@@ -62,7 +62,8 @@ class OrtBackend:
         options = parse_options(load.options, device, load.precision)
         with phases("load"):
             graph = read_precision(artifact.path)
-            precision.require(graph, load.precision)
+            if load.precision_required:
+                precision.require_convertible(graph, load.precision, lambda other: computes(self, device, other))
         with phases("compile"), tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
             written = Path(folder) / "optimised.onnx" if precision.must_be_read_back(graph) else None
             settings = self._settings(load, options, device, written)
@@ -71,8 +72,11 @@ class OrtBackend:
             pool_threads = _thread_count() - before
             computed = precision.read_back(graph, written)
         assigned = devices.read_back(session, device)
+        if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
+            computed = "tf32"
+        precision.require_computed(computed, artifact, load, device)
         effective: dict[str, Scalar] = {
-            "precision": self._precision(computed, load, session, device),
+            "precision": computed,
             "threads": pool_threads + load.streams if device == "cpu" else load.threads,
             "streams": load.streams,
             "device": device,
@@ -120,18 +124,6 @@ class OrtBackend:
         if written is not None:
             precision.write_optimised_graph(settings, written)
         return settings
-
-    @staticmethod
-    def _precision(computed: str, load: Load, session: Any, device: str) -> str:
-        if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
-            computed = "tf32"
-        if load.precision not in ("native", computed):
-            raise Refusal(
-                f"ONNX Runtime computes this {load.precision} graph in {computed} on {device}: "
-                f"it has no {load.precision} kernels there.",
-                hint="Use --precision native, or measure the graph that it was made from.",
-            )
-        return computed
 
 
 def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str) -> Any:

@@ -8,35 +8,59 @@ whether operations between quantisers became integer operations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from irbench.onnx.reading.precision import GraphPrecision, read_precision
-from irbench.spec import Precision
+from irbench.spec import Artifact, Load, Precision
 from irbench.spi import Refusal
 
-__all__ = ["must_be_read_back", "read_back", "require", "write_optimised_graph"]
+__all__ = ["must_be_read_back", "read_back", "require_computed", "require_convertible", "write_optimised_graph"]
 
 _CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
 
 
-def require(graph: GraphPrecision, asked: Precision) -> None:
-    """Refuse a precision other than the graph's own.
+def require_convertible(graph: GraphPrecision, asked: Precision, computes: Callable[[Precision], bool]) -> None:
+    """Refuse to compute a graph of fp32 in something else.
+
+    Args:
+        graph: What it holds.
+        asked: What the user asked for.
+        computes: Whether the runtime computes a graph of some precision in it, on the device that is asked for.
 
     Raises:
-        Refusal: The graph holds another one.
+        Refusal: The graph is fp32, and something else was asked for.
     """
-    held = graph.narrowest
-    if asked in ("native", held):
+    if graph.narrowest != "fp32" or asked in ("native", "fp32"):
         return
-    if held == "fp32":
-        raise Refusal(
-            f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
-            hint=f"Measure it converted: --optimize {asked}. Or convert it: irbench optimize MODEL --precision {asked}",
-        )
+    if asked != "int8" and not computes(asked):
+        raise Refusal(f"ONNX Runtime has no {asked} kernels on this device.", hint="Use --precision fp32.")
     raise Refusal(
-        f"This graph is {held}, and ONNX Runtime cannot run it in {asked}.",
-        hint="Use --precision native, or the graph it was converted from.",
+        f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
+        hint=f"Measure it converted: --optimize {asked}. Or convert it: irbench optimize MODEL --precision {asked}",
+    )
+
+
+def require_computed(computed: str, artifact: Artifact, load: Load, device: str) -> None:
+    """Refuse a precision that the session does not compute in; what it computes in can be asked for.
+
+    Args:
+        computed: What the session computes in.
+        artifact: Its graph.
+        load: What was asked for.
+        device: Where it runs.
+
+    Raises:
+        Refusal: It computes in another one, and that is not what the load leaves to it.
+    """
+    if not load.precision_required or load.precision in ("native", computed):
+        return
+    possible = computed if computed in get_args(Precision) else "native"
+    converted = artifact.variant.endswith(load.precision) and bool(artifact.variant)
+    raise Refusal(
+        f"ONNX Runtime computes this graph in {computed} on {device}, not in {load.precision}.",
+        hint=f"Leave {artifact.variant} out of --optimize." if converted else f"Use --precision {possible}.",
     )
 
 

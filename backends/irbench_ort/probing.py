@@ -10,7 +10,7 @@ from irbench.spec import Precision
 from irbench.spi import Availability, Backend
 from irbench_ort.devices import DEVICES
 
-__all__ = ["probe"]
+__all__ = ["computes", "probe"]
 
 _PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 
@@ -29,6 +29,11 @@ def probe(backend: Backend) -> Availability:
             native[device] = default
     providers = ", ".join(onnxruntime.get_available_providers())
     return Availability(tuple(precisions), precisions, native, {"providers": providers})
+
+
+def computes(backend: Backend, device: str, precision: Precision) -> bool:
+    """Return whether a tiny graph of a precision is computed in it."""
+    return _computed_in(backend, device, precision, precision) is not None
 
 
 def _computed_in(backend: Backend, device: str, graph: str, asked: Precision) -> str | None:

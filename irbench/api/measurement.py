@@ -96,8 +96,7 @@ def measure_planned(
     """
     reporter.say(outline(groups, request.timing))
     _warn(request, reporter.say)
-    pinned = request.precisions or ("fp32", *(cell.load.precision for group in groups for cell in group.group.cells))
-    native = native_notes(tuple(dict.fromkeys(request.backends)), pinned, reporter.say)
+    native = native_notes(tuple(dict.fromkeys(request.backends)), _measured_precisions(request, groups), reporter.say)
     request = replace(request, notes=(*request.notes, *native))
     writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
     listener = GuardedListener(reporter.show)
@@ -107,6 +106,12 @@ def measure_planned(
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
         raise listener.error
     return StoredRun(document, writer.folder)
+
+
+def _measured_precisions(request: RunRequest, groups: Sequence[PlannedGroup]) -> tuple[str, ...]:
+    """Return what is pinned: the precisions asked for, otherwise fp32, and nothing if every graph runs as it is."""
+    loads = [cell.load for group in groups for cell in group.group.cells]
+    return request.precisions or (("fp32",) if any(load.precision == "fp32" for load in loads) else ())
 
 
 def _warn(request: RunRequest, say: Say) -> None:

@@ -201,20 +201,20 @@ def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch
     if not options.backends:
         backends = _able_backends(backends, bundle, say)
     try:
-        planned, source = trials(VerificationRequest(bundle, backends, options.shape, options.data), scratch)
+        planned = trials(VerificationRequest(bundle, backends, options.shape, options.data), scratch)
     except NoReference as lack:
         words = warning_words(lack.warning, Context())
         raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack
     cells: list[CellResult] = []
     complete = False
     try:
-        for cell in verified_cells(planned):
+        for cell in verified_cells(planned.trials):
             cells.append(cell)
             say(f"{cell.label}: {cell.state}")
         complete = True
     except KeyboardInterrupt:
         say("interrupted")
-    return ModelReport(bundle.name, source, complete, tuple(cells))
+    return ModelReport(bundle.name, planned.source, complete, tuple(cells), planned.warnings)
 
 
 def _suite(pattern: str | None, backends: tuple[BackendAddress, ...], scratch: Path, say: Say) -> SuiteReport:

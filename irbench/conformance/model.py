@@ -14,7 +14,7 @@ from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import lay_out, logical_inputs
 from irbench.notices import Reference, Warn
-from irbench.output_check import compare, judge
+from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
@@ -31,6 +31,7 @@ __all__ = [
     "DataSets",
     "ModelReport",
     "NoReference",
+    "PlannedTrials",
     "Trial",
     "VerificationRequest",
     "as_logical",
@@ -74,12 +75,14 @@ class ModelReport:
         verified_against: Where the expected outputs come from; ``None`` where nobody kept that.
         complete: False where the run was interrupted; the cells are those that were done.
         cells: As in the run document, with ``state``, ``failure``, ``effective`` and ``output_error``, and no times.
+        warnings: What speaks against the comparison.
     """
 
     model: str
     verified_against: Reference | DataSets | None
     complete: bool
     cells: tuple[CellResult, ...]
+    warnings: tuple[Warn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,21 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class PlannedTrials:
+    """What every backend must answer.
+
+    Attributes:
+        trials: One for each data set; a single one for seeded inputs.
+        source: Where the expected outputs come from.
+        warnings: What speaks against comparing with them.
+    """
+
+    trials: tuple[Trial, ...]
+    source: Reference | DataSets | None
+    warnings: tuple[Warn, ...] = ()
+
+
+@dataclass(frozen=True)
 class VerificationRequest:
     """What is verified.
 
@@ -122,7 +140,7 @@ class VerificationRequest:
     data: Path | None
 
 
-def trials(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
+def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     """Return what each backend must answer, and where that comes from.
 
     Args:
@@ -146,7 +164,7 @@ def trials(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...]
         "irbench.conformance.data:read_for_model", asked.data, *counts, deadline_s=_DEADLINE_S
     )
     origin = DataSets(str(asked.data), len(sets))
-    return tuple(_given(asked, artifact, data, scratch) for data in sets), origin
+    return PlannedTrials(tuple(_given(asked, artifact, data, scratch) for data in sets), origin)
 
 
 def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
@@ -166,7 +184,7 @@ def exit_code(report: ModelReport) -> ExitCode:
     return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK
 
 
-def _seeded(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...], Reference | DataSets | None]:
+def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     bundle = asked.bundle
     groups = _plan(asked, asked.shapes, scratch)
     group = groups[0].group
@@ -175,7 +193,7 @@ def _seeded(asked: VerificationRequest, scratch: Path) -> tuple[tuple[Trial, ...
         (warning,) = expected.warnings
         raise NoReference(warning)
     inputs = logical_inputs(bundle.inputs, group.sizes, group.feeding)
-    return (_trial("", inputs, expected.outputs, groups),), expected.source
+    return PlannedTrials((_trial("", inputs, expected.outputs, groups),), expected.source, expected.warnings)
 
 
 def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:
@@ -262,10 +280,11 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
     if strayed is not None:
         return replace(row, state="failed", failure=strayed)
     try:
-        error = compare(found.outputs[0], trial.expected, trial.bundle.classifier)
+        scale = input_scale(trial.inputs)
+        error = compare(found.outputs[0], trial.expected, trial.bundle.classifier, scale)
     except ValueError as problem:
         return replace(row, state="mismatch", failure=Failure("verify", str(problem)))
-    failure = judge(error, str(found.effective["precision"]))
+    failure = judge(error, str(found.effective["precision"]), cell.artifact.precision)
     return replace(row, state="mismatch" if failure else "ok", failure=failure, output_error=error)
 
 

@@ -25,6 +25,21 @@ def _refusals(facts: Facts, _: Context) -> str:
     return f"No reference could run it ({said})." if said else "No reference is installed."
 
 
+_DEGENERATE = {
+    "zero": "is all zeros",
+    "constant": "has only one value",
+    "tiny": "is at most {largest:.1g}",
+    "not-finite": "contains no finite number",
+}
+
+
+def _degenerate(facts: Facts, _: Context) -> str:
+    found = facts["outputs"]
+    first = f"{found[0]['output']} {_DEGENERATE[found[0]['values']].format(**found[0])}"
+    more = f", and {len(found) - 1} of the other {facts['of'] - 1} are no better" if len(found) > 1 else ""
+    return f"Comparing the outputs of {facts['model']} says little: {first}{more}."
+
+
 def _replaced(facts: Facts, context: Context) -> str:
     asked, used = context.name(facts["asked"]), context.name(facts["used"])
     return f"The baseline {asked} has no valid figures; speedups are relative to {used}."
@@ -140,6 +155,17 @@ def _alone(facts: Facts, context: Context) -> str:
 
 
 COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
+    "degenerate-outputs": WarningText(
+        says="the expected outputs are all zero, constant or tiny, so that many wrong answers would pass",
+        brief=_degenerate,
+        detail=lambda *_: "The generated inputs make the model answer next to nothing, so wrong answers may pass.",
+        remedy=lambda *_: "Verify it with real inputs: irbench verify MODEL --data FOLDER.",
+        example={
+            "model": "detector",
+            "of": 1,
+            "outputs": [{"output": "boxes", "values": "tiny", "largest": 8e-6}],
+        },
+    ),
     "unverified": WarningText(
         says="no reference could check the outputs",
         brief=_not_verified,

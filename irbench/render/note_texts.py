@@ -143,6 +143,11 @@ MARKS: Mapping[MarkCode, Text] = {
         lambda facts, _: _precisions(facts),
         {"precision": "bf16", "baseline_precision": "fp32"},
     ),
+    "other-than-graph": Text(
+        "the runtime does not compute in the precision that the graph holds",
+        lambda facts, _: f"computes this {facts['graph']} graph in {facts['precision']}",
+        {"graph": "fp16", "precision": "fp32"},
+    ),
     "not-ranked": Text(
         "the precision differs from the baseline's, so the row is not compared",
         lambda facts, _: f"not ranked: {_precisions(facts)} (--allow-mixed compares them)",

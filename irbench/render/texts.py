@@ -18,6 +18,7 @@ __all__ = ["WARNINGS", "WarningWords", "by_cost", "warning_words"]
 
 _BY_COST: tuple[WarningCode, ...] = (
     "unverified",
+    "degenerate-outputs",
     "baseline-replaced",
     "tail-omitted",
     "few-clean-blocks",

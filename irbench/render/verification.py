@@ -11,11 +11,14 @@ from rich.text import Text
 from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.model import DataSets, ModelReport
 from irbench.conformance.score import OperatorScore, operator_scores
+from irbench.notices import Warn
+from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain
 from irbench.render.note_texts import reference_text
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.texts import warning_words
 from irbench.result import CellResult
 
 __all__ = ["Document", "model_view", "suite_view"]
@@ -60,7 +63,8 @@ def model_view(report: ModelReport) -> Document:
     title = f"{report.model}: outputs compared with {_source(report)}"
     rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
     said = tuple(_sentence(cell) for cell in report.cells if cell.failure is not None)
-    return Document((title, TextTable(_MODEL_COLUMNS, rows), *said, *_ending(report.complete)))
+    doubts = tuple(_warning(warning) for warning in report.warnings)
+    return Document((title, TextTable(_MODEL_COLUMNS, rows), *said, *doubts, *_ending(report.complete)))
 
 
 def suite_view(report: SuiteReport) -> Document:
@@ -100,6 +104,11 @@ def _sentence(cell: CellResult) -> str:
     assert cell.failure is not None
     hint = f" {cell.failure.hint}" if cell.failure.hint else ""
     return f"{cell.label}: {cell.failure.message.rstrip('.')}.{hint}"
+
+
+def _warning(warning: Warn) -> str:
+    words = warning_words(warning, Context())
+    return f"warning: {words.brief} {words.more}"
 
 
 def _totals(report: SuiteReport) -> TextTable:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irbench.output_check import compare, judge
 from irbench.record import CellLaunch, Failure, OutputError
-from irbench.spec import Cell, Scalar
+from irbench.spec import Artifact, Cell, Scalar
 from irbench.spi import Outputs
 
 __all__ = ["CHANGING", "fallback", "mismatch", "worst_error"]
@@ -24,14 +24,18 @@ def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool
     return max((compare(answer, reference, classifier) for answer in answers), key=lambda error: error.max_rel)
 
 
-def mismatch(cell: CellLaunch) -> Failure | None:
-    """Return why a cell's answers are wrong, by the precision that it read back; ``None`` where they are right.
+def mismatch(cell: CellLaunch, artifact: Artifact | None = None) -> Failure | None:
+    """Return why a cell's answers are wrong, by what it computes in and what its graph holds; ``None`` where right.
 
     What was not compared with a reference counts as right.
+
+    Args:
+        cell: What it answered and read back.
+        artifact: What it ran.
     """
-    precision = str(cell.effective.get("precision"))
-    first = None if cell.output_error is None else judge(cell.output_error, precision)
-    later = None if cell.repeat_error is None else judge(cell.repeat_error, precision)
+    precisions = str(cell.effective.get("precision")), artifact.precision if artifact is not None else ""
+    first = None if cell.output_error is None else judge(cell.output_error, *precisions)
+    later = None if cell.repeat_error is None else judge(cell.repeat_error, *precisions)
     if first is None and later is not None:
         return replace(later, message=f"{CHANGING}: {later.message}")
     return first

@@ -39,7 +39,8 @@ class SizedModel:
     Attributes:
         bundle: The model.
         sizes: A size for every dynamic dimension, ``batch`` included.
-        precision: What its ONNX graph is run in where no precision was asked for.
+        precision: What its ONNX graph is run in where no precision was asked for: what it holds, ``native`` where that
+            is none that can be asked for.
         feeding: Its inputs.
     """
 
@@ -73,7 +74,7 @@ def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: Sized
     asked: list[AskedCell] = []
     for (name, device), streams in product(request.backends, request.streams):
         exported = model.bundle.artifact(readers[name].kinds)
-        for precision, level in _rows(request, readers[name], model):
+        for precision, level, required in _rows(request, readers[name], model):
             load = Load(
                 batch=model.sizes["batch"],
                 threads=request.threads,
@@ -81,6 +82,7 @@ def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: Sized
                 precision=precision,
                 cpus=request.cpus,
                 options=request.options.get(name, {}),
+                precision_required=required,
             )
             cell_id = _new_id([item.cell for item in asked], name, device, load, level)
             artifact = at_level(exported, level) if exported is not None else None
@@ -120,14 +122,22 @@ def variants_of(exported: Artifact, asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(asked) if exported.kind == "onnx" else (UNOPTIMIZED,)
 
 
-def _rows(request: RunRequest, reader: Reader, model: SizedModel) -> tuple[tuple[Precision, str], ...]:
-    """Return what a backend runs: each variant in each precision, but one that was converted in its own only."""
+def _rows(request: RunRequest, reader: Reader, model: SizedModel) -> tuple[tuple[Precision, str, bool], ...]:
+    """Return what a backend runs: each variant in each precision, but one that was converted in its own only.
+
+    Returns:
+        Precision, level of optimisation, and whether the precision is required.
+    """
     exported = model.bundle.artifact(reader.kinds)
     is_onnx = exported is not None and exported.kind == "onnx"
     levels = variants_of(exported, request.variants) if exported is not None else (UNOPTIMIZED,)
     precisions = request.precisions or ((model.precision if is_onnx else _FRAMEWORK_PRECISION),)
+    pinned = request.precisions is not None or precisions == (_FRAMEWORK_PRECISION,)
     return tuple(
-        dict.fromkeys((_own_precision(level) or precision, level) for precision, level in product(precisions, levels))
+        dict.fromkeys(
+            (_own_precision(level) or precision, level, pinned or _own_precision(level) is not None)
+            for precision, level in product(precisions, levels)
+        )
     )
 
 

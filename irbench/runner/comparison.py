@@ -168,7 +168,8 @@ class Comparison:
 
     def _admission(self) -> Admission:
         """Return who may be compared, judging outputs by the precision that each cell read back."""
-        judged = {cell.cell: mismatch(cell) for record in self._records[:1] for cell in record.cells}
+        ran = {cell.id: cell.artifact for cell in self._group.cells}
+        judged = {cell.cell: mismatch(cell, ran[cell.cell]) for record in self._records[:1] for cell in record.cells}
         return Admission(
             absent=self._planned.absent,
             mismatches={cell: failure for cell, failure in judged.items() if failure is not None},

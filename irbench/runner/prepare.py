@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias, cast, get_args
@@ -26,7 +26,7 @@ __all__ = ["prepare"]
 Report: TypeAlias = Callable[[OptimizerActivity], None]
 
 _USUAL: Precision = "fp32"
-"""What is asked of a graph that holds no other precision."""
+"""What is asked where there is no ONNX graph to look into."""
 
 
 def _silent(_activity: OptimizerActivity) -> None: ...
@@ -86,12 +86,12 @@ def _wanted(request: RunRequest, bundle: Bundle, readers: Mapping[str, Reader]) 
 
 
 def _precision(request: RunRequest, bundle: Bundle) -> Precision:
-    """Return the precision of the ONNX graph where it is one that can be asked for and none is; else fp32."""
+    """Return what the ONNX graph holds where no precision is asked for, ``native`` where it is none that can be."""
     artifact = bundle.artifact(("onnx",))
     if request.precisions is not None or artifact is None:
         return _USUAL
     held = read_precision(artifact.path).narrowest
-    return cast("Precision", held) if held in get_args(Precision) else _USUAL
+    return cast("Precision", held) if held in get_args(Precision) else "native"
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,23 @@ class _Workshop:
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
-            return bind_apart(exported, self.sizes, self.scratch)
+            return _with_precision(bind_apart(exported, self.sizes, self.scratch))
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
     def _optimized(self, level: str) -> Artifact | Failure:
         try:
-            return optimize(self.bundle, self.sizes, variant(level), self.report).artifact
+            return _with_precision(optimize(self.bundle, self.sizes, variant(level), self.report).artifact)
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise
             # what the error advises is for `irbench optimize`, whose options a run does not take
             remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
             return Failure("optimize", error.message.rstrip("."), remedy)
+
+
+def _with_precision(artifact: Artifact) -> Artifact:
+    """Return an artifact with what its graph holds; only ONNX graphs are read."""
+    if artifact.kind != "onnx":
+        return artifact
+    return replace(artifact, precision=read_precision(artifact.path).narrowest)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from irbench import bundles, registry
+from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL, repeat_pool
 from irbench.notices import Reference, Warn
@@ -42,16 +44,26 @@ def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected
     """
     stored = _stored(group)
     if stored is not None:
-        return Expected(stored, Reference("export", str(group.bundle.details.get("framework") or "the original model")))
+        origin = Reference("export", str(group.bundle.details.get("framework") or "the original model"))
+        return Expected(stored, origin, tuple(_doubts(stored, group)))
     refusals: list[dict[str, str]] = []
     for name in registry.references_in_order():
         try:
             answer = _computed(name, group, scratch, deadline_s)
             label = registry.describe(registry.REFERENCES, name).reference_name
-            return Expected(answer, Reference("backend", name, label))
+            return Expected(answer, Reference("backend", name, label), tuple(_doubts(answer, group)))
         except IrbenchError as error:
             refusals.append({"reference": name, "message": error.message})
     return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
+
+
+def _doubts(outputs: Outputs, group: Group) -> Iterator[Warn]:
+    """Warn of expected outputs with which nearly any answer agrees."""
+    found = tuple(degenerate_outputs(outputs))
+    if found:
+        names = [spec.name for spec in group.bundle.artifacts[0].outputs]
+        rows = [{**asdict(row), "output": names[row.output]} for row in found]
+        yield Warn("degenerate-outputs", {"model": group.bundle.name, "of": len(outputs), "outputs": rows})
 
 
 def _stored(group: Group) -> Outputs | None:

@@ -30,6 +30,8 @@ class Load:
         precision: The precision the runtime must compute in.
         cpus: The processors the worker may use; ``None`` for all that are allowed.
         options: Backend properties by name, as the user gave them (``--set``).
+        precision_required: Whether a session that computes in another precision is refused. It is not where nobody
+            asked for one and the graph holds another than fp32: it is run as it is, and its row shows what it became.
     """
 
     batch: int = 1
@@ -38,6 +40,7 @@ class Load:
     precision: Precision = "fp32"
     cpus: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    precision_required: bool = True
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class Artifact:
         sha256: Digest of the file (for a folder: of its sorted files); empty when unknown.
         opset: ONNX operator set version of the default domain; ``None`` for other kinds.
         disagreement: In what a conversion of precision failed, if it did; rows show it and are not ranked.
+        precision: The narrowest precision that an ONNX graph holds, ``int8`` for a quantised one; empty where nobody
+            looked, as for other kinds.
     """
 
     kind: str
@@ -57,6 +59,7 @@ class Artifact:
     variant: str = ""
     domains: tuple[str, ...] = ()
     disagreement: Disagreement | None = None
+    precision: str = ""
 
     @property
     def label(self) -> str:

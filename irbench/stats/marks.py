@@ -27,6 +27,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         *_over_launches(cell, records),
         *_unlike(cell, standing),
         *_mixed(cell, standing),
+        *_other_than_graph(cell, standing),
         *_bound_to_vendors(cell, standing),
     )
 
@@ -57,6 +58,14 @@ def _bound_to_vendors(cell: Cell, standing: Standing) -> Iterator[Mark]:
     """Say that not every runtime could read the graph."""
     if cell.artifact is not None and cell.artifact.domains and standing.states[cell.id] == "ok":
         yield Mark("vendor-operators", {"domains": list(cell.artifact.domains)})
+
+
+def _other_than_graph(cell: Cell, standing: Standing) -> Iterator[Mark]:
+    """Say that the runtime does not compute a narrow graph in what it holds."""
+    held = cell.artifact.precision if cell.artifact is not None else ""
+    computed = standing.precisions.get(cell.id, held)
+    if held not in ("", "fp32", computed) and standing.states[cell.id] == "ok":
+        yield Mark("other-than-graph", {"graph": held, "precision": computed})
 
 
 def _mixed(cell: Cell, standing: Standing) -> Iterator[Mark]:

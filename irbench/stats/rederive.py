@@ -85,7 +85,16 @@ def _group(table: GroupResult, basis: Basis) -> Group:
 def _cell(row: CellResult) -> Cell:
     asked = row.requested
     kind, _, variant = row.artifact.partition("+")
-    artifact = Artifact(kind, Path(), (), (), variant=variant, domains=row.vendors, disagreement=row.disagreement)
+    artifact = Artifact(
+        kind=kind,
+        path=Path(),
+        inputs=(),
+        outputs=(),
+        variant=variant,
+        domains=row.vendors,
+        disagreement=row.disagreement,
+        precision=row.graph_precision,
+    )
     return Cell(
         id=row.id,
         artifact=artifact if row.artifact else None,

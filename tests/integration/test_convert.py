@@ -97,11 +97,21 @@ def test_a_converted_file_runs_in_its_own_precision(model: Path, tmp_path: Path)
     ]
 
 
-def test_a_precision_that_a_graph_does_not_hold_is_answered_with_how_to_convert_it(model: Path) -> None:
+def test_a_precision_that_a_graph_does_not_hold_is_answered_with_what_works(model: Path) -> None:
     called = irbench("run", model, "--backends", "ort", "--precision", "fp16", "--format", "json", *FASTEST)
     assert called.code == 3
     (cell,) = called.document["groups"][0]["cells"]
-    assert "--optimize fp16" in cell["failure"]["hint"]
+    assert cell["failure"]["hint"].startswith(("Measure it converted: --optimize fp16", "Use --precision fp32."))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_a_file_that_is_not_fp32_runs_as_it_is_on_every_backend(dtype: str, tmp_path: Path) -> None:
+    held = models.mlp(tmp_path, dtype).path
+    called = irbench("run", held, "--backends", "ort,openvino", "--format", "json", *FASTEST)
+    assert called.code == 0, called.err
+    (group,) = called.document["groups"]
+    assert [cell["state"] for cell in group["cells"]] == ["ok", "ok"]
+    assert {cell["graph_precision"] for cell in group["cells"]} == {"fp16" if dtype == "float16" else "fp64"}
 
 
 @pytest.mark.ci

@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from irbench.output_check import TOLERANCES, compare, judge, tolerance
+from irbench.output_check import TOLERANCES, compare, input_scale, judge, tolerance
 
 SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]], np.float32)
 
@@ -65,12 +65,85 @@ def test_other_shapes_and_numbers_of_outputs_are_told_in_words():
         compare([SCORES, SCORES], [SCORES], classifier=False)
 
 
-def test_an_all_zero_reference_is_measured_against_one():
+def test_a_reference_of_zeros_allows_the_rounding_errors_of_values_about_one():
     zeros = np.zeros(4, np.float32)
     assert compare([zeros], [zeros], classifier=False).cosine == 1.0
     error = compare([zeros + np.float32(1e-7)], [zeros], classifier=False)
-    assert (error.max_rel, error.cosine) == (pytest.approx(1e-7), 0.0)
+    assert (error.max_rel, error.cosine) == (pytest.approx(1e-4), 0.0)
     assert judge(error, "fp32") is None
+    assert judge(compare([zeros + np.float32(1e-5)], [zeros], classifier=False), "fp32") is not None
+
+
+TINY = np.float32(1e-5) * np.array([0.2, 1.0, 0.7, 0.0], np.float32)
+"""As a detector answers that finds nothing."""
+
+
+def test_tiny_outputs_may_differ_by_the_rounding_errors_of_values_about_one():
+    assert judge(compare([TINY + np.float32(2e-7)], [TINY], classifier=False), "fp32") is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [TINY * 0, TINY * 2, -TINY, TINY[::-1], np.roll(TINY, 1), TINY + 5e-6, np.full_like(TINY, TINY.mean())],
+    ids=["zeros", "doubled", "negated", "reversed", "shifted", "raised", "averaged"],
+)
+def test_wrong_answers_of_the_size_of_a_tiny_reference_do_not_pass(wrong):
+    assert judge(compare([wrong], [TINY], classifier=False), "fp32") is not None
+
+
+def test_a_model_whose_inputs_are_small_may_have_small_outputs():
+    inputs = [np.array([1e-9, 3e-9], np.float32)]
+    reference = inputs[0] * 0.01
+    error = compare([reference * np.float32(1.1)], [reference], False, input_scale(inputs))
+    assert error.max_rel == pytest.approx(0.1, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "scale"),
+    [
+        ([], 1.0),
+        ([np.array([5, 9])], 1.0),
+        ([np.zeros(3)], 1.0),
+        ([np.empty((0, 3))], 1.0),
+        ([np.array([0.0, -0.25])], 0.25),
+        ([np.array([0.5]), np.array([-1e9, -np.inf, np.nan])], 1.0),
+        ([np.array([200.0])], 1.0),
+    ],
+)
+def test_the_scale_is_the_largest_float_input_and_at_most_one(inputs, scale):
+    assert input_scale(inputs) == scale
+
+
+def test_a_mask_of_huge_inputs_lets_no_wrong_answer_through():
+    scale = input_scale([np.array([0.5], np.float32), np.array([0.0, -3.4e38], np.float32)])
+    assert judge(compare([SCORES * np.float32(1.1)], [SCORES], False, scale), "fp32") is not None
+
+
+def test_each_of_several_outputs_is_judged_by_its_own_size():
+    large, small = np.array([1000.0, 2000.0]), np.array([0.1, 0.2])
+    error = compare([large, small * 1.5], [large, small], classifier=False)
+    assert error.max_rel == pytest.approx(0.5)
+    assert judge(error, "fp32") is not None
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
+def test_integers_of_four_bits_must_be_equal(dtype):
+    reference, other = np.array([0, 1, 7, 3]).astype(dtype), np.array([0, 1, 6, 3]).astype(dtype)
+    assert judge(compare([reference], [reference], classifier=False), "fp32") is None
+    assert judge(compare([other], [reference], classifier=False), "int8") is not None
+
+
+@pytest.mark.parametrize(
+    ("relative", "effective", "graph", "passes"),
+    [(7e-3, "fp32", "int8", True), (0.3, "fp32", "int8", False), (7e-3, "fp32", "fp32", False),
+     (7e-3, "fp32", "", False), (0.05, "bf16", "fp32", True), (0.05, "fp64", "fp16", False)],
+)  # fmt: skip
+def test_the_looser_of_the_effective_precision_and_that_of_the_graph_decides(relative, effective, graph, passes):
+    assert (judge(off_by(relative), effective, graph) is None) == passes
+
+
+def test_a_failure_names_the_precision_whose_tolerance_was_exceeded():
+    assert judge(off_by(0.5), "fp32", "int8").message.endswith("above 0.2, the tolerance of int8")
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.onnx.reading.inventory import take_inventory
+from irbench.onnx.reading.inventory import NodeEntry, take_inventory
 
 __all__ = ["GraphPrecision", "read_precision"]
 
@@ -37,7 +37,8 @@ class GraphPrecision:
     """The floating types a graph holds.
 
     Attributes:
-        weights: Elements of its initialisers and constants by precision.
+        weights: Elements of its initialisers and constants by precision, without those that a Cast widens or narrows
+            before anything reads them: such weights are only stored so.
         others: Precisions of its inputs, outputs and casts.
         quantised: Whether it holds quantised integers.
         multiplies_integers: Whether operations on them do its arithmetic, instead of floating-point ones between
@@ -72,9 +73,10 @@ def read_precision(path: Path) -> GraphPrecision:
         IrbenchError: The file is missing or not an ONNX model.
     """
     found = take_inventory(path)
+    stored_only = _read_by_casts_alone(found.nodes)
     weights: Counter[str] = Counter()
     for weight in found.weights:
-        if weight.dtype in _FLOATS:
+        if weight.dtype in _FLOATS and weight.name not in stored_only:
             weights[_FLOATS[weight.dtype]] += weight.elements
     operations = {node.op_type for node in found.nodes}
     return GraphPrecision(
@@ -83,3 +85,12 @@ def read_precision(path: Path) -> GraphPrecision:
         quantised=any(operation in _QUANTISED_OPS or operation.startswith("QLinear") for operation in operations),
         multiplies_integers=not operations.isdisjoint(_INTEGER_OPS),
     )
+
+
+def _read_by_casts_alone(nodes: Iterable[NodeEntry]) -> set[str]:
+    """Return the names of tensors that every reader converts to another type."""
+    casts: set[str] = set()
+    others: set[str] = set()
+    for node in nodes:
+        (casts if node.op_type == "Cast" else others).update(node.inputs)
+    return casts - others

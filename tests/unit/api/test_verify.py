@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import models
 import pytest
 
 from irbench import registry
 from irbench.api.verify import VerifyOptions, verify_with
-from irbench.conformance.model import VerificationRequest
+from irbench.conformance.model import PlannedTrials, VerificationRequest
 
 
 @pytest.fixture
@@ -18,9 +17,9 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The backends that are asked to verify a model; none of them does."""
     names: list[str] = []
 
-    def trials(asked: VerificationRequest, _scratch: Path) -> tuple[tuple[Any, ...], None]:
+    def trials(asked: VerificationRequest, _scratch: Path) -> PlannedTrials:
         names.extend(map(str, asked.backends))
-        return (), None
+        return PlannedTrials((), None)
 
     monkeypatch.setattr("irbench.api.verify.trials", trials)
     monkeypatch.setattr(registry, "installed_backends", lambda: ("tf", "ort"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from irbench_ort import backend, reference
 from irbench_ort.adapter import _create
 from irbench_ort.devices import providers, read_back, refuse_fallback, require, uses_tf32
 from irbench_ort.options import KNOWN, parse_options
-from irbench_ort.precision import require as require_precision
+from irbench_ort.precision import require_computed, require_convertible
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 
@@ -114,27 +115,59 @@ def test_a_misspelt_option_is_answered_with_the_nearest_one_and_the_list():
 
 
 @pytest.mark.parametrize(
-    ("held", "asked", "message", "way"),
+    ("asked", "has_kernels", "message", "way"),
     [
-        ("fp32", "bf16", "only if the graph was converted to bf16", "--optimize bf16"),
-        ("fp16", "fp32", "This graph is fp16", "--precision native"),
-        ("fp16", "bf16", "This graph is fp16", "--precision native"),
+        ("bf16", True, "only if the graph was converted to bf16", "--optimize bf16"),
+        ("bf16", False, "no bf16 kernels on this device", "--precision fp32"),
+        ("int8", False, "only if the graph was converted to int8", "--optimize int8"),
     ],
 )
-def test_a_precision_the_graph_does_not_hold_is_refused(held: str, asked: Any, message: str, way: str):
+def test_a_graph_of_fp32_is_not_computed_in_something_else(asked: Any, has_kernels: bool, message: str, way: str):
     with pytest.raises(Refusal, match=message) as caught:
-        require_precision(GraphPrecision({held: 10}, frozenset(), quantised=False), asked)
+        require_convertible(GraphPrecision({"fp32": 10}, frozenset(), quantised=False), asked, lambda _: has_kernels)
     assert way in caught.value.hint
+
+
+@pytest.mark.parametrize("held", ["fp16", "bf16", "fp64"])
+def test_what_a_graph_of_another_precision_is_computed_in_only_its_session_tells(held: str):
+    require_convertible(GraphPrecision({held: 10}, frozenset(), quantised=False), "fp32", lambda _: False)
+
+
+@pytest.mark.parametrize(
+    ("computed", "asked", "way"),
+    [("fp32", "fp16", "--precision fp32"), ("int8", "fp32", "--precision int8"), ("fp64", "fp32", "--precision native"),
+     ("tf32", "fp32", "--precision native")],
+)  # fmt: skip
+def test_a_refused_precision_leads_to_one_that_works(computed: str, asked: Any, way: str, tmp_path: Path):
+    artifact = models.mlp(tmp_path)
+    with pytest.raises(Refusal, match=f"in {computed} on cpu, not in {asked}") as caught:
+        require_computed(computed, artifact, Load(precision=asked), "cpu")
+    assert caught.value.hint == f"Use {way}."
+    advised: Any = way.removeprefix("--precision ")
+    require_computed(computed, artifact, Load(precision=advised), "cpu")
+
+
+def test_a_conversion_that_is_not_computed_is_to_be_left_out(tmp_path: Path):
+    converted = replace(models.mlp(tmp_path), variant="basic-fp16")
+    with pytest.raises(Refusal) as caught:
+        require_computed("fp32", converted, Load(precision="fp16"), "cpu")
+    assert caught.value.hint == "Leave basic-fp16 out of --optimize."
+
+
+def test_a_precision_that_nobody_asked_for_is_not_required(tmp_path: Path):
+    artifact = bind(models.mlp(tmp_path, "float16"), {"batch": 2}, tmp_path)
+    effective = in_worker("effective", "irbench_ort", artifact, Load(precision="fp16", precision_required=False))
+    assert effective["precision"] in ("fp16", "fp32")
 
 
 def test_a_converted_graph_is_never_called_fp32_by_its_label_but_by_what_it_is_computed_in(tmp_path: Path):
     artifact = bind(models.mlp(tmp_path, "float16"), {"batch": 2}, tmp_path)
     asked = in_worker("effective", "irbench_ort", artifact, Load(precision="fp16"))
     native = in_worker("effective", "irbench_ort", artifact, Load(precision="native"))
-    assert "This graph is fp16" in in_worker("effective", "irbench_ort", artifact, Load(precision="fp32"))
+    single = in_worker("effective", "irbench_ort", artifact, Load(precision="fp32"))
     if isinstance(asked, str):  # no kernels for fp16 here
-        assert "computes this fp16 graph in fp32" in asked
-        assert native["precision"] == "fp32"
+        assert "computes this graph in fp32" in asked
+        assert native["precision"] == single["precision"] == "fp32"
     else:
         assert asked["precision"] == native["precision"] == "fp16"
 

@@ -95,6 +95,24 @@ def test_a_graph_that_holds_another_precision_is_a_row_in_that_unless_one_is_ask
     assert rows(pinned) == [("fake-a", "fp32"), ("original", "fp32")]
 
 
+@pytest.mark.parametrize(
+    ("held", "asked", "variants", "required"),
+    [
+        ("fp32", None, ("none",), [True]),
+        ("fp16", None, ("none", "basic"), [False, False]),
+        ("native", None, ("none",), [False]),
+        ("fp16", ("fp16",), ("none",), [True]),
+        ("fp32", None, ("none", "none-int8"), [True, True]),
+        ("fp16", None, ("none", "none-int8"), [False, True]),
+    ],
+)
+def test_a_precision_is_required_unless_it_is_only_that_of_a_narrow_graph(
+    held: str, asked: Any, variants: tuple[str, ...], required: list[bool]
+) -> None:
+    (group,) = planned(precision=held, backends=(("fake-a", "cpu"),), precisions=asked, variants=variants)
+    assert [cell.load.precision_required for cell in group.group.cells] == required
+
+
 def test_options_reach_only_the_backend_they_name() -> None:
     (group,) = planned(options={"fake-b": {"call_us": "7"}})
     assert [dict(cell.load.options) for cell in group.group.cells] == [{}, {"call_us": "7"}]

@@ -40,7 +40,7 @@ def test_every_batch_has_its_shapes_bound(bundle: Bundle, tmp_path: Path) -> Non
         assert not artifact.inputs[0].dynamic_dimensions
 
 
-@pytest.mark.parametrize(("dtype", "precision"), [("float16", "fp16"), ("float32", "fp32"), ("float64", "fp32")])
+@pytest.mark.parametrize(("dtype", "precision"), [("float16", "fp16"), ("float32", "fp32"), ("float64", "native")])
 def test_a_graph_is_run_in_its_own_precision_where_that_can_be_asked_for(
     bundle: Bundle, tmp_path: Path, dtype: str, precision: str
 ) -> None:

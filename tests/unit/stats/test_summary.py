@@ -393,3 +393,24 @@ def test_a_table_survives_json_and_holds_no_number_that_json_cannot():
     text = msgspec.json.encode(result)
     assert msgspec.json.decode(text, type=GroupResult) == result
     assert all(math.isfinite(row.fps) for row in result.cells)
+
+
+@pytest.mark.parametrize(
+    ("held", "computed", "marks"),
+    [
+        ("fp16", "fp32", (Mark("other-than-graph", {"graph": "fp16", "precision": "fp32"}),)),
+        ("int8", "int8", ()),
+        ("fp32", "bf16", ()),
+        ("", "bf16", ()),
+    ],
+)
+def test_a_narrow_graph_that_is_computed_in_something_else_is_marked(held, computed, marks):
+    asked = group("only")
+    graph = Artifact("onnx", Path(), (), (), precision=held)
+    asked = replace(asked, cells=tuple(replace(cell, artifact=graph) for cell in asked.cells))
+    records = [
+        replace(record, cells=tuple(replace(cell, effective={"precision": computed}) for cell in record.cells))
+        for record in even({"only": [10.0] * 6})
+    ]
+    (row,) = table(asked, records).cells
+    assert (row.marks, row.graph_precision) == (marks, held)

@@ -117,3 +117,23 @@ def test_graphs_nested_without_end_are_told_to_be_no_model(tmp_path: Path):
     (tmp_path / "deep.onnx").write_bytes(encode_length_delimited(Model.GRAPH, len(nested)) + nested)
     with pytest.raises(IrbenchError, match="not an ONNX model"):
         read_precision(tmp_path / "deep.onnx")
+
+
+def test_weights_that_are_only_stored_in_a_narrow_type_do_not_make_the_graph_narrow(tmp_path: Path):
+    nodes = [
+        helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["x", "wide"], ["y"]),
+    ]
+    stored = numpy_helper.from_array(np.ones((2, 2), np.float16), "w")
+    found = read_precision(written(tmp_path, nodes, stored))
+    assert (found.narrowest, found.dominant) == ("fp32", "fp32")
+
+
+def test_weights_that_something_else_reads_as_well_do(tmp_path: Path):
+    nodes = [
+        helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["x", "wide"], ["y"]),
+        helper.make_node("MatMul", ["w", "w"], ["unused"]),
+    ]
+    stored = numpy_helper.from_array(np.ones((2, 2), np.float16), "w")
+    assert read_precision(written(tmp_path, nodes, stored)).narrowest == "fp16"
