@@ -20,9 +20,11 @@ import secrets
 import shutil
 from pathlib import Path
 
+from irbench.bundle_replacement import ELSEWHERE, put_elsewhere, require_replaceable
 from irbench.card import (
     CARD,
     Card,
+    Origin,
     digest,
     load,
     load_card,
@@ -32,11 +34,12 @@ from irbench.card import (
 )
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle
-from irbench.system.files import move_folder, replace_folder, write_atomically
+from irbench.system.files import move_folder, write_atomically
 
 __all__ = [
     "CARD",
     "Card",
+    "Origin",
     "all",
     "digest",
     "find",
@@ -46,18 +49,17 @@ __all__ = [
     "load",
     "load_card",
     "load_intact",
-    "matching",
     "point_to",
     "reference_outputs",
     "require_replaceable",
     "staging",
     "with_absolute_paths",
+    "with_key",
 ]
 
 _CURRENT, _LATEST = ".current", ".latest"  # no bundle can have such a name
 _STAGING = ".irbench-making-"
 _MOST_BYTES = 1 << 20
-_ELSEWHERE = "Give another path with -o."
 
 
 def home() -> Path:
@@ -101,12 +103,14 @@ def all() -> tuple[Path, ...]:  # noqa: A001 - read as bundles.all()
     return tuple(folder for folder in map(find, names) if folder is not None)
 
 
-def matching(key: str) -> Path | None:
-    """Return the folder of a bundle that was made from the same things, current or not."""
-    for card in sorted(_root().glob(f"*/{key[:16]}-*/{CARD}"), reverse=True):
-        if load_card(card.parent).key == key:
-            return card.parent
-    return None
+def with_key(key: str) -> tuple[Path, ...]:
+    """Return the folders of the bundles that were made for the same request, current or not, the newest first.
+
+    What was read to make them may have been different, or may have changed since.
+    """
+    found = {file.parent: load_card(file.parent) for file in _root().glob(f"*/{key[:16]}-*/{CARD}")}
+    alike = (folder for folder, card in found.items() if card.key == key)
+    return tuple(sorted(alike, key=lambda folder: found[folder].created, reverse=True))
 
 
 def staging(target: Path | None = None) -> Path:
@@ -119,7 +123,7 @@ def staging(target: Path | None = None) -> Path:
         folder.mkdir()
     except OSError as error:
         own = target is None or target.absolute().is_relative_to(home().absolute())
-        hint = "Set IRBENCH_HOME to a folder that you can write." if own else _ELSEWHERE
+        hint = "Set IRBENCH_HOME to a folder that you can write." if own else ELSEWHERE
         raise IrbenchError(f"{parent} cannot be written: {error.strerror or error}.", hint=hint) from error
     return folder
 
@@ -140,10 +144,10 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
     """
     write_card(card, folder)
     if target is not None:
-        return _put_elsewhere(folder, target)
+        return put_elsewhere(folder, target)
     home_of_name = _root() / card.bundle.name
     home_of_name.mkdir(parents=True, exist_ok=True)
-    superseded = [path for path in home_of_name.glob(f"{card.key[:16]}-*") if path.is_dir()]
+    superseded = _made_alike(home_of_name, card)
     place = home_of_name / f"{card.key[:16]}-{secrets.token_hex(4)}"
     move_folder(folder, place)
     point_to(place)
@@ -152,27 +156,18 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
     return place
 
 
-def require_replaceable(target: Path) -> None:
-    """Refuse a folder that holds more than the bundle which an export into it would replace.
+def _made_alike(home_of_name: Path, card: Card) -> list[Path]:
+    """Return the versions of a name that an export of the same content replaces; others may be needed again."""
+    read = None if card.origin is None else _contents(card.origin)
+    return [
+        card_file.parent
+        for card_file in home_of_name.glob(f"{card.key[:16]}-*/{CARD}")
+        if (origin := load_card(card_file.parent).origin) is None or _contents(origin) == read
+    ]
 
-    Raises:
-        IrbenchError: It names one of the files or folders that are no part of that bundle.
-    """
-    try:
-        if not target.is_dir() and (target.exists() or target.is_symlink()):
-            raise IrbenchError(
-                f"{target} is not a folder, and irbench does not overwrite it.", hint="Choose a new or empty folder."
-            )
-        names = _names_of_bundle(target)
-        held = sorted(target.iterdir()) if target.is_dir() else []
-        others = [path.name for path in held if not _belongs(path, names)]
-    except OSError as error:
-        raise IrbenchError(f"{target} cannot be read: {error.strerror or error}.", hint=_ELSEWHERE) from error
-    if others:
-        raise IrbenchError(
-            f"{target} holds {others[0]}, which is not part of a bundle, so irbench does not overwrite it.",
-            hint="Choose a new or empty folder, or move your files.",
-        )
+
+def _contents(origin: Origin) -> dict[str, str]:
+    return {path: state.sha256 for path, state in origin.files.items()}
 
 
 def point_to(place: Path) -> None:
@@ -270,29 +265,3 @@ def _clear_leftovers(parent: Path) -> None:
         process = folder.name.removeprefix(_STAGING).split("-")[0]
         if process.isdecimal() and not psutil.pid_exists(int(process)):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _put_elsewhere(folder: Path, target: Path) -> Path:
-    require_replaceable(target)
-    try:
-        replace_folder(folder, target.resolve())
-    except OSError as error:
-        raise IrbenchError(f"{target} cannot be written: {error.strerror or error}.", hint=_ELSEWHERE) from error
-    return target.absolute()
-
-
-def _belongs(path: Path, names: set[str]) -> bool:
-    return path.name in names and path.is_file()
-
-
-def _names_of_bundle(directory: Path) -> set[str]:
-    """Return the names of the files that make up the bundle in ``directory``; of none where it holds no card."""
-    if not (directory / CARD).is_file():
-        return set()
-    try:
-        return {CARD, *load_card(directory).checksums}
-    except IrbenchError as error:
-        raise IrbenchError(
-            f"{directory} is not overwritten, because its contents are unknown: {error.message}",
-            hint="Choose a new or empty folder, or delete this one.",
-        ) from error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zipfile
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, TensorSpec
 from irbench.system import host
+from irbench.system.file_states import FileState, digest
 from irbench.system.files import write_atomically
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CARD",
     "Card",
+    "Origin",
     "digest",
     "load",
     "load_card",
@@ -44,14 +46,45 @@ class _Version:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a bundle was made from, so that it can be made again, and that it is known when it must be.
+
+    Attributes:
+        source: The model, as the user named it.
+        folder: The folder in which it was named: relative paths and modules are searched there.
+        location: Where the model is, whatever it was called: a path, ``path:function``, or the name of a zoo model.
+        exporter: The name of the exporter.
+        options: Those of the export, by name.
+        tools: Versions of the distributions that decide what an export makes; ``None`` for one that was missing.
+        files: Every file that was read to make the model, by absolute path: its own, modules that were imported, data.
+        folders: Folders whose files all count, also new ones.
+        listings: Folders that were listed, each with a digest of the names in it; empty where they are unknown.
+        modules: Top-level modules that were imported, each with the file that it was found in.
+    """
+
+    source: str
+    folder: str
+    location: str
+    exporter: str
+    options: Mapping[str, Any]
+    tools: Mapping[str, str | None]
+    files: Mapping[str, FileState]
+    folders: tuple[str, ...] = ()
+    listings: Mapping[str, str] = field(default_factory=dict[str, str])
+    modules: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
 class Card:
     """What ``card.json`` says.
 
     Attributes:
         bundle: The bundle; on disk its paths are relative to the card.
-        key: Digest of everything that decides what an export makes; equal keys need no second export.
+        key: Digest of what is known before an export and decides what it makes: the model's location, the options and
+            the tools. With equal keys and unchanged files of ``origin`` no second export is needed.
         created: ISO 8601, UTC.
         checksums: SHA-256 of every file beside the card, by file name.
+        origin: What it was made from; ``None`` in a bundle of an earlier irbench.
         schema_version: Of this file's format.
     """
 
@@ -59,6 +92,7 @@ class Card:
     key: str
     created: str
     checksums: dict[str, str]
+    origin: Origin | None = None
     schema_version: int = _SCHEMA_VERSION
 
 
@@ -151,12 +185,6 @@ def _refuse_bombs(path: Path) -> None:
         unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > host.available_memory_bytes():
         raise ValueError(f"they would take {unpacked / 1e9:.1f} GB of memory")
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def with_absolute_paths(bundle: Bundle, directory: Path) -> Bundle:

@@ -10,7 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Facts", "Mark", "MarkCode", "Note", "NoteCode", "Reference", "Warn", "WarningCode"]
+__all__ = [
+    "ExportNotice",
+    "ExportNoticeCode",
+    "Facts",
+    "Mark",
+    "MarkCode",
+    "Note",
+    "NoteCode",
+    "Reference",
+    "Warn",
+    "WarningCode",
+]
 
 Facts: TypeAlias = Mapping[str, Any]
 
@@ -63,6 +74,19 @@ MarkCode = Literal[
     "vendor-operators",
 ]
 
+ExportNoticeCode = Literal[
+    "bundle-outdated",
+    "bundle-used",
+    "name-taken",
+    "not-exportable",
+    "origin-unknown",
+    "path-preferred",
+    "source-changed",
+    "source-missing",
+    "tools-changed",
+]
+"""Of which bundle is used, and why: said while a call goes on, and not stored with a run."""
+
 
 @dataclass(frozen=True)
 class Warn:
@@ -85,6 +109,14 @@ class Mark:
     """What must be said of one row beside its figures."""
 
     code: MarkCode
+    facts: Facts = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class ExportNotice:
+    """Something about a bundle that is used or made."""
+
+    code: ExportNoticeCode
     facts: Facts = field(default_factory=dict[str, Any])
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
-from irbench_tf import sources
+from irbench_tf import keras_files, opened_files, sources
 
 if TYPE_CHECKING:
     from irbench_tf.sources import Loaded
@@ -52,12 +52,15 @@ class TensorFlowExporter:
     def export(self, request: ExportRequest, say: Say, /) -> Bundle:
         """Write ``model.onnx``, ``graph.pb`` and ``reference.npz``; see :class:`irbench.spi.Exporter`."""
         _require_installed()
+        if request.source.endswith(".keras"):
+            keras_files.require_registered(Path(request.source), request.imports)
         say(f"building {request.source}")
         _import_tensorflow()
+        opened_files.announce()
         from irbench_tf import tracing
         from irbench_tf.frozen import freeze
 
-        loaded = sources.load(request.source)
+        loaded = sources.load(request.source, request.imports)
         notes = _prepare_weights(loaded, request, say)
         traced = tracing.trace(loaded, request.batch)
         say(f"running {loaded.name} in TensorFlow for its reference outputs")

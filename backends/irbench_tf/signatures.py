@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,10 +17,19 @@ __all__ = [
     "keras_call",
     "keras_inputs",
     "keras_output_names",
+    "own_name",
 ]
 
 _DEFAULT_SIZES = {"sequence": 128, "height": 224, "width": 224}
 _OTHER_SIZE = 16
+_GIVEN_BY_KERAS = re.compile(r"(functional|sequential|model)(_\d+)?")
+"""Names of models whose authors gave them none."""
+
+
+def own_name(model: Any) -> str:
+    """Return the name that the author of a Keras model gave it; empty where it has one of Keras's."""
+    name = str(model.name)
+    return "" if _GIVEN_BY_KERAS.fullmatch(name) else name
 
 
 def keras_inputs(model: Any) -> tuple[tuple[InputSpec, ...], int | None]:

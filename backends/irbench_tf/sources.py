@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from irbench.errors import IrbenchError, first_line
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 from irbench_tf import signatures
+from irbench_tf.keras_files import load_keras_file
 
 __all__ = ["Loaded", "accepts", "load"]
 
@@ -63,22 +63,30 @@ def accepts(source: str) -> bool:
     )
 
 
-def load(source: str) -> Loaded:
+def load(source: str, imports: Sequence[str] = ()) -> Loaded:
     """Build or load the model that ``source`` names.
+
+    Args:
+        source: What the user named; relative paths and modules belong to the current folder.
+        imports: Modules, or files of Python, to import first: they register the layers of the model.
 
     Raises:
         IrbenchError: It is missing, cannot be imported, or is not a model whose inputs are known.
     """
+    for module in imports:
+        with _searched_first(Path.cwd()):
+            _import_user_module(module)
     if source in registry.names(registry.MODELS):
         return _from_zoo(registry.model(source))
     path = Path(source)
     if path.suffix == ".keras":
-        return _from_keras(path.stem, _load_keras_file(path))
+        return _from_keras(path.stem, load_keras_file(path))
     if path.is_dir():
         return _from_saved_model(path)
     if _is_function(source):
         module, _, function = source.rpartition(":")
-        return _from_keras(function, _call_user_function(module, function))
+        model = _call_user_function(module, function)
+        return _from_keras(signatures.own_name(model) or function, model)
     raise IrbenchError(f"{source} is not a model that TensorFlow can export.", hint=_HINT_FUNCTION)
 
 
@@ -159,28 +167,6 @@ def _one_signature(path: Path, found: dict[str, Any]) -> Any:
         f"The SavedModel {path} has several signatures and none is called serving_default: {', '.join(sorted(found))}.",
         hint="Save it with the one to be measured as signatures={'serving_default': function}.",
     )
-
-
-def _load_keras_file(path: Path) -> Any:
-    import keras
-
-    if not path.is_file():
-        raise IrbenchError(f"There is no file {path}.", hint="Check the path; model.save('name.keras') writes one.")
-    if path.suffix == ".keras" and not zipfile.is_zipfile(path):
-        raise IrbenchError(f"{path} is not a .keras file.", hint="model.save('name.keras') writes one.")
-    try:
-        # safe mode refuses Lambda layers: loading a model file must not run code that it carries
-        return keras.saving.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:
-        unsafe = "Lambda" in str(error) or "unsafe" in str(error).lower()
-        raise IrbenchError(
-            f"{path} contains Python code (a Lambda layer), which irbench does not run."
-            if unsafe
-            else f"{path} cannot be loaded: {first_line(error)}",
-            hint="If you trust it, load it in a function of your own and export path/to/file.py:function."
-            if unsafe
-            else "Custom layers must be importable: build the model in a function and export path/to/file.py:function.",
-        ) from error
 
 
 def _call_user_function(module: str, name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,8 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
+from irbench.notices import ExportNotice
+from irbench.render.export_texts import export_notice_text
 from irbench.spec import Bundle, shape_text
 
 __all__ = ["ExportedModel", "export", "export_with", "require_exportable"]
@@ -90,6 +92,8 @@ def export(
     layout: Literal["keep", "nchw"] = "nchw",
     force: bool = False,
     output: str | PathLike[str] | None = None,
+    name: str | None = None,
+    imports: str | Iterable[str] | None = None,
     progress: ProgressOption = "auto",
 ) -> ExportedModel:
     """Export a model to a bundle: ONNX, a TensorFlow graph and the outputs that both must give.
@@ -104,6 +108,9 @@ def export(
         layout: Of image inputs in ONNX; nchw is the faster one.
         force: Build even if a bundle made from the same things exists.
         output: The folder to put the bundle into.
+        name: What the bundle is called; ``None`` for the name of the Keras model, or of its function or file.
+        imports: Modules to import before the model is loaded, which register its layers with
+            ``keras.saving.register_keras_serializable``.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
 
     Raises:
@@ -117,10 +124,12 @@ def export(
         "layout": layout,
         "force": force,
         "output": output,
+        "name": name,
+        "imports": imports,
     }
     options = ExportOptions(**read_keywords("export", given, _READERS))
     with reporting(progress) as reporter:
-        made = export_with(str(model), options, reporter.say)
+        made = export_with(str(model), options, reporter.say, reporter.say)
         for problem in made.problems:
             reporter.say(f"warning: {made.name}: {problem}")
         return made
@@ -134,16 +143,31 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
     """
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is the folder of a single bundle.", hint="Export one model at a time, or leave -o out.")
+    if options.name is not None and len(models) > 1:
+        raise IrbenchError("--name is that of a single bundle.", hint="Export one model at a time, or leave it out.")
     for model in models:
         exporter.validate(model, options)
 
 
-def export_with(model: str, options: ExportOptions, say: Say) -> ExportedModel:
-    """Export one model; raises what :func:`export` does."""
+def export_with(model: str, options: ExportOptions, say: Say, announce: Say) -> ExportedModel:
+    """Export one model; raises what :func:`export` does.
+
+    Args:
+        model: As the user named it.
+        options: How it is exported.
+        say: Hears progress, a few words at a time.
+        announce: Hears what is to stay on the screen: which bundle is used, and why one is made again.
+    """
     watch = Stopwatch()
-    known = None if options.force else exporter.matching(model, options)
-    folder = exporter.export(model, options, say)
-    return ExportedModel(bundles.load(folder), folder, None if folder == known else watch.elapsed_s)
+    heard: list[ExportNotice] = []
+
+    def tell(notice: ExportNotice) -> None:
+        heard.append(notice)
+        announce(export_notice_text(notice))
+
+    folder = exporter.export(model, options, say, tell)
+    used = any(notice.code == "bundle-used" for notice in heard)
+    return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 
 
 _READERS: Readers = {
@@ -154,4 +178,6 @@ _READERS: Readers = {
     "layout": ('"keep" or "nchw"', values.one_of("keep", "nchw")),
     "force": ("True", values.flag),
     "output": ('"./resnet50"', Path),
+    "name": ('"resnet50_flowers"', values.text),
+    "imports": ('["my_layers"]', values.names),
 }

@@ -27,6 +27,7 @@ class RunKeywords(TypedDict, total=False):
 
     Attributes:
         all: Every model that was exported, in place of named ones.
+        imports: Modules to import before a model is exported for the run, which register its layers.
         backends: Backends, each with a device after a colon; every installed one that can read the models by default.
         batch: Samples per inference, a table for each; 1, or the model's own, by default.
         shape: Shapes of inputs, or sizes of dynamic dimensions, by name; ``batch`` overrides theirs.
@@ -54,6 +55,7 @@ class RunKeywords(TypedDict, total=False):
     """
 
     all: bool | None
+    imports: str | Iterable[str] | None
     backends: str | Iterable[str] | None
     batch: str | int | Iterable[int] | None
     shape: Mapping[str, str | int | Iterable[int]] | None
@@ -94,6 +96,7 @@ class RunOptions:
     models: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     all: bool = False
+    imports: tuple[str, ...] = ()
     backends: tuple[str, ...] | None = None
     batch: tuple[int, ...] | None = None
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
@@ -162,6 +165,7 @@ def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) ->
 _FLAG = ("True", values.flag)
 _READERS: Readers = {
     "all": _FLAG,
+    "imports": ('["my_layers"]', values.names),
     "backends": ('["ort", "openvino:gpu"]', values.names),
     "batch": ("[1, 8]", values.counts),
     "shape": ('{"tokens": (1, 128)}', values.shapes),

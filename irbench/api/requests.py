@@ -102,7 +102,7 @@ def planned(
     Raises:
         IrbenchError: A model is not there, or the plan is impossible.
     """
-    bundles = resolve_bundles(options.models, everything=options.all, say=say)
+    bundles = resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports)
     refuse_unknown_names(request.shapes, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=bundles, backends=backends)

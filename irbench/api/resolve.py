@@ -8,7 +8,22 @@ from pathlib import Path
 from irbench import backend_checks, bundles, registry
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, export, export_problems, from_onnx_file, validate
+from irbench.exporter import (
+    ExportOptions,
+    Source,
+    Tell,
+    bundle_facts,
+    export,
+    export_problems,
+    from_onnx_file,
+    is_exportable,
+    is_made_from,
+    refreshed,
+    tell_if_outdated,
+    validate,
+)
+from irbench.notices import ExportNotice
+from irbench.render.export_texts import export_notice_text
 from irbench.spec import Bundle
 
 __all__ = ["FIRST_MODEL", "able_backends", "is_first_run", "resolve_backends", "resolve_bundles"]
@@ -17,13 +32,16 @@ FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
 
 
-def resolve_bundles(names: Sequence[str], *, everything: bool, say: Callable[[str], None]) -> tuple[Bundle, ...]:
+def resolve_bundles(
+    names: Sequence[str], *, everything: bool, say: Callable[[str], None], imports: tuple[str, ...] = ()
+) -> tuple[Bundle, ...]:
     """Return the models to run.
 
     Args:
         names: Zoo names, names of bundles, folders of bundles, ``.onnx`` files, or anything that can be exported.
         everything: Every bundle there is (``--all``); excludes names.
-        say: Hears the progress of exports.
+        say: Hears the progress of exports, and which bundle is used.
+        imports: Modules to import before a model is loaded that is exported now.
 
     Raises:
         IrbenchError: A name is nothing that can be run, or its export fails.
@@ -34,14 +52,14 @@ def resolve_bundles(names: Sequence[str], *, everything: bool, say: Callable[[st
         folders = bundles.all()
         if not folders:
             raise IrbenchError("No model has been exported yet.", hint=f"Export one: irbench export {FIRST_MODEL}")
-        return tuple(bundles.load_intact(folder) for folder in folders)
+        return tuple(_refreshed(folder, imports, say) for folder in folders)
     if not names:
         latest = bundles.latest()
         if latest is not None:
-            return (bundles.load_intact(latest),)
+            return (_refreshed(latest, imports, say),)
         say(f"no model has been exported yet: using {FIRST_MODEL}")
-        return (_bundle(FIRST_MODEL, say),)
-    return tuple(_bundle(name, say) for name in dict.fromkeys(names))
+        return (_exported(FIRST_MODEL, imports, say),)
+    return tuple(_bundle(name, imports, say) for name in dict.fromkeys(names))
 
 
 def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
@@ -82,21 +100,50 @@ def is_first_run(models: Sequence[str], *, everything: bool) -> bool:
     return not models and not everything and bundles.latest() is None
 
 
-def _bundle(name: str, say: Callable[[str], None]) -> Bundle:
+def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
     path = Path(name)
     if path.suffix == ".onnx":
         return from_onnx_file(path)
     if (path / "card.json").is_file():
+        tell_if_outdated(path, _teller(say))
         return bundles.load_intact(path)
     found = bundles.find(name)
-    if found is None:
-        _refuse_variant(name)
-        validate(name, ExportOptions())
-        say(f"exporting {name}")
-        found = export(name, ExportOptions(), say)
-        for problem in export_problems(bundles.load(found)):
-            say(f"warning: {name}: {problem}")
-    return bundles.load_intact(found)
+    if found is not None and not _means_path(name, found, say):
+        return _refreshed(found, imports, say)
+    _refuse_variant(name)
+    return _exported(name, imports, say)
+
+
+def _exported(source: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    options = ExportOptions(imports=imports)
+    validate(source, options)
+    return _loaded(export(source, options, say, _teller(say)), say)
+
+
+def _refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    found = refreshed(place, imports, say, _teller(say))
+    return bundles.load_intact(place) if found == place else _loaded(found, say)
+
+
+def _loaded(place: Path, say: Callable[[str], None]) -> Bundle:
+    bundle = bundles.load_intact(place)
+    for problem in export_problems(bundle):
+        say(f"warning: {bundle.name}: {problem}")
+    return bundle
+
+
+def _teller(say: Callable[[str], None]) -> Tell:
+    return lambda notice: say(export_notice_text(notice))
+
+
+def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
+    """Return whether a name is that of a file or folder here, and the bundle of that name another model's."""
+    source = Source(name)
+    if source.is_zoo or not source.path.exists() or not is_exportable(source) or is_made_from(found, source):
+        return False
+    facts = {**bundle_facts(bundles.load_card(found)), "path": str(source.path), "folder": str(found)}
+    _teller(say)(ExportNotice("path-preferred", facts))
+    return True
 
 
 def _refuse_variant(name: str) -> None:

@@ -1,7 +1,24 @@
 """Models to bundles: decides what is to be made, has workers make and check it, and puts it in its place."""
 
-from irbench.exporter.build import export, export_problems, matching, validate
+from irbench.exporter.build import export, export_problems, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file, name_of_file
 from irbench.exporter.options import ExportOptions
+from irbench.exporter.refresh import is_made_from, refreshed, tell_if_outdated
+from irbench.exporter.source import Source
+from irbench.exporter.tellings import Tell, bundle_facts
 
-__all__ = ["ExportOptions", "export", "export_problems", "from_onnx_file", "matching", "name_of_file", "validate"]
+__all__ = [
+    "ExportOptions",
+    "Source",
+    "Tell",
+    "bundle_facts",
+    "export",
+    "export_problems",
+    "from_onnx_file",
+    "is_exportable",
+    "is_made_from",
+    "name_of_file",
+    "refreshed",
+    "tell_if_outdated",
+    "validate",
+]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 from irbench import bundles, feeds, registry
 from irbench.errors import IrbenchError
+from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.output_check import compare, judge
@@ -22,9 +25,25 @@ _BATCHES = (1, 3)
 """One alone, and one that no kernel is written for."""
 
 
-def make(exporter: str, request: ExportRequest, say: Callable[[str], None]) -> Bundle:
-    """Have the named exporter write a bundle's files."""
-    return registry.exporter(exporter).export(request, say)
+def make(
+    exporter: str, request: ExportRequest, folder: Path, counted: ReadsRequest, say: Callable[[str], None]
+) -> tuple[Bundle, Reads]:
+    """Have the named exporter write a bundle's files.
+
+    Args:
+        exporter: Its name.
+        request: What it is to make; relative paths belong to ``folder``.
+        folder: The folder in which the model was named.
+        counted: Which files count of those that the exporter reads.
+        say: Hears progress.
+
+    Returns:
+        The bundle, and the files that were read.
+    """
+    os.chdir(folder)
+    with ReadRecorder() as recorder:
+        bundle = registry.exporter(exporter).export(request, say)
+    return bundle, recorder.reads(counted)
 
 
 def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> OutputError:

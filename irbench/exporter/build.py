@@ -9,18 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from irbench import bundles, registry
+from irbench.bundles import Origin
 from irbench.errors import IrbenchError
-from irbench.exporter.identity import identity
+from irbench.exporter.code import require_code
+from irbench.exporter.freshness import existing_bundle
+from irbench.exporter.identity import identity, stored_options, tool_versions
+from irbench.exporter.naming import free_name, owner_of, require_name
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.other_formats import refusal
+from irbench.exporter.reads import Reads, reads_request
+from irbench.exporter.source import Source
+from irbench.exporter.tellings import Tell, bundle_used, source_changed
 from irbench.measure.clock import utc_now
+from irbench.notices import ExportNotice
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
 from irbench.suggestions import nearest
 from irbench.worker import WorkerDied, call_in_worker
 
-__all__ = ["export", "export_problems", "matching", "validate"]
+__all__ = ["export", "export_problems", "exporter_of", "is_exportable", "validate"]
 
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
@@ -28,7 +36,9 @@ _CHECK_DEADLINE_S = 900.0
 Say = Callable[[str], None]
 
 
-def export(source: str, options: ExportOptions, say: Say) -> Path:
+def export(
+    source: str, options: ExportOptions, say: Say, tell: Tell = lambda _: None, folder: Path | None = None
+) -> Path:
     """Return the folder of the bundle of ``source``, made now unless one made from the same things exists.
 
     Args:
@@ -36,64 +46,116 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
             ``path/to/file.py:function``.
         options: How it is exported.
         say: Hears progress, a few words at a time.
+        tell: Hears which bundle is used and why one is made again.
+        folder: Where relative paths and modules are searched; the current folder where it is ``None``.
 
     Raises:
         IrbenchError: It cannot be exported, or what came out is not what the original computes.
     """
-    options.validate()
-    exporter = _exporter_of(source)
-    existing = None if options.force else matching(source, options)
+    named = Source(source, folder or Path.cwd())
+    exporter = _checked(named, options)
+    existing = None if options.force else existing_bundle(named, exporter, options)
+    if existing is not None and not existing.changed:
+        bundles.point_to(existing.folder)
+        tell(bundle_used(existing.card))
+        return existing.folder
     if existing is not None:
-        bundles.point_to(existing)
-        return existing
+        tell(source_changed(existing))
     if options.output is not None:
         bundles.require_replaceable(options.output)  # before the first minute of work
-    folder = bundles.staging(options.output)
-    worker = _ExportWorker(exporter)
-    try:
-        bundle = worker.make(source, options, folder, say)
-        error = worker.accept(bundles.with_absolute_paths(bundle, folder), say)
-        say("storing the bundle")
-        return bundles.install(
-            folder, _card(bundle, folder, identity(source, exporter, options), error), options.output
-        )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    return _made(named, exporter, options, say, tell)
 
 
 def validate(source: str, options: ExportOptions) -> None:
-    """Refuse at once what no export can honour: an unknown model, a missing file, an impossible option.
+    """Refuse at once what no export can honour: an unknown model or function, a missing file, an impossible option.
 
     Raises:
         IrbenchError: It says what is wrong.
     """
-    options.validate()
-    _exporter_of(source)
+    _checked(Source(source), options)
 
 
-def matching(source: str, options: ExportOptions) -> Path | None:
-    """Return the folder of a bundle made from the same things, where there is one.
+def _checked(source: Source, options: ExportOptions) -> str:
+    """Return the exporter of a source.
 
     Raises:
-        IrbenchError: No exporter takes the source.
+        IrbenchError: No export can honour what is asked.
     """
-    key = identity(source, _exporter_of(source), options)
-    if options.output is None:
-        return bundles.matching(key)
-    if not (options.output / bundles.CARD).is_file():
-        return None
-    return options.output.absolute() if bundles.load_card(options.output).key == key else None
+    options.validate()
+    exporter = exporter_of(source)
+    require_code(source, options.imports)
+    if options.name is not None:
+        require_name(options.name, source)
+    return exporter
 
 
-def _exporter_of(source: str) -> str:
-    file = Path(source.rpartition(":")[0] if ".py:" in source else source)
-    if file.suffix in (".keras", ".py") and not file.is_file():
-        raise IrbenchError(f"There is no file {file}.", hint="Check the path.")
+def exporter_of(source: Source) -> str:
+    """Return the name of the exporter that takes a source.
+
+    Raises:
+        IrbenchError: There is none, or its file does not exist.
+    """
+    file = source.code_file if source.function else source.path
+    if file is not None and file.suffix in (".keras", ".py") and not file.is_file():
+        shown = source.text.rpartition(":")[0] if source.function else source.text
+        raise IrbenchError(f"There is no file {shown}.", hint=_similar_file(source.folder / shown) or "Check the path.")
+    name = _taker(source)
+    if name is None:
+        raise _unknown(source.text)
+    return name
+
+
+def is_exportable(source: Source) -> bool:
+    """Return whether an exporter takes a source; nothing is read of it but its name and kind."""
+    return _taker(source) is not None
+
+
+def _taker(source: Source) -> str | None:
     exporters: dict[str, Exporter] = registry.load_all(registry.EXPORTERS)
-    for name, exporter in exporters.items():
-        if exporter.accepts(source):
-            return name
-    raise _unknown(source)
+    return next((name for name, exporter in exporters.items() if exporter.accepts(source.absolute)), None)
+
+
+def _made(source: Source, exporter: str, options: ExportOptions, say: Say, tell: Tell) -> Path:
+    folder = bundles.staging(options.output)
+    worker = _ExportWorker(exporter)
+    say(f"exporting {source.text}")
+    try:
+        bundle, reads = worker.make(source, options, folder, say)
+        bundle = replace(bundle, name=_name(bundle.name, source, options, tell))
+        error = worker.accept(bundles.with_absolute_paths(bundle, folder), say)
+        say("storing the bundle")
+        card = replace(
+            _card(bundle, folder, identity(source, exporter, options), error),
+            origin=_origin(source, exporter, options, reads),
+        )
+        return bundles.install(folder, card, options.output)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _name(wanted: str, source: Source, options: ExportOptions, tell: Tell) -> str:
+    """Return what a bundle is called; outside the cache no two can be confused."""
+    if options.name is not None or options.output is not None:
+        return options.name or wanted
+    name = free_name(wanted, source)
+    if name != wanted:
+        tell(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner_of(wanted, source)}))
+    return name
+
+
+def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads) -> Origin:
+    return Origin(
+        source=source.text,
+        folder=str(source.folder),
+        location=source.location,
+        exporter=exporter,
+        options=stored_options(options, source.folder),
+        tools=tool_versions(exporter),
+        files=reads.files,
+        folders=reads.folders,
+        listings=reads.listings,
+        modules=reads.modules,
+    )
 
 
 def _unknown(source: str) -> IrbenchError:
@@ -129,19 +191,23 @@ class _ExportWorker:
         self._exporter = exporter
         self._description = registry.describe_exporter(exporter)
 
-    def make(self, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:
+    def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[Bundle, Reads]:
+        weights = stored_options(options, source.folder)["weights"]
         request = ExportRequest(
-            source, folder, options.opset, options.batch, options.seed, options.weights, options.layout
+            source.text, folder, options.opset, options.batch, options.seed, weights, options.layout, options.imports
         )
-        made: Bundle = self._call(
+        made: tuple[Bundle, Reads] = self._call(
             "irbench.exporter.acceptance:make",
             self._exporter,
             request,
+            source.folder,
+            reads_request(source, self._exporter, weights),
             deadline_s=_DEADLINE_S,
             say=say,
-            what=f"The export of {source} failed.",
+            what=f"The export of {source.text} failed.",
         )
-        return replace(made, details={**made.details, "framework": self._description.framework})
+        bundle, reads = made
+        return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
 
     def accept(self, bundle: Bundle, say: Say) -> OutputError:
         accepted: OutputError = self._call(

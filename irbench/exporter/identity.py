@@ -1,93 +1,83 @@
-"""The identity of an export: a digest of everything that affects its result."""
+"""The key of an export: a digest of what is known before it and affects its result."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.machinery
 import json
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from irbench import registry
 from irbench.bundles import digest
+from irbench.exporter.modules import find_module, package_files
 from irbench.exporter.options import ExportOptions
+from irbench.exporter.source import Source
 
-__all__ = ["identity"]
+__all__ = ["identity", "stored_options", "tool_versions"]
 
-_FORMAT = 1
+_FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
 
 _TOOLS = ("irbench", "onnx")
+_OWN_CODE = ("irbench.onnx", "irbench.feeds")
+"""What exporters use of irbench: its version alone does not tell two checkouts apart."""
 
 
-def identity(source: str, exporter: str, options: ExportOptions) -> str:
+def identity(source: Source, exporter: str, options: ExportOptions) -> str:
     """Return the key of an export, SHA-256 in hexadecimal.
 
-    It covers the content of the model's file, folder or module, of the zoo's package and of the exporter's,
-    but not of other modules that a user's own imports.
+    It covers where the model is, the options, the exporter and the versions of the tools. What the model's files and
+    modules contain is recorded by the export (:class:`irbench.card.Origin`), because only then they are known.
     """
+    exporting = registry.entry_point(registry.EXPORTERS, exporter).module
     described = {
         "format": _FORMAT,
-        "source": source if source in registry.names(registry.MODELS) else _absolute(source),
-        "content": [digest(path) for path in _files(source)],
-        "exporter": [digest(path) for path in _package_files(_module_of(registry.EXPORTERS, exporter))],
-        "opset": options.opset,
-        "batch": options.batch,
-        "seed": options.seed,
-        "layout": options.layout,
-        "weights": options.weights if options.weights in (None, "random") else digest(Path(str(options.weights))),
-        "versions": {name: _version(name) for name in (*_TOOLS, *registry.describe_exporter(exporter).distributions)},
+        "source": _described(source),
+        "exporter": _digests(package_files(exporting)),
+        "irbench": [_digests(_own_files(module)) for module in _OWN_CODE],
+        "options": stored_options(options, source.folder),
+        "versions": tool_versions(exporter),
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def _absolute(source: str) -> str:
-    path, separator, function = source.rpartition(":")
-    if separator and path.endswith(".py"):
-        return f"{Path(path).absolute()}:{function}"
-    return str(Path(source).absolute()) if Path(source).exists() else source
+def stored_options(options: ExportOptions, folder: Path) -> dict[str, Any]:
+    """Return the options that affect the result as JSON values; a path of weights is absolute."""
+    values = {name: value for name, value in asdict(options).items() if name not in ("force", "output")}
+    if options.weights not in (None, "random"):
+        values["weights"] = str((folder / str(options.weights)).absolute())
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def _files(source: str) -> Iterator[Path]:
-    path = Path(source)
-    if path.is_file():
-        yield path
-    elif path.is_dir():
-        yield from (file for file in sorted(path.rglob("*")) if file.is_file())
-    elif source in registry.names(registry.MODELS):
-        yield from _package_files(_module_of(registry.MODELS, source))
-    else:
-        module = source.rpartition(":")[0]
-        file = Path(module) if module.endswith(".py") else _users_module_file(module)
-        if file is not None and file.is_file():
-            yield file
+def tool_versions(exporter: str) -> dict[str, str | None]:
+    """Return the versions of the distributions that an export depends on, ``None`` for one that is not installed."""
+    return {name: _version(name) for name in (*_TOOLS, *registry.describe_exporter(exporter).distributions)}
 
 
-def _package_files(module: str) -> list[Path]:
-    file = _module_file(module.partition(".")[0])
-    return [] if file is None else sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]
+def _described(source: Source) -> list[str | None]:
+    """Return what tells a source from any other; its content apart."""
+    if source.is_zoo:
+        point = registry.entry_point(registry.MODELS, source.text)
+        brought = (None, None) if point.dist is None else (point.dist.name, point.dist.version)
+        return ["zoo", source.text, point.value, str(find_module(point.module.partition(".")[0])), *brought]
+    if source.function is None:
+        return ["path", source.location]
+    # a function may read files of the folder it is called in
+    return ["function", source.function[0], source.location, str(source.folder)]
 
 
-def _module_of(group: str, name: str) -> str:
-    return next(entry.module for entry in metadata.entry_points(group=group) if entry.name == name)
+def _digests(files: Iterable[Path]) -> list[tuple[str, str]]:
+    return [(file.name, digest(file)) for file in files]
 
 
-def _users_module_file(module: str) -> Path | None:
-    """Find the file that an exporter will import: the folder one is in comes before the environment."""
-    return _module_file(module, [str(Path.cwd()), *sys.path])
-
-
-def _module_file(module: str, search: list[str] | None = None) -> Path | None:
-    """Find a module's file, in the environment unless told where, without importing the packages around it."""
-    origin: str | None = None
-    for part in module.split("."):
-        spec = importlib.machinery.PathFinder.find_spec(part, search) if part else None
-        if spec is None:
-            return None
-        origin, search = spec.origin, list(spec.submodule_search_locations or ())
-    return Path(origin) if origin else None
+def _own_files(module: str) -> list[Path]:
+    file = find_module(module)
+    if file is None:
+        return []
+    return sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
 
 
 def _version(name: str) -> str | None:

@@ -25,6 +25,8 @@ class ExportOptions:
         layout: Of image inputs in ONNX.
         force: Build even if a bundle made from the same things exists.
         output: Folder of the bundle; ``None`` for the cache.
+        name: What the bundle is called; ``None`` for a name after the model.
+        imports: Modules, or files of Python, that are imported before the model is loaded.
     """
 
     opset: int = DEFAULT_OPSET
@@ -34,6 +36,8 @@ class ExportOptions:
     layout: Literal["keep", "nchw"] = "nchw"
     force: bool = False
     output: Path | None = None
+    name: str | None = None
+    imports: tuple[str, ...] = ()
 
     def validate(self) -> None:
         """Refuse what no export can honour.

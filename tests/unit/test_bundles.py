@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench import bundles
+from irbench import bundle_replacement, bundles
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
@@ -67,7 +67,7 @@ def test_a_name_means_its_last_export_and_so_does_latest():
 def test_an_earlier_version_can_become_current_again_without_being_built():
     first = put("net", "a" * 64)
     put("net", "c" * 64)
-    assert bundles.matching("a" * 64) == first
+    assert bundles.with_key("a" * 64) == (first,)
     bundles.point_to(first)
     assert bundles.find("net") == first
     assert bundles.latest() == first
@@ -84,7 +84,7 @@ def test_nothing_is_found_in_an_empty_cache():
     assert bundles.find("net") is None
     assert bundles.latest() is None
     assert bundles.all() == ()
-    assert bundles.matching("a" * 64) is None
+    assert bundles.with_key("a" * 64) == ()
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/etc", ".current"])
@@ -176,7 +176,7 @@ def test_a_bundle_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monke
     def busy(_new: Path, _place: Path) -> None:
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
-    monkeypatch.setattr(bundles, "replace_folder", busy)
+    monkeypatch.setattr(bundle_replacement, "replace_folder", busy)
     with pytest.raises(IrbenchError, match="cannot be written: Device or resource busy"):
         put(target=place)
     assert (place / "model.onnx").read_bytes() == b"old"

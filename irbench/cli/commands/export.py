@@ -65,6 +65,16 @@ Examples:
     show_default=True,
     help="Layout of image inputs in ONNX; most runtimes are faster with nchw.",
 )
+@click.option(
+    "--import",
+    "imports",
+    metavar="MODULE",
+    multiple=True,
+    help="Import MODULE before the model is loaded: it registers custom layers. May be repeated.",
+)
+@click.option(
+    "--name", cls=PlainDefault, metavar="NAME", show_default="the model's own", help="Name the bundle (one model only)."
+)
 @click.option("--force", is_flag=True, help="Export again even if nothing has changed.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the bundle to DIR (one model only)."
@@ -76,6 +86,8 @@ def command(
     seed: int,
     weights: str | None,
     layout: Literal["keep", "nchw"],
+    imports: tuple[str, ...],
+    name: str | None,
     force: bool,
     output: Path | None,
 ) -> None:
@@ -87,7 +99,7 @@ def command(
     from irbench.api.export import require_exportable
     from irbench.exporter import ExportOptions
 
-    asked = ExportOptions(opset, batch, seed, weights, layout, force, output)
+    asked = ExportOptions(opset, batch, seed, weights, layout, force, output, name, imports)
     require_exportable(models, asked)
     for model in dict.fromkeys(models):
         _export(model, asked)
@@ -102,7 +114,12 @@ def _export(model: str, asked: ExportOptions) -> None:
 
     progress = err_console()
     with progress.status(f"{model}: starting", spinner="dots") as status:
-        made = export_with(model, asked, lambda text: status.update(f"{escape(model)}: {escape(text)}"))
+        made = export_with(
+            model,
+            asked,
+            lambda text: status.update(f"{escape(model)}: {escape(text)}"),
+            lambda text: progress.print(Text(text), soft_wrap=True),
+        )
     for problem in made.problems:
         progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(problem)}")
     print_data(to_text(Text.assemble((made.name, "bold"), f"  {made.summary}")), None)

@@ -61,6 +61,13 @@ _SECTIONS = {
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @click.option("--all", is_flag=True, help="Run every exported model.")
 @click.option(
+    "--import",
+    "imports",
+    metavar="MODULE",
+    multiple=True,
+    help="Import MODULE before a model is exported: it registers custom layers. May be repeated.",
+)
+@click.option(
     "--backends",
     type=BACKENDS,
     cls=PlainDefault,

@@ -19,7 +19,7 @@ def test_what_is_unusual_in_a_model_stays_on_the_screen(
 ) -> None:
     facts = {"nodes": 3, "bytes": 10, "max_rel_error": 0.0, **details}
 
-    def made(model: str, _options: ExportOptions, _say: Callable[[str], None]) -> ExportedModel:
+    def made(model: str, _options: ExportOptions, *_says: Callable[[str], None]) -> ExportedModel:
         return ExportedModel(Bundle(model, (), (), details=facts), Path("bundle"), 1.0)
 
     monkeypatch.setattr("irbench.api.export.export_with", made)

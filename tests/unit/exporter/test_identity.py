@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions
+from irbench.exporter import ExportOptions, Source
 from irbench.exporter.identity import identity
 
 OPTIONS = ExportOptions()
 
 
 def key(source: str, **changes: object) -> str:
-    return identity(source, "tensorflow", replace(OPTIONS, **changes))
+    return identity(Source(source), "tensorflow", replace(OPTIONS, **changes))
 
 
 @pytest.mark.parametrize("source", ["resnet50", "package.module:function"])
@@ -21,7 +21,16 @@ def test_the_same_request_has_the_same_key(source):
 
 
 @pytest.mark.parametrize(
-    "change", [{"opset": 17}, {"batch": 2}, {"seed": 1}, {"weights": "random"}, {"layout": "keep"}]
+    "change",
+    [
+        {"opset": 17},
+        {"batch": 2},
+        {"seed": 1},
+        {"weights": "random"},
+        {"layout": "keep"},
+        {"name": "mine"},
+        {"imports": ("layers",)},
+    ],
 )
 def test_everything_that_changes_the_result_changes_the_key(change):
     assert key("resnet50", **change) != key("resnet50")
@@ -36,31 +45,31 @@ def test_models_of_one_zoo_differ_by_name():
     assert key("resnet50") != key("vgg16")
 
 
-def test_an_edited_file_is_another_model(tmp_path):
-    file = tmp_path / "net.py"
-    file.write_text("width = 1")
-    before = key(f"{file}:build")
-    file.write_text("width = 2")
-    assert key(f"{file}:build") != before
+def test_a_function_is_another_one_in_another_folder(tmp_path, monkeypatch):
+    """Two projects may have a module of the same name, and a function may read files of the folder one is in."""
+    keys = set()
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "irbench_test_nets.py").write_text("width = 1")
+        monkeypatch.chdir(tmp_path / name)
+        keys.add(key("irbench_test_nets:build"))
+    assert len(keys) == 2
 
 
-def test_an_edited_module_is_another_model_and_is_not_imported_to_see_that(tmp_path, monkeypatch):
+@pytest.mark.parametrize("named", ["./saved", "saved/", "../{folder}/saved", "{path}"])
+def test_a_path_is_the_same_model_however_it_is_written(named, tmp_path, monkeypatch):
+    (tmp_path / "saved").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert key(named.format(folder=tmp_path.name, path=tmp_path / "saved")) == key("saved")
+
+
+def test_a_module_is_not_imported_to_find_it(tmp_path, monkeypatch):
     package = tmp_path / "irbench_test_nets"
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
     (package / "small.py").write_text("width = 1")
-    monkeypatch.syspath_prepend(tmp_path)
-    before = key("irbench_test_nets.small:build")
-    (package / "small.py").write_text("width = 2")
-    assert key("irbench_test_nets.small:build") != before
-
-
-def test_an_edited_module_in_the_folder_one_is_in_is_another_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "irbench_test_nets.py").write_text("width = 1")
-    before = key("irbench_test_nets:build")
-    (tmp_path / "irbench_test_nets.py").write_text("width = 2")
-    assert key("irbench_test_nets:build") != before
+    assert Source("irbench_test_nets.small:build").location == f"{package}/small.py:build"
 
 
 def test_what_lies_in_the_folder_one_is_in_is_no_part_of_the_zoo(tmp_path, monkeypatch):
@@ -70,20 +79,10 @@ def test_what_lies_in_the_folder_one_is_in_is_no_part_of_the_zoo(tmp_path, monke
     assert key("resnet50") == before
 
 
-def test_a_file_of_a_folder_counts(tmp_path):
-    (tmp_path / "saved_model.pb").write_bytes(b"graph")
-    before = key(str(tmp_path))
-    (tmp_path / "variables").mkdir()
-    (tmp_path / "variables" / "data").write_bytes(b"weights")
-    assert key(str(tmp_path)) != before
-
-
-def test_weights_count_by_their_content(tmp_path):
-    file = tmp_path / "a.weights.h5"
-    file.write_bytes(b"one")
-    before = key("resnet50", weights=str(file))
-    file.write_bytes(b"two")
-    assert key("resnet50", weights=str(file)) != before
+def test_two_models_of_the_zoo_with_other_code_of_irbench_are_two(tmp_path, monkeypatch):
+    before = key("resnet50")
+    monkeypatch.setattr("irbench.exporter.identity._OWN_CODE", ("irbench.errors",))
+    assert key("resnet50") != before
 
 
 @pytest.mark.parametrize(

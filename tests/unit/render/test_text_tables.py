@@ -11,8 +11,9 @@ from irbench.activity import ActivityCode
 from irbench.api import doctor
 from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
-from irbench.notices import MarkCode, NoteCode, WarningCode
+from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.render import finding_texts, progress
+from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
@@ -24,6 +25,7 @@ from irbench.store.entries import OutcomeKind
 
 TABLES = {
     "activities": (progress._ACTIVITIES, ActivityCode),
+    "export notices": (EXPORT_NOTICES, ExportNoticeCode),
     "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),
     "findings": (finding_texts.FINDINGS, FindingCode),
     "io": (IO_TEXTS, Io),

@@ -1,0 +1,129 @@
+"""Load ``.keras`` files; which code a file needs is read from its configuration, not from what Keras says."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irbench.errors import IrbenchError, first_line
+
+__all__ = ["load_keras_file", "require_registered"]
+
+_CONFIG = "config.json"
+_MOST_BYTES = 1 << 28
+_OF_KERAS = frozenset({"keras", "keras_hub", "keras_cv", "keras_nlp", "builtins"})
+"""Packages that Keras imports by itself."""
+
+
+@dataclass(frozen=True)
+class _CustomObject:
+    """A layer or function that code of the user's defines.
+
+    Attributes:
+        name: Its class or function.
+        registered_name: The name under which ``register_keras_serializable`` knows it.
+        module: Where it was defined when the file was saved; empty where the file does not say.
+    """
+
+    name: str
+    registered_name: str
+    module: str
+
+
+def require_registered(path: Path, imports: Sequence[str]) -> None:
+    """Refuse a file that needs code of the user's where none is to be imported, before Keras is imported.
+
+    Raises:
+        IrbenchError: It names the class and the option that imports it.
+    """
+    if "keras" not in sys.modules and not imports:  # nothing can have been registered
+        for custom in _custom_objects(_config(path)):
+            raise _not_registered(path, custom, imports)
+
+
+def load_keras_file(path: Path) -> Any:
+    """Return the model in a ``.keras`` file.
+
+    Raises:
+        IrbenchError: It is damaged, has code in it, or needs code that was not imported.
+    """
+    import keras
+
+    if not path.is_file():
+        raise IrbenchError(f"There is no file {path}.", hint="Check the path; model.save('name.keras') writes one.")
+    if not zipfile.is_zipfile(path):
+        raise IrbenchError(f"{path} is not a .keras file.", hint="model.save('name.keras') writes one.")
+    try:
+        # safe mode refuses Lambda layers: loading a model file must not run code that it carries
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:
+        raise _explained(path, error) from error
+
+
+def _explained(path: Path, error: Exception) -> IrbenchError:
+    import keras
+
+    config = _config(path)
+    if any(_is_code(node) for node in _nodes(config)):
+        return IrbenchError(
+            f"{path} contains Python code (a Lambda layer), which irbench does not run.",
+            hint="If you trust it, load it in a function of your own and export path/to/file.py:function.",
+        )
+    for custom in _custom_objects(config):
+        if keras.saving.get_registered_object(custom.registered_name) is None:
+            return _not_registered(path, custom)
+    return IrbenchError(
+        f"{path} cannot be loaded: {first_line(error)}",
+        hint="Load it in a function of your own, and export path/to/file.py:function.",
+    )
+
+
+def _not_registered(path: Path, custom: _CustomObject, imports: Sequence[str] = ()) -> IrbenchError:
+    where = f" of the module {custom.module}" if custom.module else ""
+    module = custom.module if custom.module not in ("", "__main__", *imports) else "MODULE"
+    return IrbenchError(
+        f"{path} needs {custom.name}{where}, which is not part of Keras and has not been registered"
+        f" as {custom.registered_name}.",
+        hint=f"Add --import {module}: a module that defines it with @keras.saving.register_keras_serializable().",
+    )
+
+
+def _config(path: Path) -> Any:
+    """Return the configuration in a ``.keras`` file; nothing where it has none that can be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(_CONFIG).file_size > _MOST_BYTES:
+                return None
+            return json.loads(archive.read(_CONFIG))
+    except (OSError, KeyError, ValueError, RecursionError, zipfile.BadZipFile):
+        return None
+
+
+def _custom_objects(config: Any) -> Iterator[_CustomObject]:
+    for node in _nodes(config):
+        name, registered, module = (node.get(key) for key in ("class_name", "registered_name", "module"))
+        named = registered or name
+        if not isinstance(name, str) or not isinstance(named, str) or "config" not in node or _is_code(node):
+            continue
+        of_keras = isinstance(module, str) and module.partition(".")[0] in _OF_KERAS
+        if not of_keras and ("module" in node or registered):
+            yield _CustomObject(name, named, module if isinstance(module, str) else "")
+
+
+def _is_code(node: dict[str, Any]) -> bool:
+    return node.get("class_name") in ("Lambda", "__lambda__")
+
+
+def _nodes(config: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(config, dict):
+        yield config
+        for value in config.values():
+            yield from _nodes(value)
+    elif isinstance(config, list):
+        for value in config:
+            yield from _nodes(value)

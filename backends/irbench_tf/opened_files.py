@@ -1,0 +1,59 @@
+"""Announce the files that HDF5 and TensorFlow open behind Python's back, so that an export knows what it read."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+__all__ = ["announce"]
+
+
+def announce() -> None:
+    """Have h5py's files and TensorFlow's files and checkpoints raise the audit event that Python's ``open`` does.
+
+    Call it once, after TensorFlow was imported. The two names of TensorFlow are private: if one is gone, this fails.
+    """
+    import h5py
+    from tensorflow.python.lib.io import file_io
+    from tensorflow.python.training import py_checkpoint_reader
+
+    _wrap(h5py.File, "__init__", _hear_h5py)
+    _wrap(file_io.FileIO, "__init__", _hear_file)
+    _wrap(py_checkpoint_reader, "NewCheckpointReader", _hear_checkpoint)
+
+
+def _wrap(owner: Any, name: str, hear: Callable[..., None]) -> None:
+    wrapped = getattr(owner, name)
+
+    @functools.wraps(wrapped)
+    def announcing(*args: Any, **keywords: Any) -> Any:
+        hear(*args, **keywords)
+        return wrapped(*args, **keywords)
+
+    setattr(owner, name, announcing)
+
+
+def _hear_h5py(_file: Any, name: Any, mode: str = "r", *_: Any, **_keywords: Any) -> None:
+    _opened(name, mode)
+
+
+def _hear_file(_file: Any, name: Any, mode: str = "r", *_: Any, **_keywords: Any) -> None:
+    _opened(name, mode)
+
+
+def _hear_checkpoint(filepattern: Any) -> None:
+    """Announce the files of a checkpoint: ``prefix.index`` and ``prefix.data-00000-of-00001``."""
+    prefix = Path(os.fsdecode(filepattern))
+    for path in prefix.parent.glob(f"{escape(prefix.name)}.*"):
+        _opened(path, "r")
+
+
+def _opened(path: Any, mode: str) -> None:
+    if isinstance(path, str | bytes | os.PathLike):
+        flags = os.O_RDONLY if mode in ("r", "rb") else os.O_RDWR
+        sys.audit("open", path, mode, flags)

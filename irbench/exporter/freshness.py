@@ -1,0 +1,87 @@
+"""Whether a bundle is still what an export of its source would make, without importing the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench import bundles
+from irbench.card import Card, Origin
+from irbench.exporter.identity import identity
+from irbench.exporter.modules import find_users_module
+from irbench.exporter.options import ExportOptions
+from irbench.exporter.source import Source
+from irbench.system.file_states import files_below, is_unchanged, names_digest
+
+__all__ = ["ExistingBundle", "changes", "existing_bundle"]
+
+
+@dataclass(frozen=True)
+class ExistingBundle:
+    """A bundle that was made for the same request.
+
+    Attributes:
+        folder: Where it is.
+        card: What it says of itself.
+        changed: The files that are not what they were when it was made; none where it can be used.
+    """
+
+    folder: Path
+    card: Card
+    changed: tuple[Path, ...]
+
+
+def existing_bundle(source: Source, exporter: str, options: ExportOptions) -> ExistingBundle | None:
+    """Return the bundle that an export with these options has made already: one that can be used, else the newest."""
+    key = identity(source, exporter, options)
+    stale: ExistingBundle | None = None
+    for folder in _candidates(key, options.output):
+        card = bundles.load_card(folder)
+        changed = () if card.origin is None else tuple(changes(card.origin, source))
+        found = ExistingBundle(folder, card, changed)
+        if not changed:
+            return found
+        stale = stale or found
+    return stale
+
+
+def changes(origin: Origin, source: Source) -> Iterator[Path]:
+    """Yield the files that are not what they were when a bundle was made.
+
+    Args:
+        origin: What the bundle was made from.
+        source: Its source, for where modules are searched now.
+    """
+    for name, state in origin.files.items():
+        if not is_unchanged(Path(name), state):
+            yield Path(name)
+    for folder in map(Path, origin.folders):
+        yield from (file for file in files_below(folder) if str(file) not in origin.files)
+    for name, names in origin.listings.items():
+        if not names or names_digest(Path(name)) != names:
+            yield Path(name)
+    yield from _moved_modules(origin, source)
+
+
+def _moved_modules(origin: Origin, source: Source) -> Iterator[Path]:
+    """Yield the files in which modules are found now, where others of their names were imported."""
+    if source.is_zoo:
+        return
+    for module, file in origin.modules.items():
+        found = find_users_module(module, source.code_folders)
+        if found is not None and str(found) != file and not _is_of_environment(found, source):
+            yield found
+
+
+def _is_of_environment(file: Path, source: Source) -> bool:
+    """Whether a module was not found in the folders of the user's code; finders that only workers have may differ."""
+    return not any(file.is_relative_to(folder) for folder in source.code_folders)
+
+
+def _candidates(key: str, output: Path | None) -> tuple[Path, ...]:
+    if output is None:
+        return bundles.with_key(key)
+    if not (output / bundles.CARD).is_file() or bundles.load_card(output).key != key:
+        return ()
+    return (output.absolute(),)

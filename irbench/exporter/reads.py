@@ -1,0 +1,181 @@
+"""Run in workers: find out which files an export read, modules and data, so that their changes are noticed later."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from irbench import bundles, registry
+from irbench.exporter.modules import find_module
+from irbench.exporter.source import Source
+from irbench.system.file_states import FileState, file_state, files_below, names_digest
+
+__all__ = ["ReadRecorder", "Reads", "ReadsRequest", "reads_request"]
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
+_SEARCHES = ("importlib", "pkg_resources")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_METADATA = (".dist-info", ".egg-info")
+_SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev", "/etc", "/run", "/usr/share")))
+_TEMPORARY = Path(tempfile.gettempdir())
+_STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+
+
+@dataclass(frozen=True)
+class ReadsRequest:
+    """Which files count of those that an export reads.
+
+    Attributes:
+        package: The top-level package or module that the model's code belongs to; its files count wherever they are.
+        paths: Files and folders that count in any case.
+        ignored: Files and folders that do not count: the tools themselves, which are known by other means.
+    """
+
+    package: str
+    paths: tuple[Path, ...]
+    ignored: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The files that an export read, with the attributes of :class:`irbench.card.Origin` of the same names."""
+
+    files: Mapping[str, FileState]
+    folders: tuple[str, ...]
+    listings: Mapping[str, str]
+    modules: Mapping[str, str]
+
+
+def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRequest:
+    """Return which files count for an export.
+
+    Args:
+        source: The model.
+        exporter: The name of its exporter, whose own files do not count.
+        weights: The absolute path of a file of weights; ``random`` and ``None`` are none.
+    """
+    paths = [] if source.is_zoo or source.function else [source.path]
+    paths += [] if weights in (None, "random") else [Path(str(weights))]
+    tools = (
+        find_module("irbench"),
+        find_module(registry.entry_point(registry.EXPORTERS, exporter).module.partition(".")[0]),
+    )
+    ignored = (bundles.home(), *(_whole(tool) for tool in tools if tool is not None))
+    return ReadsRequest(source.module.partition(".")[0], tuple(paths), ignored)
+
+
+class ReadRecorder:
+    """Records which files this process opens, and which folders it lists, while it is entered.
+
+    Python announces what it opens. Libraries that open files by themselves are to call
+    ``sys.audit("open", path, mode, flags)``. A process cannot remove an audit hook: use it where the process is short.
+    """
+
+    def __init__(self) -> None:
+        self._recording = False
+        self._read: set[str] = set()
+        self._written: set[str] = set()
+        self._listed: set[str] = set()
+        self._began_ns = 0
+
+    def __enter__(self) -> Self:
+        with tempfile.TemporaryFile() as file:  # the clock of file systems is coarser than others, and behind them
+            self._began_ns = os.fstat(file.fileno()).st_ctime_ns
+        self._recording = True
+        sys.addaudithook(self._hear)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._recording = False
+
+    def reads(self, request: ReadsRequest) -> Reads:
+        """Return the files that were read and count, as they are now.
+
+        A file that was changed since recording began has no known content: the next use exports again.
+        """
+        modules = dict(_module_files())
+        own = _roots(request.package, modules)
+        folders = tuple(path for path in request.paths if path.is_dir())
+        named = [path for path in request.paths if not path.is_dir()]
+        named += [file for folder in folders for file in files_below(folder)]
+        opened = {_source_file(path) for path in self._read - self._written}
+        found = {*map(Path, opened), *modules.values()}
+        counted = {path for path in found if _counts(path, own, request.ignored)} | set(named)
+        files = {str(path): file_state(path, self._began_ns) for path in sorted(counted) if path.is_file()}
+        users = {name: str(file) for name, file in modules.items() if "." not in name and str(file) in files}
+        listed = (path for path in map(Path, sorted(self._listed)) if path.is_dir() and path != _TEMPORARY)
+        counted_folders = [path for path in listed if _counts(path, own, request.ignored)]
+        listings = {str(path): names_digest(path, self._began_ns) for path in counted_folders}
+        return Reads(files, tuple(map(str, folders)), listings, users)
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self._recording or event not in _EVENTS:
+            return
+        named = args[0] or "."
+        if not isinstance(named, str | bytes | os.PathLike):  # an open descriptor
+            return
+        path = os.path.normpath(Path(os.fsdecode(named)).absolute())  # the folder one is in may change
+        if event != "open":
+            if not _is_import(sys._getframe(1)):  # noqa: SLF001 - an audit event has no other sender
+                self._listed.add(path)
+        elif isinstance(args[2], int) and args[2] & _WRITING:
+            self._written.add(path)
+        else:
+            self._read.add(path)
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Whether Python lists a folder in search of modules or of their metadata."""
+    return any(name in frame.f_code.co_filename for name in _SEARCHES)
+
+
+def _counts(path: Path, own: Iterable[Path], ignored: Iterable[Path]) -> bool:
+    if any(path.is_relative_to(folder) for folder in ignored):
+        return False
+    return any(path.is_relative_to(folder) for folder in own) or not _is_installed(path)
+
+
+def _is_installed(path: Path) -> bool:
+    return (
+        not _INSTALLED.isdisjoint(path.parts)
+        or any(part.endswith(_METADATA) for part in path.parts)
+        or any(path.is_relative_to(folder) for folder in (*_SYSTEM, *_STANDARD_LIBRARY))
+    )
+
+
+def _roots(package: str, modules: Mapping[str, Path]) -> tuple[Path, ...]:
+    """Return the folder of a package, or the file of a module that is none."""
+    file = modules.get(package)
+    return () if file is None else (_whole(file),)
+
+
+def _whole(file: Path) -> Path:
+    return file.parent if file.name.startswith("__init__.") else file
+
+
+def _module_files() -> Iterator[tuple[str, Path]]:
+    """Yield the file of every imported module; nothing is loaded that was put off."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__dict__", {}).get("__file__") if isinstance(module, type(sys)) else None
+        if isinstance(file, str):
+            yield name, Path(_source_file(os.path.normpath(file)))
+
+
+def _source_file(path: str) -> str:
+    """Return the source file of a file of bytecode, where there is one."""
+    if not path.endswith(".pyc"):
+        return path
+    try:
+        source = importlib.util.source_from_cache(path)
+    except ValueError:
+        return path
+    return source if Path(source).is_file() else path

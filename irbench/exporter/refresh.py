@@ -1,0 +1,101 @@
+"""Bundles that are used by their names or folders: made again where what they were made from has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from irbench import bundles, registry
+from irbench.card import Card, Origin
+from irbench.errors import IrbenchError
+from irbench.exporter.build import export
+from irbench.exporter.freshness import changes
+from irbench.exporter.identity import identity, tool_versions
+from irbench.exporter.options import ExportOptions
+from irbench.exporter.source import Source
+from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
+from irbench.notices import ExportNotice
+
+__all__ = ["is_made_from", "refreshed", "tell_if_outdated"]
+
+
+def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], tell: Tell) -> Path:
+    """Return the folder of a bundle that is what its source makes now: the given one, or a new one.
+
+    Args:
+        place: A bundle in the cache.
+        imports: Modules to import before its model is loaded, in place of those of the last export; none for those.
+        say: Hears progress.
+        tell: Hears which bundle is used, and why.
+
+    Raises:
+        IrbenchError: The source has changed and cannot be exported any more.
+    """
+    card = bundles.load_card(place)
+    if card.origin is None:
+        return _of_unknown_origin(place, card, say, tell)
+    source, options = _request(card.origin, imports)
+    if not _is_available(source, card.origin.exporter):
+        tell(ExportNotice("source-missing", bundle_facts(card)))
+        return place
+    changed = [*changes(card.origin, source)]
+    key = identity(source, card.origin.exporter, options)
+    if key == card.key and not changed:
+        tell(bundle_used(card))
+        return place
+    tools = {} if key == card.key else _changed_tools(card.origin)
+    if not changed and None in tools.values():
+        tell(ExportNotice("not-exportable", {**bundle_facts(card), "tools": tools}))
+        return place
+    if key != card.key:  # otherwise the export tells what changed
+        tell(ExportNotice("tools-changed", {**bundle_facts(card, changed), "tools": tools}))
+    return export(source.text, options, say, tell, source.folder)
+
+
+def tell_if_outdated(place: Path, tell: Tell) -> None:
+    """Tell that the source of a bundle outside the cache has changed; nothing is exported over a user's folder."""
+    card = bundles.load_card(place)
+    if card.origin is None:
+        return
+    source, _ = _request(card.origin, ())
+    if not _is_available(source, card.origin.exporter):  # it came from another machine
+        return
+    changed = [*changes(card.origin, source)]
+    if changed:
+        tell(ExportNotice("bundle-outdated", {**bundle_facts(card, changed), "folder": str(place)}))
+
+
+def is_made_from(place: Path, source: Source) -> bool:
+    """Return whether a bundle was made from what ``source`` names; unknown is yes."""
+    origin = bundles.load_card(place).origin
+    return origin is None or origin.location == source.location
+
+
+def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], tell: Tell) -> Path:
+    again = card.bundle.source in registry.names(registry.MODELS) and card.bundle.name == card.bundle.source
+    tell(ExportNotice("origin-unknown", {**bundle_facts(card), "again": again}))
+    return export(card.bundle.source, ExportOptions(), say, tell) if again else place
+
+
+def _request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, ExportOptions]:
+    try:
+        options = msgspec.convert(dict(origin.options), ExportOptions)
+    except msgspec.ValidationError as error:
+        raise IrbenchError(
+            f"The options of the export of {origin.source} cannot be read: {error}",
+            hint=f"Export it again: irbench export {origin.source}",
+        ) from error
+    return Source(origin.source, Path(origin.folder)), replace(options, imports=imports or options.imports)
+
+
+def _is_available(source: Source, exporter: str) -> bool:
+    return source.exists and source.folder.is_dir() and exporter in registry.names(registry.EXPORTERS)
+
+
+def _changed_tools(origin: Origin) -> Mapping[str, str | None]:
+    """Return the versions of the tools that are not those that made the bundle; ``None`` for one that is missing."""
+    now = tool_versions(origin.exporter)
+    return {name: version for name, version in now.items() if version != origin.tools.get(name)}

@@ -1,0 +1,36 @@
+"""What is said of a bundle that is used or made again, as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+from irbench.card import Card
+from irbench.exporter.freshness import ExistingBundle
+from irbench.notices import ExportNotice
+
+__all__ = ["Tell", "bundle_facts", "bundle_used", "source_changed"]
+
+Tell: TypeAlias = Callable[[ExportNotice], None]
+
+
+def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> dict[str, object]:
+    """Return which bundle it is, of which time, what it was made from, and which files changed since."""
+    return {
+        "name": card.bundle.name,
+        "created": card.created,
+        "source": card.bundle.source,
+        "location": card.bundle.source if card.origin is None else card.origin.location,
+        "files": [str(path) for path in changed],
+    }
+
+
+def bundle_used(card: Card) -> ExportNotice:
+    """Return that a bundle is used as it is, because nothing that it was made from has changed."""
+    return ExportNotice("bundle-used", bundle_facts(card))
+
+
+def source_changed(existing: ExistingBundle) -> ExportNotice:
+    """Return that a bundle is made again, and which files are the reason."""
+    return ExportNotice("source-changed", bundle_facts(existing.card, existing.changed))

@@ -1,0 +1,123 @@
+"""What is said of a bundle that is used or made, in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from irbench.measure.clock import utc_now
+from irbench.notices import ExportNotice, ExportNoticeCode, Facts
+from irbench.render.run_listing import age
+
+__all__ = ["EXPORT_NOTICES", "export_notice_text"]
+
+_WARNINGS: frozenset[ExportNoticeCode] = frozenset(
+    {"bundle-outdated", "not-exportable", "origin-unknown", "source-missing"}
+)
+_SHOWN = 3
+
+
+def export_notice_text(notice: ExportNotice, now: datetime | None = None) -> str:
+    """Return a notice in words; one that speaks against the figures begins with ``warning:``.
+
+    Args:
+        notice: What is said.
+        now: What ages are counted from, in UTC; the present where it is ``None``.
+    """
+    words = EXPORT_NOTICES[notice.code](notice.facts, now or utc_now())
+    return f"warning: {words}" if notice.code in _WARNINGS else words
+
+
+def _used(facts: Facts, now: datetime) -> str:
+    return f"using {facts['name']}, exported {_when(facts, now)}{_from(facts)}"
+
+
+def _source_changed(facts: Facts, now: datetime) -> str:
+    return f"{_files(facts)} changed since {facts['name']} was exported {_when(facts, now)}: exporting again"
+
+
+def _tools_changed(facts: Facts, now: datetime) -> str:
+    versions = [f"{name} is {version or 'missing'}" for name, version in facts["tools"].items()]
+    what = " and ".join(versions) or "irbench was changed"
+    return f"{facts['name']} was exported {_when(facts, now)} with other tools ({what}): exporting again"
+
+
+def _source_missing(facts: Facts, now: datetime) -> str:
+    return (
+        f"{facts['name']} was exported {_when(facts, now)} from {facts['location']}, which cannot be found any more:"
+        " whether the model has changed since is unknown"
+    )
+
+
+def _not_exportable(facts: Facts, now: datetime) -> str:
+    missing = " and ".join(name for name, version in facts["tools"].items() if version is None)
+    return (
+        f"{facts['name']} was exported {_when(facts, now)} with other tools, and is used as it is: without {missing} it"
+        " cannot be exported again"
+    )
+
+
+def _origin_unknown(facts: Facts, now: datetime) -> str:
+    what = f"{facts['name']} was exported {_when(facts, now)} by an earlier irbench, which did not record its source"
+    if facts["again"]:
+        return f"{what}: exporting again"
+    return f"{what}; whether the model has changed since is unknown"
+
+
+def _outdated(facts: Facts, now: datetime) -> str:
+    return (
+        f"{_files(facts)} changed since {facts['folder']} was exported {_when(facts, now)}; to measure the present"
+        f" model: irbench export {facts['source']} -o {facts['folder']}"
+    )
+
+
+def _name_taken(facts: Facts, _: datetime) -> str:
+    return (
+        f"the name {facts['wanted']} belongs to {_short(facts['owner'])}: this model is called {facts['name']}"
+        " (irbench export --name chooses another)"
+    )
+
+
+def _path_preferred(facts: Facts, _: datetime) -> str:
+    return (
+        f"{facts['path']} is used; the bundle {facts['name']} was exported from {facts['location']}"
+        f" (to use it: irbench run {facts['folder']})"
+    )
+
+
+EXPORT_NOTICES: Mapping[ExportNoticeCode, Callable[[Facts, datetime], str]] = {
+    "bundle-outdated": _outdated,
+    "bundle-used": _used,
+    "name-taken": _name_taken,
+    "not-exportable": _not_exportable,
+    "origin-unknown": _origin_unknown,
+    "path-preferred": _path_preferred,
+    "source-changed": _source_changed,
+    "source-missing": _source_missing,
+    "tools-changed": _tools_changed,
+}
+
+
+def _when(facts: Facts, now: datetime) -> str:
+    """Return ``2 h ago (2026-01-31 14:05 UTC)``."""
+    moment = str(facts["created"])[: len("yyyy-mm-ddThh:mm")].replace("T", " ")
+    ago = age(str(facts["created"]), now)
+    return f"{'just now' if ago == 'now' else f'{ago} ago'} ({moment} UTC)"
+
+
+def _from(facts: Facts) -> str:
+    return "" if facts["location"] in ("", facts["name"]) else f" from {_short(facts['location'])}"
+
+
+def _files(facts: Facts) -> str:
+    names = [_short(name) for name in facts["files"]]
+    more = f" and {len(names) - _SHOWN} more files" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def _short(path: str) -> str:
+    """Return a path as it is typed from the current folder, where it is below that."""
+    here = f"{Path.cwd()}{os.sep}"
+    return path.removeprefix(here)

@@ -1,0 +1,100 @@
+"""What a file contained, and whether it still does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["FileState", "digest", "file_state", "files_below", "is_unchanged", "names_digest"]
+
+_ALWAYS_READ_BYTES = 1 << 24
+"""Smaller files are compared by content, however old they look."""
+_UNCOUNTED = "__pycache__"
+_NOT_FILES = tuple(map(Path, ("/proc", "/sys", "/dev")))
+
+
+@dataclass(frozen=True)
+class FileState:
+    """The content of a file at one moment.
+
+    Attributes:
+        sha256: Of its content; empty where it is unknown, which no content equals.
+        size_bytes: Its length.
+        modified_ns: When its content was changed, as the file system keeps it.
+        inode_changed_ns: When anything of it was changed; no program can set it back.
+    """
+
+    sha256: str
+    size_bytes: int
+    modified_ns: int
+    inode_changed_ns: int
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_state(path: Path, settled_before_ns: int | None = None) -> FileState:
+    """Return the state of a file.
+
+    Args:
+        path: A regular file.
+        settled_before_ns: Since when it was read, in nanoseconds since 1970. The content of a file that was changed
+            later is unknown: what was read may be the old one.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    found = path.stat()
+    unsettled = settled_before_ns is not None and found.st_ctime_ns >= settled_before_ns
+    return FileState("" if unsettled else digest(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def is_unchanged(path: Path, state: FileState) -> bool:
+    """Return whether a file has the content that it had.
+
+    A large file is not read where its size and times are the same.
+    """
+    try:
+        if not path.is_file() or any(path.is_relative_to(folder) for folder in _NOT_FILES):
+            return False
+        found = path.stat()
+        if not state.sha256 or found.st_size != state.size_bytes:
+            return False
+        times = (found.st_mtime_ns, found.st_ctime_ns)
+        if found.st_size > _ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
+            return True
+        return digest(path) == state.sha256
+    except OSError:
+        return False
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield every regular file in a folder and below it, sorted; links to folders are followed once."""
+    seen: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(root))
+        folders[:] = sorted(name for name in folders if os.path.realpath(Path(root, name)) not in seen)
+        yield from (path for name in sorted(names) if (path := Path(root, name)).is_file())
+
+
+def names_digest(folder: Path, settled_before_ns: int | None = None) -> str:
+    """Return a digest of the names in a folder; empty where it is no folder, or was changed since that moment.
+
+    Args:
+        folder: Its files are not read.
+        settled_before_ns: As of :func:`file_state`.
+    """
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.name != _UNCOUNTED)
+        changed_ns = folder.stat().st_ctime_ns
+    except OSError:
+        return ""
+    if settled_before_ns is not None and changed_ns >= settled_before_ns:
+        return ""
+    return hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()

@@ -1,0 +1,70 @@
+"""What a ``.keras`` file needs is read from its configuration, without Keras."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench_tf.keras_files import require_registered
+
+DENSE = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 3}, "registered_name": None}
+SWISH = {"module": "my_layers", "class_name": "Swish", "config": {}, "registered_name": "mine>Swish"}
+ZERO_ARGUMENTS = {"module": "builtins", "class_name": "function", "config": "relu", "registered_name": "function"}
+LAMBDA = {
+    "module": "keras.layers",
+    "class_name": "Lambda",
+    "config": {"function": {"class_name": "__lambda__", "config": {}}},
+}
+
+
+@pytest.fixture(autouse=True)
+def without_keras(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "keras", raising=False)
+
+
+def file_of(folder: Path, *layers: Any) -> Path:
+    path = folder / "net.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        config = {"module": "keras", "class_name": "Sequential", "config": {"layers": list(layers)}}
+        archive.writestr("config.json", json.dumps(config))
+    return path
+
+
+@pytest.mark.parametrize(("module", "option"), [("my_layers", "--import my_layers"), ("__main__", "--import MODULE")])
+def test_a_custom_layer_is_named_with_the_option_that_imports_it(module: str, option: str, tmp_path: Path):
+    path = file_of(tmp_path, DENSE, {"layer": {**SWISH, "module": module}})
+    with pytest.raises(IrbenchError) as caught:
+        require_registered(path, ())
+    assert f"{path} needs Swish" in caught.value.message
+    assert "mine>Swish" in caught.value.message
+    assert option in caught.value.hint
+
+
+def test_what_keras_has_itself_needs_nothing(tmp_path: Path):
+    require_registered(file_of(tmp_path, DENSE, ZERO_ARGUMENTS, LAMBDA), ())
+
+
+def test_where_modules_are_imported_keras_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = file_of(tmp_path, SWISH)
+    require_registered(path, ("my_layers",))
+    monkeypatch.setitem(sys.modules, "keras", sys)
+    require_registered(path, ())
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
+def test_a_damaged_file_is_left_to_keras(content: bytes, tmp_path: Path):
+    (tmp_path / "net.keras").write_bytes(content)
+    require_registered(tmp_path / "net.keras", ())
+
+
+@pytest.mark.parametrize("config", ["[" * 100_000, "{}", "[]", '{"class_name": 3, "config": 1}', "x"])
+def test_an_odd_configuration_is_left_to_keras(config: str, tmp_path: Path):
+    with zipfile.ZipFile(tmp_path / "net.keras", "w") as archive:
+        archive.writestr("config.json", config)
+    require_registered(tmp_path / "net.keras", ())

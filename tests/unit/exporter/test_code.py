@@ -1,0 +1,122 @@
+"""A misspelt function or module is refused without running any code; what only running it shows is let through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.exporter import ExportOptions, Source, validate
+from irbench.exporter.code import require_code
+
+NET = """
+raise RuntimeError("imported")
+import helper as layers
+from elsewhere import make
+
+def build(): ...
+def _private(): ...
+class Net: ...
+small = large = None
+if True:
+    def conditional(): ...
+try:
+    with open("x") as file:
+        def nested(): ...
+except OSError:
+    fallback: object = None
+def sets():
+    global later
+    later = build
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write(tmp_path / "irbench_test_nets/__init__.py", "")
+    write(tmp_path / "irbench_test_nets/net.py", NET)
+    write(tmp_path / "irbench_test_nets/bare/unpackaged.py", "def build(): ...")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def refusal(source: str, *imports: str) -> IrbenchError:
+    with pytest.raises(IrbenchError) as caught:
+        require_code(Source(source), imports)
+    return caught.value
+
+
+@pytest.mark.parametrize("source", ["irbench_test_nets.net:biuld", "irbench_test_nets/net.py:biuld"])
+def test_a_misspelt_function_is_refused_with_the_nearest(source: str):
+    error = refusal(source)
+    assert error.message == f"{source.rpartition(':')[0]} has no function biuld."
+    assert error.hint == "Did you mean build? It has: build, sets."
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["build", "_private", "Net", "small", "large", "conditional", "nested", "fallback", "later", "layers", "make"],
+)
+def test_every_name_that_the_text_defines_is_let_through(name: str):
+    require_code(Source(f"irbench_test_nets.net:{name}"), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from elsewhere import *",
+        "def __getattr__(name): ...",
+        "globals()['build'] = print",
+        "exec('def build(): ...')",
+        "import sys\nsetattr(sys.modules[__name__], 'build', print)",
+    ],
+)
+def test_a_module_that_defines_names_as_it_runs_is_let_through(text: str, project: Path):
+    write(project / "irbench_test_dynamic.py", text)
+    require_code(Source("irbench_test_dynamic:build"), ())
+    require_code(Source("irbench_test_dynamic.py:build"), ())
+
+
+def test_a_misspelt_module_is_refused_with_the_nearest(project: Path):
+    error = refusal("irbench_test_nets.nte:build")
+    assert error.message == "There is no module irbench_test_nets.nte."
+    assert error.hint.startswith("Did you mean irbench_test_nets.net? ")
+    assert str(project) in error.hint
+    assert refusal("irbench_test_nest:build").hint.startswith("Did you mean irbench_test_nets? ")
+    assert refusal("irbench_test_nest.net:build").hint.startswith("Did you mean irbench_test_nets? ")
+
+
+@pytest.mark.parametrize("text", ["__path__.append('x')", "import sys\nsys.modules['net'] = None"])
+def test_a_package_that_makes_modules_as_it_runs_is_let_through(text: str, project: Path):
+    write(project / "irbench_test_magic/__init__.py", text)
+    require_code(Source("irbench_test_magic.anything:build"), ())
+
+
+def test_a_folder_without_init_is_searched_and_modules_of_the_environment_are_found():
+    require_code(Source("irbench_test_nets.bare.unpackaged:build"), ("json", "xml.dom"))
+    assert "biuld" in refusal("irbench_test_nets.bare.unpackaged:biuld").message
+
+
+def test_a_syntax_error_is_named_with_its_line(project: Path):
+    write(project / "irbench_test_broken.py", "x = 1\ndef build(:\n")
+    error = refusal("irbench_test_broken:build")
+    assert "irbench_test_broken cannot be imported" in error.message
+    assert f"line 2 of {project / 'irbench_test_broken.py'}" in error.message
+
+
+@pytest.mark.parametrize("module", ["irbench_test_nest", "irbench_test_nets.nte", "none.py"])
+def test_a_module_to_import_is_looked_for_too(module: str):
+    assert (
+        f"There is no {'file' if module.endswith('.py') else 'module'} {module}" in refusal("resnet50", module).message
+    )
+
+
+def test_an_export_asks_for_it_before_any_work():
+    with pytest.raises(IrbenchError, match="has no function biuld"):
+        validate("irbench_test_nets.net:biuld", ExportOptions())

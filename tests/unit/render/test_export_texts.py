@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from irbench.notices import ExportNotice, ExportNoticeCode
+from irbench.render.export_texts import EXPORT_NOTICES, export_notice_text
+
+NOW = datetime(2026, 1, 31, 14, 5, tzinfo=UTC)
+NET = {
+    "name": "net",
+    "created": "2026-01-31T12:00:00+00:00",
+    "source": "net.py:build",
+    "location": "/work/net.py:build",
+    "files": ["/work/net.py"],
+}
+EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
+    "bundle-used": ({}, "using net, exported 2 h ago (2026-01-31 12:00 UTC) from /work/net.py:build"),
+    "source-changed": (
+        {},
+        "/work/net.py changed since net was exported 2 h ago (2026-01-31 12:00 UTC): exporting again",
+    ),
+    "tools-changed": (
+        {"tools": {"keras": "3.9"}},
+        "net was exported 2 h ago (2026-01-31 12:00 UTC) with other tools (keras is 3.9): exporting again",
+    ),
+    "source-missing": (
+        {},
+        (
+            "warning: net was exported 2 h ago (2026-01-31 12:00 UTC) from /work/net.py:build, which cannot be found"
+            " any more: whether the model has changed since is unknown"
+        ),
+    ),
+    "not-exportable": (
+        {"tools": {"tensorflow": None}},
+        (
+            "warning: net was exported 2 h ago (2026-01-31 12:00 UTC) with other tools, and is used as it is: without"
+            " tensorflow it cannot be exported again"
+        ),
+    ),
+    "origin-unknown": (
+        {"again": False},
+        (
+            "warning: net was exported 2 h ago (2026-01-31 12:00 UTC) by an earlier irbench, which did not record its"
+            " source; whether the model has changed since is unknown"
+        ),
+    ),
+    "bundle-outdated": (
+        {"folder": "out"},
+        (
+            "warning: /work/net.py changed since out was exported 2 h ago (2026-01-31 12:00 UTC); to measure the"
+            " present model: irbench export net.py:build -o out"
+        ),
+    ),
+    "name-taken": (
+        {"wanted": "build", "owner": "/work/other.py:build"},
+        (
+            "the name build belongs to /work/other.py:build: this model is called net (irbench export --name chooses"
+            " another)"
+        ),
+    ),
+    "path-preferred": (
+        {"path": "/here/net", "folder": "/cache/net/1"},
+        "/here/net is used; the bundle net was exported from /work/net.py:build (to use it: irbench run /cache/net/1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("code", get_args(ExportNoticeCode))
+def test_every_notice_has_words(code: ExportNoticeCode):
+    facts, words = EXAMPLES[code]
+    assert export_notice_text(ExportNotice(code, {**NET, **facts}), NOW) == words
+    assert code in EXPORT_NOTICES
+
+
+def test_paths_are_shown_as_they_are_typed_here_and_many_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    files = [f"{tmp_path}/nets/{name}.py" for name in "abcde"]
+    words = export_notice_text(ExportNotice("source-changed", {**NET, "files": files}), NOW)
+    assert words.startswith("nets/a.py, nets/b.py, nets/c.py and 2 more files changed since net")
+
+
+def test_a_zoo_model_is_named_once():
+    words = export_notice_text(ExportNotice("bundle-used", {**NET, "location": "net"}), NOW)
+    assert words == "using net, exported 2 h ago (2026-01-31 12:00 UTC)"
