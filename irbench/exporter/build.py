@@ -131,7 +131,14 @@ class _ExportWorker:
 
     def make(self, source: str, options: ExportOptions, folder: Path, say: Say) -> Bundle:
         request = ExportRequest(
-            source, folder, options.opset, options.batch, options.seed, options.weights, options.layout
+            source=source,
+            directory=folder,
+            opset=options.opset,
+            batch=options.batch,
+            seed=options.seed,
+            weights=options.weights,
+            layout=options.layout,
+            signature=options.signature,
         )
         made: Bundle = self._call(
             "irbench.exporter.acceptance:make",

@@ -37,6 +37,7 @@ def identity(source: str, exporter: str, options: ExportOptions) -> str:
         "batch": options.batch,
         "seed": options.seed,
         "layout": options.layout,
+        "signature": options.signature,
         "weights": options.weights if options.weights in (None, "random") else digest(Path(str(options.weights))),
         "versions": {name: _version(name) for name in (*_TOOLS, *registry.describe_exporter(exporter).distributions)},
     }

@@ -53,6 +53,7 @@ class ExportRequest:
         weights: ``random``, a file of weights, or ``None`` for the source's own
             (a zoo model has none and takes random ones).
         layout: Of image inputs in ONNX: ``keep`` the framework's or ``nchw``.
+        signature: Of a SavedModel, the function to export; ``None`` for its default, and for sources without any.
     """
 
     source: str
@@ -62,6 +63,7 @@ class ExportRequest:
     seed: int
     weights: str | None
     layout: Literal["keep", "nchw"]
+    signature: str | None = None
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,13 @@ Examples:
     show_default=True,
     help="Layout of image inputs in ONNX; most runtimes are faster with nchw.",
 )
+@click.option(
+    "--signature",
+    cls=PlainDefault,
+    metavar="NAME",
+    show_default="serving_default, or the only one",
+    help="Which function of a SavedModel to export.",
+)
 @click.option("--force", is_flag=True, help="Export again even if nothing has changed.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the bundle to DIR (one model only)."
@@ -76,6 +83,7 @@ def command(
     seed: int,
     weights: str | None,
     layout: Literal["keep", "nchw"],
+    signature: str | None,
     force: bool,
     output: Path | None,
 ) -> None:
@@ -87,7 +95,7 @@ def command(
     from irbench.api.export import require_exportable
     from irbench.exporter import ExportOptions
 
-    asked = ExportOptions(opset, batch, seed, weights, layout, force, output)
+    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output)
     require_exportable(models, asked)
     for model in dict.fromkeys(models):
         _export(model, asked)
