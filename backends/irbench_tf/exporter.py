@@ -60,7 +60,7 @@ class TensorFlowExporter:
         from irbench_tf import tracing
         from irbench_tf.frozen import freeze
 
-        loaded = sources.load(request.source, request.imports)
+        loaded = sources.load(request.source, request.imports, request.signature)
         notes = _prepare_weights(loaded, request, say)
         traced = tracing.trace(loaded, request.batch)
         say(f"running {loaded.name} in TensorFlow for its reference outputs")

@@ -12,7 +12,6 @@ from irbench.spec import BATCH, InputSpec, Shape, TensorSpec
 __all__ = [
     "default_sizes",
     "ends_in_softmax",
-    "function_call",
     "function_inputs",
     "keras_call",
     "keras_inputs",
@@ -52,19 +51,24 @@ def keras_inputs(model: Any) -> tuple[tuple[InputSpec, ...], int | None]:
     return _logical(specs, highs)
 
 
-def function_inputs(function: Any) -> tuple[tuple[InputSpec, ...], int | None]:
+def function_inputs(
+    described: Sequence[tuple[str, str, tuple[int | None, ...] | None]],
+) -> tuple[tuple[InputSpec, ...], int | None]:
     """Return the logical inputs of a SavedModel's signature and the batch it insists on, if any.
 
+    Args:
+        described: Name, element type and shape of each input; a shape is ``None`` where its rank is unknown.
+
     Raises:
-        IrbenchError: An input has no rank.
+        IrbenchError: An input has no rank, or the inputs have no common batch axis.
     """
-    named = function.structured_input_signature[1]
-    for name, spec in named.items():
-        if spec.shape.rank is None:
+    specs: list[tuple[str, str, tuple[int | None, ...]]] = []
+    for name, dtype, shape in described:
+        if shape is None:
             raise IrbenchError(
                 f"Input {name} of the SavedModel has no known rank.", hint="Save it with an input signature."
             )
-    specs = [(name, spec.dtype.name, tuple(spec.shape.as_list())) for name, spec in named.items()]
+        specs.append((name, dtype, shape))
     return _logical(specs, [None] * len(specs))
 
 
@@ -83,17 +87,6 @@ def keras_call(model: Any) -> Callable[[list[Any]], list[Any]]:
         else:
             packed = keras.tree.pack_sequence_as(structure, tensors)
         return list(keras.tree.flatten(model(packed, training=False)))
-
-    return call
-
-
-def function_call(function: Any, inputs: Sequence[InputSpec]) -> Callable[[list[Any]], list[Any]]:
-    """Return the same for a SavedModel's signature, whose outputs are ordered by name."""
-    names = [tensor.tensor.name for tensor in inputs]
-
-    def call(tensors: list[Any]) -> list[Any]:
-        outputs = function(**dict(zip(names, tensors, strict=True)))
-        return [outputs[name] for name in sorted(outputs)]
 
     return call
 
@@ -126,6 +119,12 @@ def _logical(
         raise IrbenchError(
             f"Input {scalars[0]} is a scalar, but irbench needs a batch as every input's first axis.",
             hint="Make it a constant of the model, or give it a batch axis.",
+        )
+    strings = [name for name, dtype, _ in specs if dtype == "string"]
+    if strings:
+        raise IrbenchError(
+            f"Input {strings[0]} holds strings, and the inputs of an exported model are numbers.",
+            hint="Export a function or signature that takes what the strings are decoded to.",
         )
     batches = {shape[0] for _, _, shape in specs} - {None}
     if len(batches) > 1:

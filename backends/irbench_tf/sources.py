@@ -15,7 +15,7 @@ from irbench import registry
 from irbench.errors import IrbenchError, first_line
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
-from irbench_tf import signatures
+from irbench_tf import saved_models, signatures
 from irbench_tf.keras_files import load_keras_file
 
 __all__ = ["Loaded", "accepts", "load"]
@@ -38,6 +38,7 @@ class Loaded:
         keras_model: The Keras model; ``None`` for a SavedModel.
         zoo: Whether it came from the zoo and so has no weights of its own.
         keeps_alive: Whatever must outlive ``call``: a function holds its variables by weak references only.
+        imports_graph: Whether ``call`` imports a saved graph of TensorFlow 1 instead of calling a function.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Loaded:
     keras_model: Any | None
     zoo: bool
     keeps_alive: Any
+    imports_graph: bool = False
 
 
 def accepts(source: str) -> bool:
@@ -58,31 +60,36 @@ def accepts(source: str) -> bool:
     return (
         source in registry.names(registry.MODELS)
         or path.suffix == ".keras"
-        or (path / "saved_model.pb").is_file()
+        or saved_models.is_saved_model(path)
         or _is_function(source)
     )
 
 
-def load(source: str, imports: Sequence[str] = ()) -> Loaded:
+def load(source: str, imports: Sequence[str] = (), signature: str | None = None) -> Loaded:
     """Build or load the model that ``source`` names.
 
     Args:
         source: What the user named; relative paths and modules belong to the current folder.
         imports: Modules, or files of Python, to import first: they register the layers of the model.
+        signature: Of a SavedModel; ``None`` for its default.
 
     Raises:
         IrbenchError: It is missing, cannot be imported, or is not a model whose inputs are known.
     """
+    path = Path(source)
+    if signature is not None and not saved_models.is_saved_model(path):
+        raise IrbenchError(
+            f"{source} is not a SavedModel folder, and only those have signatures.", hint="Leave --signature out."
+        )
     for module in imports:
         with _searched_first(Path.cwd()):
             _import_user_module(module)
     if source in registry.names(registry.MODELS):
         return _from_zoo(registry.model(source))
-    path = Path(source)
     if path.suffix == ".keras":
         return _from_keras(path.stem, load_keras_file(path))
-    if path.is_dir():
-        return _from_saved_model(path)
+    if saved_models.is_saved_model(path):
+        return _from_saved_model(path, signature)
     if _is_function(source):
         module, _, function = source.rpartition(":")
         model = _call_user_function(module, function)
@@ -127,45 +134,23 @@ def _from_keras(name: str, model: Any) -> Loaded:
     )
 
 
-def _from_saved_model(path: Path) -> Loaded:
-    import tensorflow as tf
-
-    try:
-        loaded = tf.saved_model.load(str(path))
-    except Exception as error:
-        raise IrbenchError(
-            f"The SavedModel {path} cannot be loaded: {first_line(error)}",
-            hint="Save it again with model.export(folder) or tf.saved_model.save.",
-        ) from error
-    function = _one_signature(path, dict(loaded.signatures))
-    inputs, fixed_batch = signatures.function_inputs(function)
+def _from_saved_model(path: Path, signature: str | None) -> Loaded:
+    function = saved_models.load_signature(path, signature)
+    inputs, fixed_batch = signatures.function_inputs(function.inputs)
+    name = path.resolve().name
+    chosen = signature is not None and signature != saved_models.DEFAULT_SIGNATURE
     return Loaded(
-        name=path.resolve().name,
-        call=signatures.function_call(function, inputs),
+        name=f"{name}-{signature}".replace("/", "_") if chosen else name,
+        call=function.call,
         inputs=inputs,
         fixed_batch=fixed_batch,
-        output_names=tuple(sorted(function.structured_outputs)),
+        output_names=function.output_names,
         defaults=signatures.default_sizes(inputs),
         classifier=False,
         keras_model=None,
         zoo=False,
-        keeps_alive=loaded,
-    )
-
-
-def _one_signature(path: Path, found: dict[str, Any]) -> Any:
-    if "serving_default" in found:
-        return found["serving_default"]
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if not found:
-        raise IrbenchError(
-            f"The SavedModel {path} has no signature, so its inputs are unknown.",
-            hint="Save it with model.export(folder), or tf.saved_model.save(model, folder, signatures=function).",
-        )
-    raise IrbenchError(
-        f"The SavedModel {path} has several signatures and none is called serving_default: {', '.join(sorted(found))}.",
-        hint="Save it with the one to be measured as signatures={'serving_default': function}.",
+        keeps_alive=function,
+        imports_graph=function.imports_graph,
     )
 
 

@@ -54,9 +54,7 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
         for spec in inputs
     ]
     try:
-        function = tf.function(lambda *tensors: loaded.call(list(tensors)), autograph=False).get_concrete_function(
-            *specs
-        )
+        function = _concrete(loaded, specs)
     except Exception as error:
         raise IrbenchError(
             f"TensorFlow cannot trace {loaded.name}: {type(error).__name__}: {first_line(error)}",
@@ -65,6 +63,17 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
     names = _output_names(loaded.output_names, len(function.outputs), {spec.name for spec in inputs})
     _require_batched(function.outputs, names, batch)
     return Traced(function, inputs, names, batch)
+
+
+def _concrete(loaded: Loaded, specs: Sequence[Any]) -> Any:
+    import tensorflow as tf
+
+    def call(*tensors: Any) -> list[Any]:
+        return loaded.call(list(tensors))
+
+    if loaded.imports_graph:  # a function adds control dependencies, which must not leave a loop of TensorFlow 1
+        return tf.compat.v1.wrap_function(call, list(specs))
+    return tf.function(call, autograph=False).get_concrete_function(*specs)
 
 
 def reference_outputs(traced: Traced, loaded: Loaded, seed: int) -> tuple[Array, ...]:

@@ -90,6 +90,7 @@ def export(
     seed: int = 0,
     weights: str | PathLike[str] | None = None,
     layout: Literal["keep", "nchw"] = "nchw",
+    signature: str | None = None,
     force: bool = False,
     output: str | PathLike[str] | None = None,
     name: str | None = None,
@@ -106,6 +107,7 @@ def export(
         seed: Of random weights and of generated inputs.
         weights: ``"random"``, or a file of them; ``None`` for the model's own.
         layout: Of image inputs in ONNX; nchw is the faster one.
+        signature: Which function of a SavedModel; ``None`` for ``serving_default``, or the only one.
         force: Build even if a bundle made from the same things exists.
         output: The folder to put the bundle into.
         name: What the bundle is called; ``None`` for the name of the Keras model, or of its function or file.
@@ -122,6 +124,7 @@ def export(
         "seed": seed,
         "weights": weights,
         "layout": layout,
+        "signature": signature,
         "force": force,
         "output": output,
         "name": name,
@@ -176,6 +179,7 @@ _READERS: Readers = {
     "seed": ("0", values.seed),
     "weights": ('"random", or a path', lambda value: str(Path(value))),
     "layout": ('"keep" or "nchw"', values.one_of("keep", "nchw")),
+    "signature": ('"serving_default"', values.text),
     "force": ("True", values.flag),
     "output": ('"./resnet50"', Path),
     "name": ('"resnet50_flowers"', values.text),

@@ -23,6 +23,7 @@ class ExportOptions:
         seed: Of random weights and of the inputs of the reference outputs.
         weights: ``random``, a file, or ``None`` for the model's own.
         layout: Of image inputs in ONNX.
+        signature: Of a SavedModel; ``None`` for ``serving_default``, or the only one.
         force: Build even if a bundle made from the same things exists.
         output: Folder of the bundle; ``None`` for the cache.
         name: What the bundle is called; ``None`` for a name after the model.
@@ -34,6 +35,7 @@ class ExportOptions:
     seed: int = 0
     weights: str | None = None
     layout: Literal["keep", "nchw"] = "nchw"
+    signature: str | None = None
     force: bool = False
     output: Path | None = None
     name: str | None = None

@@ -1,8 +1,8 @@
 """What is asked: tensors, artifacts, bundles, inputs, loads, cells and groups, as immutable values."""
 
 from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision
-from irbench.spec.feeding import Feeding, Number
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
+from irbench.spec.feeding import Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
 from irbench.spec.timing import Timing

@@ -54,6 +54,7 @@ class ExportRequest:
             (a zoo model has none and takes random ones).
         layout: Of image inputs in ONNX: ``keep`` the framework's or ``nchw``.
         imports: Modules, or files of Python, to import before the model is loaded: they define its layers.
+        signature: Of a SavedModel, the function to export; ``None`` for its default, and for sources without any.
     """
 
     source: str
@@ -64,6 +65,7 @@ class ExportRequest:
     weights: str | None
     layout: Literal["keep", "nchw"]
     imports: tuple[str, ...] = ()
+    signature: str | None = None
 
 
 @dataclass(frozen=True)

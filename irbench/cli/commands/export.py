@@ -75,6 +75,13 @@ Examples:
 @click.option(
     "--name", cls=PlainDefault, metavar="NAME", show_default="the model's own", help="Name the bundle (one model only)."
 )
+@click.option(
+    "--signature",
+    cls=PlainDefault,
+    metavar="NAME",
+    show_default="serving_default, or the only one",
+    help="Which function of a SavedModel to export.",
+)
 @click.option("--force", is_flag=True, help="Export again even if nothing has changed.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the bundle to DIR (one model only)."
@@ -88,6 +95,7 @@ def command(
     layout: Literal["keep", "nchw"],
     imports: tuple[str, ...],
     name: str | None,
+    signature: str | None,
     force: bool,
     output: Path | None,
 ) -> None:
@@ -99,7 +107,7 @@ def command(
     from irbench.api.export import require_exportable
     from irbench.exporter import ExportOptions
 
-    asked = ExportOptions(opset, batch, seed, weights, layout, force, output, name, imports)
+    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports)
     require_exportable(models, asked)
     for model in dict.fromkeys(models):
         _export(model, asked)

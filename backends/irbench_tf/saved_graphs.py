@@ -1,0 +1,189 @@
+"""The graph of a SavedModel without its objects: restored in a session, its variables made constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from irbench.errors import IrbenchError
+
+__all__ = ["frozen_call", "require_pure"]
+
+_HARMLESS = frozenset(
+    {
+        "Assert",
+        "AssignVariableOp",
+        "Case",
+        "If",
+        "Multinomial",
+        "ParameterizedTruncatedNormal",
+        "PartitionedCall",
+        "RandomGamma",
+        "RandomPoissonV2",
+        "RandomShuffle",
+        "RandomStandardNormal",
+        "RandomUniform",
+        "RandomUniformInt",
+        "ReadVariableOp",
+        "ResourceGather",
+        "RestoreV2",
+        "StatefulPartitionedCall",
+        "TensorArrayCloseV3",
+        "TensorArrayConcatV3",
+        "TensorArrayGatherV3",
+        "TensorArrayReadV3",
+        "TensorArrayScatterV3",
+        "TensorArraySizeV3",
+        "TensorArraySplitV3",
+        "TensorArrayV3",
+        "TensorArrayWriteV3",
+        "TruncatedNormal",
+        "VarHandleOp",
+        "VarIsInitializedOp",
+        "Variable",
+        "VariableV2",
+        "While",
+    }
+)
+"""Stateful operations that change nothing outside of the graph; every other may write files, or keep tables."""
+
+
+def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: Collection[str]) -> None:
+    """Refuse a graph that does more than compute outputs from inputs and variables, before any part of it runs.
+
+    What computes the outputs is looked at, and what restores the variables: nothing else is ever run.
+
+    Args:
+        path: The SavedModel, for the message.
+        meta_graph: The one that is loaded.
+        inputs: Names of the signature's input tensors.
+        outputs: Names of its output tensors.
+
+    Raises:
+        IrbenchError: It names the operations, or the placeholders that the signature does not feed.
+    """
+    graph_def = meta_graph.graph_def
+    run = list(_reached(graph_def, [*outputs, meta_graph.saver_def.restore_op_name]))
+    operations = {node.op for node in (*run, *_called(graph_def, run))}
+    stateful = sorted(filter(_has_side_effects, operations))
+    if stateful:
+        raise IrbenchError(
+            f"The SavedModel {path} contains operations with side effects or tables: {', '.join(stateful)}.",
+            hint="Save a signature that only computes outputs from inputs and variables.",
+        )
+    unfed = [node.name for node in _reached(graph_def, outputs, inputs) if node.op == "Placeholder"]
+    if unfed:
+        raise IrbenchError(
+            f"The outputs of the SavedModel {path} depend on what is no input of the signature:"
+            f" {', '.join(sorted(unfed))}.",
+            hint="Save it with every placeholder among its inputs, or with constants in their place.",
+        )
+
+
+def frozen_call(
+    path: Path, meta_graph: Any, inputs: Sequence[str], outputs: Sequence[tuple[str, Any]]
+) -> Callable[[list[Any]], list[Any]]:
+    """Return a function from the tensors of ``inputs`` to those of ``outputs``, with variables as constants.
+
+    Args:
+        path: The SavedModel.
+        meta_graph: One of its graphs; see :func:`require_pure`.
+        inputs: Names of tensors in the graph, ``x:0`` for example.
+        outputs: The same, each with the shape that was saved for it: a loop of TensorFlow 1 forgets its own.
+    """
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+
+    constant = _restored_constants(path, meta_graph, [name for name, _ in outputs])
+    _drop_inputs(constant, inputs, [name for name, _ in outputs])
+    for function in constant.library.function:  # an import looks for those that its graph calls in the context
+        if not context.context().has_function(function.signature.name):
+            context.context().add_function_def(function)
+
+    def call(tensors: list[Any]) -> list[Any]:
+        fed = dict(zip(inputs, tensors, strict=True))
+        computed = [name for name, _ in outputs if name not in fed]
+        found = {**fed, **dict(zip(computed, tf.import_graph_def(constant, fed, computed, name=""), strict=True))}
+        return [_with_rank(tf.identity(found[name]), shape) for name, shape in outputs]
+
+    return call
+
+
+def _drop_inputs(graph_def: Any, inputs: Collection[str], outputs: Collection[str]) -> None:
+    """Take out the placeholders that other tensors will replace: XLA compiles none, whether used or not."""
+    kept = list(_reached(graph_def, outputs, inputs))
+    for node in kept:
+        node.attr.pop("_class", None)  # where to place it, beside another node that may be gone
+    del graph_def.node[:]
+    graph_def.node.extend(kept)
+
+
+def _with_rank(tensor: Any, shape: Any) -> Any:
+    if tensor.shape.rank is None:
+        tensor.set_shape(shape)
+    return tensor
+
+
+def _restored_constants(path: Path, meta_graph: Any, outputs: Sequence[str]) -> Any:
+    """Return the ``GraphDef`` of what computes ``outputs``, with the saved values of its variables as constants.
+
+    The initialisers of a SavedModel are not run: they make tables, which cannot become constants.
+    """
+    import tensorflow as tf
+    from tensorflow.python.framework import convert_to_constants
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+        saver = v1.train.import_meta_graph(meta_graph, clear_devices=True)
+        if saver is not None:
+            saver.restore(session, str(path / "variables" / "variables"))
+        return convert_to_constants.convert_variables_to_constants_from_session_graph(
+            session, graph.as_graph_def(), [_operation(name) for name in outputs]
+        )
+
+
+def _has_side_effects(operation: str) -> bool:
+    from tensorflow.python.framework import op_def_registry
+
+    definition = op_def_registry.get(operation)
+    return definition is not None and definition.is_stateful and operation not in _HARMLESS
+
+
+def _reached(graph_def: Any, starts: Iterable[str], stops: Iterable[str] = ()) -> Iterator[Any]:
+    """Yield every node of the graph that the tensors or operations called ``starts`` depend on.
+
+    Those called ``stops`` are left out, and what only they depend on.
+    """
+    nodes = {node.name: node for node in graph_def.node}
+    waiting, seen = [_operation(name) for name in starts if name], set(map(_operation, stops))
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in seen:
+            seen.add(name)
+            waiting.extend(map(_operation, nodes[name].input))
+            yield nodes[name]
+
+
+def _called(graph_def: Any, callers: Iterable[Any]) -> Iterator[Any]:
+    """Yield every node of the functions that nodes call, and of those that these call."""
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    waiting, seen = [name for node in callers for name in _calls(node)], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in seen:
+            seen.add(name)
+            for node in functions[name].node_def:
+                waiting.extend(_calls(node))
+                yield node
+
+
+def _calls(node: Any) -> Iterator[str]:
+    """Yield the names of the functions that a node calls."""
+    yield node.op  # a function may be called by its name
+    for attribute in node.attr.values():
+        yield from (function.name for function in (attribute.func, *attribute.list.func) if function.name)
+
+
+def _operation(tensor: str) -> str:
+    return tensor.removeprefix("^").partition(":")[0]
