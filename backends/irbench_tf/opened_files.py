@@ -6,8 +6,6 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from glob import escape
-from pathlib import Path
 from typing import Any
 
 __all__ = ["announce"]
@@ -47,10 +45,9 @@ def _hear_file(_file: Any, name: Any, mode: str = "r", *_: Any, **_keywords: Any
 
 
 def _hear_checkpoint(filepattern: Any) -> None:
-    """Announce the files of a checkpoint: ``prefix.index`` and ``prefix.data-00000-of-00001``."""
-    prefix = Path(os.fsdecode(filepattern))
-    for path in prefix.parent.glob(f"{escape(prefix.name)}.*"):
-        _opened(path, "r")
+    """Announce the files of a checkpoint; its index has a checksum of every tensor, also of those in other parts."""
+    for ending in (".index", ".data-00000-of-00001"):
+        _opened(f"{os.fsdecode(filepattern)}{ending}", "r")
 
 
 def _opened(path: Any, mode: str) -> None:

@@ -121,8 +121,9 @@ def _exported(source: str, imports: tuple[str, ...], say: Callable[[str], None])
 
 
 def _refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    bundle = bundles.load_intact(place)
     found = refreshed(place, imports, say, _teller(say))
-    return bundles.load_intact(place) if found == place else _loaded(found, say)
+    return bundle if found == place else _loaded(found, say)
 
 
 def _loaded(place: Path, say: Callable[[str], None]) -> Bundle:
@@ -139,7 +140,7 @@ def _teller(say: Callable[[str], None]) -> Tell:
 def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
     """Return whether a name is that of a file or folder here, and the bundle of that name another model's."""
     source = Source(name)
-    if source.is_zoo or not source.path.exists() or not is_exportable(source) or is_made_from(found, source):
+    if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
         return False
     facts = {**bundle_facts(bundles.load_card(found)), "path": str(source.path), "folder": str(found)}
     _teller(say)(ExportNotice("path-preferred", facts))

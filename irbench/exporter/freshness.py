@@ -14,7 +14,7 @@ from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.system.file_states import files_below, is_unchanged, names_digest
 
-__all__ = ["ExistingBundle", "changes", "existing_bundle"]
+__all__ = ["ExistingBundle", "changed_files", "changes", "existing_bundle"]
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,7 @@ def changes(origin: Origin, source: Source) -> Iterator[Path]:
         origin: What the bundle was made from.
         source: Its source, for where modules are searched now.
     """
-    for name, state in origin.files.items():
-        if not is_unchanged(Path(name), state):
-            yield Path(name)
+    yield from changed_files(origin)
     for folder in map(Path, origin.folders):
         yield from (file for file in files_below(folder) if str(file) not in origin.files)
     for name, names in origin.listings.items():
@@ -64,12 +62,17 @@ def changes(origin: Origin, source: Source) -> Iterator[Path]:
     yield from _moved_modules(origin, source)
 
 
+def changed_files(origin: Origin) -> Iterator[Path]:
+    """Yield the files that were read and are not what they were; nothing else is looked at."""
+    return (Path(name) for name, state in origin.files.items() if not is_unchanged(Path(name), state))
+
+
 def _moved_modules(origin: Origin, source: Source) -> Iterator[Path]:
     """Yield the files in which modules are found now, where others of their names were imported."""
     if source.is_zoo:
         return
     for module, file in origin.modules.items():
-        found = find_users_module(module, source.code_folders)
+        found = find_users_module(module, source.code_folders) if module.isidentifier() else None
         if found is not None and str(found) != file and not _is_of_environment(found, source):
             yield found
 

@@ -12,12 +12,13 @@ from irbench import bundles, registry
 from irbench.card import Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
-from irbench.exporter.freshness import changes
+from irbench.exporter.freshness import changed_files, changes
 from irbench.exporter.identity import identity, tool_versions
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
 from irbench.notices import ExportNotice
+from irbench.system.file_states import exists
 
 __all__ = ["is_made_from", "refreshed", "tell_if_outdated"]
 
@@ -56,14 +57,16 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
 
 
 def tell_if_outdated(place: Path, tell: Tell) -> None:
-    """Tell that the source of a bundle outside the cache has changed; nothing is exported over a user's folder."""
+    """Tell that the source of a bundle outside the cache has changed; nothing is exported over a user's folder.
+
+    The bundle may be anybody's: what it says of its origin is compared with files, and nothing is searched or run.
+    """
     card = bundles.load_card(place)
     if card.origin is None:
         return
-    source, _ = _request(card.origin, ())
-    if not _is_available(source, card.origin.exporter):  # it came from another machine
+    if not any(exists(Path(name)) for name in card.origin.files):  # it came from another machine
         return
-    changed = [*changes(card.origin, source)]
+    changed = [*changed_files(card.origin)]
     if changed:
         tell(ExportNotice("bundle-outdated", {**bundle_facts(card, changed), "folder": str(place)}))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from irbench import registry
 from irbench.exporter.modules import find_users_module
+from irbench.system.file_states import exists
 
 __all__ = ["Source"]
 
@@ -38,7 +39,7 @@ class Source:
     def function(self) -> tuple[str, str] | None:
         """Module and function; the module is a dotted name or an absolute path. ``None`` for any other source."""
         module, colon, function = self.text.rpartition(":")
-        if self.is_zoo or not (colon and module and function.isidentifier()) or self.path.exists():
+        if self.is_zoo or not (colon and module and function.isidentifier()) or exists(self.path):
             return None
         return (os.path.normpath(self.folder / module) if module.endswith(".py") else module), function
 
@@ -77,7 +78,7 @@ class Source:
     def absolute(self) -> str:
         """Its text as an exporter understands it from any folder."""
         if self.is_zoo or self.function is None:
-            return self.text if self.is_zoo or not self.path.exists() else str(self.path)
+            return self.text if self.is_zoo or not exists(self.path) else str(self.path)
         return ":".join(self.function)
 
     @property
@@ -86,4 +87,4 @@ class Source:
         if self.is_zoo:
             return True
         file = self.path if self.function is None else self.code_file
-        return file is not None and file.exists()
+        return file is not None and exists(file)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice, ExportNoticeCode, Facts
+from irbench.render.quantities import plural
 from irbench.render.run_listing import age
 
 __all__ = ["EXPORT_NOTICES", "export_notice_text"]
@@ -113,7 +114,7 @@ def _from(facts: Facts) -> str:
 
 def _files(facts: Facts) -> str:
     names = [_short(name) for name in facts["files"]]
-    more = f" and {len(names) - _SHOWN} more files" if len(names) > _SHOWN else ""
+    more = f" and {plural(len(names) - _SHOWN, 'more file')}" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FileState", "digest", "file_state", "files_below", "is_unchanged", "names_digest"]
+__all__ = ["FileState", "digest", "exists", "file_state", "files_below", "is_unchanged", "names_digest"]
 
 _ALWAYS_READ_BYTES = 1 << 24
 """Smaller files are compared by content, however old they look."""
@@ -37,6 +37,14 @@ def digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is a file or folder; a name that none can have is no error."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def file_state(path: Path, settled_before_ns: int | None = None) -> FileState:
@@ -70,7 +78,7 @@ def is_unchanged(path: Path, state: FileState) -> bool:
         if found.st_size > _ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
             return True
         return digest(path) == state.sha256
-    except OSError:
+    except (OSError, ValueError):  # a name that no file can have
         return False
 
 
@@ -93,7 +101,7 @@ def names_digest(folder: Path, settled_before_ns: int | None = None) -> str:
     try:
         names = sorted(path.name for path in folder.iterdir() if path.name != _UNCOUNTED)
         changed_ns = folder.stat().st_ctime_ns
-    except OSError:
+    except (OSError, ValueError):
         return ""
     if settled_before_ns is not None and changed_ns >= settled_before_ns:
         return ""

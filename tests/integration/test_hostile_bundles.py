@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from onnx.reference import ReferenceEvaluator
 from irbench import bundles, feeds
 from irbench.onnx.rewriting import detached_weights
 from irbench.spec import Bundle
+from irbench.system.file_states import file_state
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -141,9 +142,35 @@ def test_a_reference_of_other_shapes_gives_no_speedup() -> None:
     assert "has shape 1x5, the reference 1x6" in cell(called, "ort")["failure"]["message"]
 
 
+@pytest.mark.parametrize("name", ["/dev/zero", "/proc/kcore", "a\0b", "../../..", "", "x" * 5000])
+def test_an_origin_of_impossible_files_is_told_and_nothing_of_it_is_run(name: str, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.touch()
+    state = {"sha256": "0" * 64, "size_bytes": 0, "modified_ns": 0, "inode_changed_ns": 0}
+    origin = {
+        "source": "net:build",
+        "folder": str(tmp_path),
+        "location": name,
+        "exporter": "tensorflow",
+        "options": {},
+        "tools": {},
+        "files": {name: state, str(mine): asdict(file_state(mine))},
+        "folders": [name],
+        "listings": {name: "0"},
+        "modules": {name: name, "net": name},
+    }
+    (tmp_path / "net.py").write_text("raise SystemExit('it was run')")
+    place = install(lambda _: None)
+    edited(lambda card: card.update(origin=origin))(place)
+    called = irbench("run", place, "--backends", "ort", "--dry-run")
+    assert called.code == 0, called.err
+    assert called.err.startswith("warning: ")
+    assert "changed since" in called.err
+
+
 def test_a_model_that_is_none_in_an_intact_bundle_is_refused() -> None:
-    install(lambda folder: (folder / "model.onnx").write_bytes(b"\xff" * 400))
-    problem, remedy = refusal(irbench("run", "--backends", "ort"))
+    place = install(lambda folder: (folder / "model.onnx").write_bytes(b"\xff" * 400))
+    problem, remedy = refusal(irbench("run", place, "--backends", "ort"))
     assert "is not an ONNX model" in problem
     assert "again" in remedy
 
