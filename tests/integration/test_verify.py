@@ -94,7 +94,9 @@ def test_data_that_do_not_fit_the_model_are_refused(pixels: Array, given: str, m
     write_set(tmp_path / "data", 0, [pixels], [np.zeros((1, 5), np.float32)])
     called = irbench("verify", model, *FAKES, "--data", tmp_path / "data")
     assert called.code == 2
-    assert f"test_data_set_0 gives {given} for the input 'pixels', which takes float32 of batch x 3 x 8 x 8." in called.err
+    assert (
+        f"test_data_set_0 gives {given} for the input 'pixels', which takes float32 of batch x 3 x 8 x 8." in called.err
+    )
 
 
 def test_free_dimensions_are_bound_by_shape(tmp_path: Path):
