@@ -56,6 +56,7 @@ NoteCode = Literal[
     "another-irbench",
     "chosen-backend",
     "chosen-model",
+    "graph-refused",
     "layout-unchanged",
     "native-precision",
     "optimize-not-applied",

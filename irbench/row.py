@@ -158,6 +158,8 @@ class CellResult:
     marks: tuple[Mark, ...] = ()
     disagreement: Disagreement | None = None
     """In what the conversion that made its graph failed; null where it did not."""
+    dynamic: bool = False
+    """Whether it ran the graph with dynamic shapes, as the file has them."""
     vendors: tuple[str, ...] = ()
     """Operator sets of vendors from which passes took operators for its graph, ``com.microsoft`` for example."""
     graph_precision: str = ""

@@ -21,6 +21,7 @@ from onnx.reference import ReferenceEvaluator
 from tests_support import begin_an_answer, hang_in_spawn
 from virtual_clock import VirtualClock
 
+from irbench.onnx.reading import signature
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
@@ -201,6 +202,13 @@ def interrupt(name: str) -> None:
     os.kill(os.getppid(), signal.Signals[name or "SIGINT"])
 
 
+def refuse_form(artifact: Artifact, fault: str) -> None:
+    """Refuse a graph with bound shapes, with dynamic ones, or with either, as the script says."""
+    dynamic = any(spec.dynamic_dimensions for spec in signature.read(artifact.path).inputs)
+    if fault in ("refuse-either", "refuse-dynamic" if dynamic else "refuse-bound"):
+        raise RuntimeError(f"{artifact.path}: shapes contradict each other")
+
+
 FAULTS: Mapping[str, Callable[[str], None]] = {
     "crash": crash,
     "hang": hang,
@@ -248,6 +256,7 @@ class FakeBackend:
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
         with phases("load"):
+            refuse_form(artifact, load.options.get("fault", ""))
             session = FakeSession(artifact, load, device)
         with phases("compile"):
             misbehave(load.options, "compile")

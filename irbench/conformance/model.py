@@ -18,6 +18,7 @@ from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
+from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs
@@ -97,6 +98,7 @@ class Trial:
         sizes: Every dynamic dimension bound.
         cells: One for each backend.
         absent: Why some of them cannot run it, by cell id.
+        others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Trial:
     sizes: Mapping[str, int]
     cells: tuple[Cell, ...]
     absent: Mapping[str, Failure]
+    others: Mapping[str, Artifact]
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,8 @@ def _trial(name: str, inputs: tuple[Array, ...], expected: Outputs, groups: Sequ
     group = groups[0].group
     cells = {cell.id: cell for planned in groups for cell in planned.group.cells}  # parts of a split group share a cell
     absent = {cell: failure for planned in groups for cell, failure in planned.absent.items()}
-    return Trial(name, inputs, expected, group.bundle, group.sizes, tuple(cells.values()), absent)
+    others = groups[0].others
+    return Trial(name, inputs, expected, group.bundle, group.sizes, tuple(cells.values()), absent, others)
 
 
 def require_fit(spec: TensorSpec, array: Array, place: str) -> None:
@@ -262,10 +266,20 @@ def _row(trial: Trial, cell: Cell, *, named: bool) -> CellResult:
     )
     if row.failure is not None:
         return row if row.failure.stage == "plan" else replace(row, state="failed")
-    row = _answered(trial, cell, row)
+    row = _with_either_graph(trial, cell, row)
     if row.failure is None or not named:
         return row
     return replace(row, failure=replace(row.failure, message=f"{trial.name}: {row.failure.message}"))
+
+
+def _with_either_graph(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
+    """Return the row with its answers; where the runtime refuses bound shapes, with those of dynamic ones."""
+    found = _answered(trial, cell, row)
+    other = other_form(cell, trial.others) if found.state == "failed" else None
+    if other is None:
+        return found
+    dynamic = _answered(trial, other, replace(row, label=other.label, dynamic=other.dynamic))
+    return found if dynamic.state == "failed" else dynamic
 
 
 def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:

@@ -61,6 +61,12 @@ def _layout(facts: Facts, _: Context) -> str:
     return f"{graph}: the layout is unchanged, because no input feeds a Transpose to NCHW"
 
 
+def _refused_graph(facts: Facts, _: Context) -> str:
+    if facts["refused"] == "dynamic":
+        return f"bound shapes kept in {facts['backend']}: it fails with dynamic ones ({facts['reason']})"
+    return f"dynamic shapes kept: binding them fails in {facts['backend']} ({facts['reason']})"
+
+
 def _meanwhile(facts: Facts, _: Context) -> str:
     who = holder_text(facts["process"], facts["since"], facts["what"])
     return f"{who} was measuring at the same time (--no-lock)"
@@ -117,6 +123,12 @@ NOTES: Mapping[NoteCode, Text] = {
         "a change of the layout to NCHW was requested, and the graph has nothing to change",
         _layout,
         {"model": "resnet50", "variant": "basic-nchw"},
+    ),
+    "graph-refused": Text(
+        "a runtime refuses the graph with fixed shapes, so all rows that can run it with dynamic ones"
+        " ([shapes.md](shapes.md#graphs-that-cannot-be-bound))",
+        _refused_graph,
+        {"backend": "ort", "refused": "bound", "reason": "ShapeInferenceError"},
     ),
     "another-irbench": Text(
         "two runs at the same time disturb each other",

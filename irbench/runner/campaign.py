@@ -12,6 +12,7 @@ from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.comparison import Comparison, GroupContext
+from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup, split
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
@@ -57,6 +58,9 @@ def run(
                 result = Comparison(planned, context).run()
             except GroupTooLarge as reason:
                 waiting = [*split(planned, max(2, len(reason.fitting))), *waiting]
+                continue
+            except GraphRefused as refused:
+                waiting = [with_other_graphs(planned, refused), *waiting]
                 continue
             if result.stopped_by == "interrupt":
                 return writer.document

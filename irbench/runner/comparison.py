@@ -80,6 +80,7 @@ class Comparison:
 
         Raises:
             GroupTooLarge: Its cells do not fit into memory together; nothing was stored.
+            GraphRefused: A cell can run the other form of its graph only; nothing was stored.
             IrbenchError: The store cannot be written.
         """
         if not self._planned.can_run:
@@ -108,6 +109,7 @@ class Comparison:
             logs=context.writer.logs,
             reference=expected.outputs,
             cpus=host.allowance(context.request.cpus).cpus,
+            others=self._planned.others,
         )
 
     def _launch(self, plan: LaunchPlan, planned: Next) -> Next:
@@ -192,7 +194,8 @@ class Comparison:
         )
         self._others.update(dict.fromkeys(self._context.others()))
         disturbed = (Note("another-irbench", asdict(other)) for other in self._others)
-        result = replace(result, notes=(*result.notes, *self._context.request.notes, *disturbed))
+        notes = (*result.notes, *self._planned.notes, *self._context.request.notes, *disturbed)
+        result = replace(result, notes=notes)
         self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
         return result
 

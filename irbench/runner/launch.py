@@ -12,12 +12,14 @@ from irbench.activity import Activity
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
-from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
+from irbench.measure.machine import cpu_pressure, snapshot
 from irbench.record import BlockEvidence, Failure, LaunchRecord, OutputError, Sustained
 from irbench.runner.answers import CHANGING, fallback, worst_error
+from irbench.runner.block import block_evidence
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.forecast import Forecast
+from irbench.runner.other_graph import GraphRefused, other_form
 from irbench.runner.tempo import Starts, Tempo, choose_tempo
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.runner.workers import Workers
@@ -66,6 +68,7 @@ class Launch:
 
         Raises:
             GroupTooLarge: Not all of the group's cells fit into memory together.
+            GraphRefused: A cell can run the other form of its graph only.
         """
         self._say(Activity("starting"))
         self._start_all()
@@ -171,6 +174,7 @@ class Launch:
         if progress.prepared is None:
             progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._verifies)
         if progress.prepared is None:
+            self._try_other_form(cell)
             return
         failure = fallback(cell, progress.prepared.effective)
         if failure is not None:
@@ -180,6 +184,12 @@ class Launch:
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
             progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", self._most_warm_up_s())
+
+    def _try_other_form(self, cell: Cell) -> None:
+        """Raise where a cell that cannot run its graph can run the other form of it."""
+        other = other_form(cell, self._plan.others) if self._number == 0 else None
+        if other is not None and self._workers.can_prepare(self._task(other)):
+            raise GraphRefused(cell.id, self._workers.failures[cell.id].message)
 
     def _most_warm_up_s(self) -> float:
         """Return how long a cell's warm-up may take before it makes do with fewer calls."""
@@ -223,7 +233,7 @@ class Launch:
                 if cell not in self._workers.failures:
                     self._round(cell, number, samples[cell])
             after = snapshot(self._plan.cpus)
-            blocks.append(self._evidence(number, order, before, after))
+            blocks.append(block_evidence(number, order, (before, after), self._link))
             before = after
         return tuple(blocks)
 
@@ -251,19 +261,6 @@ class Launch:
     def _patience_s(self, expected_s: float) -> float:
         """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""
         return self._timing.deadline + _SLOWDOWN * expected_s
-
-    def _evidence(
-        self, number: int, order: tuple[str, ...], before: MachineSnapshot, after: MachineSnapshot
-    ) -> BlockEvidence:
-        return BlockEvidence(
-            block=number,
-            order=order,
-            wall_ns=after.at_ns - before.at_ns,
-            foreign_cpu_ns=foreign_cpu_ns(before, after),
-            throttled_ns=after.throttled_ns - before.throttled_ns,
-            steal_ns=after.steal_ns - before.steal_ns,
-            core_to_core_ns=self._link.core_to_core_ns(),
-        )
 
     def _clean(self, blocks: list[BlockEvidence]) -> frozenset[int]:
         healthy = {cell.id for cell in self._workers.cells}

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irbench.errors import IrbenchError
+from irbench.notices import Note
+from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
@@ -56,10 +58,15 @@ class PlannedGroup:
     Attributes:
         group: What is measured.
         absent: Cells without an artifact, with the reason that their row shows.
+        others: By cell id, what it may run where its runtime refuses the planned graph: the same graph with dynamic
+            shapes instead of bound ones, or the other way round.
+        notes: What belongs below its table.
     """
 
     group: Group
     absent: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
+    notes: tuple[Note, ...] = ()
 
     @property
     def measured(self) -> tuple[Cell, ...]:
@@ -101,8 +108,8 @@ def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
     parts = [others[start : start + most - 1] for start in range(0, len(others), most - 1)]
     first, *rest = (replace(group, cells=(baseline, *part)) for part in parts)
     return (
-        PlannedGroup(replace(first, cells=(*first.cells, *absent)), planned.absent),
-        *(PlannedGroup(replace(part, baseline=baseline.id)) for part in rest),
+        replace(planned, group=replace(first, cells=(*first.cells, *absent))),
+        *(replace(planned, group=replace(part, baseline=baseline.id), absent={}) for part in rest),
     )
 
 
@@ -119,7 +126,17 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], prepared: Prepare
     baseline = usual if request.baseline is None else named_baseline(request.baseline, cells)
     model = prepared.model
     sizes = dict(model.sizes)
-    return PlannedGroup(Group(model.bundle, sizes["batch"], sizes, tuple(cells), baseline, model.feeding), absent)
+    others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, model)) is not None}
+    group = Group(model.bundle, sizes["batch"], sizes, tuple(cells), baseline, model.feeding)
+    return PlannedGroup(group, absent, others)
+
+
+def _with_dynamic_shapes(cell: Cell, model: SizedModel) -> Artifact | None:
+    """Return the exported graph of a cell as it is, where its shapes were bound."""
+    exported = None if cell.artifact is None else model.bundle.artifact((cell.artifact.kind,))
+    if exported is None or cell.artifact is None or exported.label != cell.artifact.label or not is_rewritten(exported):
+        return None
+    return with_sizes(exported, model.sizes)
 
 
 def _artifact(reader: Reader, prepared: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:

@@ -11,10 +11,11 @@ from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL, repeat_pool
 from irbench.notices import Reference, Warn
+from irbench.onnx.rewriting.bind import with_sizes
 from irbench.runner.binding import bind_apart
-from irbench.spec import BATCH, Feeding, Group
+from irbench.spec import BATCH, Artifact, Feeding, Group
 from irbench.spi import Outputs
-from irbench.worker.process import call_in_worker
+from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
 __all__ = ["Expected", "expected_outputs"]
 
@@ -90,13 +91,18 @@ def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> Outp
     planned = (cell.artifact for cell in group.cells if cell.artifact is not None)
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
     bound = bound or bind_apart(artifact, group.sizes, scratch)
+    try:
+        return _answer(name, bound, group, deadline_s)
+    except (CallFailed, WorkerDied):  # as a row, which tries the graph with dynamic shapes too
+        dynamic = with_sizes(artifact, group.sizes)
+        if dynamic.path == bound.path:
+            raise
+        return _answer(name, dynamic, group, deadline_s)
+
+
+def _answer(name: str, artifact: Artifact, group: Group, deadline_s: float) -> Outputs:
+    target = "irbench.worker.reference:answer"
     answer: Outputs = call_in_worker(
-        "irbench.worker.reference:answer",
-        name,
-        bound,
-        group.bundle,
-        dict(group.sizes),
-        group.feeding,
-        deadline_s=deadline_s,
+        target, name, artifact, group.bundle, dict(group.sizes), group.feeding, deadline_s=deadline_s
     )
     return answer

@@ -60,7 +60,9 @@ def known_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[in
     if fixed is not None and batch not in (None, fixed):
         raise _no_such_batch(bundle, fixed, batch)
     sizes: dict[str, int] = {**bundle.defaults, BATCH: 1 if fixed is None else fixed}
-    return sizes | _asked_sizes(bundle, batch, shapes)
+    sizes |= _asked_sizes(bundle, batch, shapes)
+    order = dict.fromkeys((BATCH, *dynamic_names(bundle), *sizes))
+    return {name: sizes[name] for name in order if name in sizes}
 
 
 def refuse_unknown_names(shapes: Mapping[str, tuple[int, ...]], bundles: Sequence[Bundle]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irbench.spec import Cell, Group, Timing
+from irbench.spec import Artifact, Cell, Group, Timing
 from irbench.spi import Outputs
 from irbench.stats import Room, Scatter
 
@@ -25,6 +25,7 @@ class LaunchPlan:
         logs: Where the workers write what they print.
         reference: Expected outputs; ``None`` where there is no reference.
         cpus: The processors that the workers may use.
+        others: The other form of a cell's graph, by cell id; see :class:`irbench.runner.plan.PlannedGroup`.
     """
 
     group: Group
@@ -34,6 +35,7 @@ class LaunchPlan:
     logs: Path
     reference: Outputs | None
     cpus: tuple[int, ...]
+    others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class Workers:
         self.failures: dict[str, Failure] = {}
         self.started_ns: dict[str, int] = {}
         self._deadline_s = deadline_s
+        self._timed_out: set[str] = set()
         self._workers: dict[str, Worker] = {}
         self._tasks = {task.cell.id: task for task in tasks}
         self._logs = logs
@@ -86,6 +87,23 @@ class Workers:
             self._try(cell, stage, worker.freeze)
         return answer if cell in self._workers else None
 
+    def can_prepare(self, task: CellTask) -> bool:
+        """Whether a worker of its own prepares another task for a cell that failed; the cell stays failed.
+
+        No other is tried where the deadline ended the first one: it would take as long.
+        """
+        cell = task.cell.id
+        failure = self.failures[cell]
+        if failure.stage != "compile" or cell in self._timed_out:
+            return False
+        self._start_one(cell, task)
+        self._finish(cell, "import", self._deadline_s)
+        prepared = self.ask(cell, "compile", "prepare", False) if cell in self._workers else None
+        if cell in self._workers:
+            self._workers.pop(cell).kill()
+        self.failures[cell] = failure
+        return prepared is not None
+
     def dismiss(self, cell: str, failure: Failure) -> None:
         """Let a healthy cell go, for a reason its worker does not know."""
         self.failures[cell] = failure
@@ -137,6 +155,8 @@ class Workers:
         except (CallFailed, WorkerDied) as error:
             worker = self._workers.pop(cell)
             worker.kill()
+            if isinstance(error, WorkerTimedOut):
+                self._timed_out.add(cell)
             self.failures[cell] = Failure(stage, error.message, self._remedy(error, worker.log))
             return None
 

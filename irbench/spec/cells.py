@@ -45,7 +45,17 @@ class Load:
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of a comparison: an artifact on a backend's device under a load."""
+    """One row of a comparison: an artifact on a backend's device under a load.
+
+    Attributes:
+        id: Unique in its group.
+        artifact: What is compiled, its tensors with bound shapes; ``None`` where there is none.
+        backend: The backend's name.
+        device: One of its devices.
+        load: How it is driven.
+        io: What is timed.
+        dynamic: Whether the artifact's file leaves dimensions dynamic that could be bound.
+    """
 
     id: str
     artifact: Artifact | None
@@ -53,6 +63,7 @@ class Cell:
     device: str
     load: Load
     io: Io = "copy"
+    dynamic: bool = False
 
     @property
     def address(self) -> BackendAddress:
@@ -61,10 +72,11 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``openvino x4``, ``ort again``."""
+        """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``, ``openvino x4``, ``ort again``."""
         name = str(self.address)
         if self.artifact is not None and self.artifact.variant:
             name = f"{name}+{self.artifact.variant}"
+        name = f"{name} dynamic" if self.dynamic else name
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
         return f"{name} again" if self.id.endswith(AGAIN) else name
 

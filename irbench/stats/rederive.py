@@ -104,6 +104,7 @@ def _cell(row: CellResult) -> Cell:
             {"batch": row.batch, "threads": asked.threads, "streams": asked.streams, "precision": asked.precision}, Load
         ),
         io=row.io,
+        dynamic=row.dynamic,
     )
 
 

@@ -133,6 +133,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         mode="streams" if cell.load.streams > 1 else "sync",
         batch=group.batch,
         io=cell.io,
+        dynamic=cell.dynamic,
         requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
         effective=dict(first.effective) if first is not None else {},
         state=standing.states[cell.id],

@@ -21,7 +21,7 @@ from irbench.onnx.reading import external_data
 from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
 from irbench.spec import Artifact, Shape, TensorSpec, shape_text
 
-__all__ = ["bind", "is_rewritten"]
+__all__ = ["bind", "is_rewritten", "with_sizes"]
 
 _COPY_BYTES = 1 << 24
 
@@ -44,11 +44,7 @@ def bind(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifac
     """
     for spec in artifact.inputs:
         _require_sizes(spec, sizes)
-    bound = replace(
-        artifact,
-        inputs=tuple(spec.bind(sizes) for spec in artifact.inputs),
-        outputs=tuple(spec.bind(sizes) for spec in artifact.outputs),
-    )
+    bound = with_sizes(artifact, sizes)
     if not is_rewritten(artifact):
         return bound
     folder = scratch / _key(artifact, sizes)
@@ -57,6 +53,15 @@ def bind(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifac
         folder.mkdir(parents=True, exist_ok=True)
         _write_copy(artifact.path, path, bound)
     return replace(bound, path=path, sha256="")
+
+
+def with_sizes(artifact: Artifact, sizes: Mapping[str, int]) -> Artifact:
+    """Return the artifact with tensors of these sizes, and a file that leaves them dynamic."""
+    return replace(
+        artifact,
+        inputs=tuple(spec.bind(sizes) for spec in artifact.inputs),
+        outputs=tuple(spec.bind(sizes) for spec in artifact.outputs),
+    )
 
 
 def is_rewritten(artifact: Artifact) -> bool:

@@ -225,3 +225,18 @@ def test_an_artifact_that_could_not_be_made_is_the_failure_of_its_rows_alone() -
     assert [cell.label for cell in group.group.cells if cell.id in group.absent] == ["fake-a+basic", "fake-b+basic"]
     assert set(group.absent.values()) == {broken}
     assert group.group.baseline == "fake-a-cpu-fp32-x1"
+
+
+def test_a_graph_whose_shapes_were_bound_can_also_run_as_the_file_has_it() -> None:
+    (group,) = planned(variants=("none", "basic"))
+    plain = {cell.id for cell in group.group.cells if cell.artifact is not None and not cell.artifact.variant}
+    assert set(group.others) == plain
+    for other in group.others.values():
+        assert other.path == GRAPH.path
+        assert other.inputs[0].shape == (1, 3)
+
+
+def test_a_graph_without_dynamic_dimensions_has_no_other_form() -> None:
+    fixed = replace(GRAPH, inputs=(TensorSpec("x", "float32", (1, 3)),))
+    (group,) = planned(replace(MLP, artifacts=(fixed,)))
+    assert group.others == {}

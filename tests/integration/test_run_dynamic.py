@@ -1,0 +1,121 @@
+"""Graphs that a runtime refuses with bound shapes, through the front door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import models
+import numpy as np
+import onnx
+import pytest
+from fake_runs import FASTEST
+from front_door import irbench
+
+from irbench.stats import rederive
+from irbench.store import Store
+
+pytestmark = pytest.mark.usefixtures("known_backends")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.mlp(tmp_path).path
+
+
+def table(model: Path, scripts: Sequence[str], *arguments: object) -> dict[str, Any]:
+    """Return the table of one backend for each script: what it refuses, or nothing."""
+    letters = "abc"[: len(scripts)]
+    faults = [setting for letter, fault in zip(letters, scripts, strict=True) for setting in _fault(letter, fault)]
+    names = ",".join(f"fake-{letter}" for letter in letters)
+    called = irbench("run", model, "--backends", names, "--format", "json", *FASTEST, *faults, *arguments)
+    found: dict[str, Any] = called.document["groups"][0]
+    return found
+
+
+def _fault(name: str, fault: str) -> tuple[str, str]:
+    return "--set", f"fake-{name}.fault={fault or 'none'}"
+
+
+def notes(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return [note["facts"] for note in found["notes"] if note["code"] == "graph-refused"]
+
+
+def test_where_one_runtime_refuses_bound_shapes_all_rows_run_dynamic_ones(model: Path) -> None:
+    found = table(model, ["", "refuse-bound"])
+    assert [(cell["label"], cell["dynamic"], cell["state"]) for cell in found["cells"]] == [
+        ("fake-a dynamic", True, "ok"),
+        ("fake-b dynamic", True, "ok"),
+    ]
+    (note,) = notes(found)
+    assert note["backend"] == "fake-b"
+    assert note["refused"] == "bound"
+    assert note["reason"].endswith("mlp.onnx: shapes contradict each other")
+    assert "/" not in note["reason"]
+    assert found["shapes"] == {"pixels": [1, 3, 8, 8]}
+
+
+@pytest.mark.slow
+def test_a_runtime_that_refuses_dynamic_shapes_keeps_bound_ones(model: Path) -> None:
+    found = table(model, ["", "refuse-bound", "refuse-dynamic"])
+    assert [(cell["label"], cell["state"]) for cell in found["cells"]] == [
+        ("fake-a dynamic", "ok"),
+        ("fake-b dynamic", "ok"),
+        ("fake-c", "ok"),
+    ]
+    assert [(note["backend"], note["refused"]) for note in notes(found)] == [("fake-b", "bound"), ("fake-c", "dynamic")]
+
+
+def test_a_runtime_that_refuses_both_fails_alone(model: Path) -> None:
+    found = table(model, ["", "refuse-either"])
+    assert [(cell["label"], cell["state"]) for cell in found["cells"]] == [("fake-a", "ok"), ("fake-b", "failed")]
+    assert not notes(found)
+
+
+def test_a_refused_graph_is_told_below_the_table(model: Path) -> None:
+    called = irbench("run", model, "--backends", "fake-a", *FASTEST, *_fault("a", "refuse-bound"))
+    assert "fake-a dynamic" in called.out
+    assert "dynamic shapes kept: binding them fails in fake-a" in " ".join(called.out.split())
+
+
+def test_the_table_of_a_refused_graph_is_derived_from_its_samples_again(model: Path, tmp_path: Path) -> None:
+    table(model, ["", "refuse-bound"], "--results", tmp_path / "results")
+    store = Store(tmp_path / "results")
+    folder = store.find("latest")
+    stored = store.load(folder)
+    assert rederive(stored, store.launches(folder)) == stored
+
+
+def test_a_runtime_may_refuse_a_branch_that_bound_shapes_do_not_reach(tmp_path: Path) -> None:
+    path = two_rates(tmp_path / "rates.onnx")
+    called = irbench("verify", path, "--shape", "samples=8", "--backends", "ort", "--format", "json")
+    (cell,) = called.document["cells"]
+    assert (cell["label"], cell["state"], cell["dynamic"]) == ("ort dynamic", "ok", True)
+
+
+def two_rates(path: Path) -> Path:
+    """Write a model with a branch for 8 samples and one for 16; with either size, the other branch is impossible."""
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    weights = [
+        onnx.numpy_helper.from_array(np.ones((8, 4), np.float32), "eight"),
+        onnx.numpy_helper.from_array(np.ones((16, 4), np.float32), "sixteen"),
+        onnx.numpy_helper.from_array(np.array(8), "limit"),
+        onnx.numpy_helper.from_array(np.array(1), "axis"),
+    ]
+    branches = {
+        f"{name}_branch": onnx.helper.make_graph(
+            [node("MatMul", ["x", weight], [name])], name, [], [value(name, onnx.TensorProto.FLOAT, None)]
+        )
+        for name, weight in (("then", "eight"), ("else", "sixteen"))
+    }
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "axis"], ["length"], axis=0),
+        node("Equal", ["length", "limit"], ["is_eight"]),
+        node("If", ["is_eight"], ["y"], **branches),
+    ]
+    given, made = (value(name, onnx.TensorProto.FLOAT, ["N", size]) for name, size in (("x", "samples"), ("y", 4)))
+    graph = onnx.helper.make_graph(nodes, "g", [given], [made], weights)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
