@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import BATCH, Artifact, InputSpec
 from irbench.spi import Array, Feed
 
@@ -39,7 +40,7 @@ def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
     Each begins at a multiple of :data:`ALIGNMENT` bytes, so that no runtime must copy what another reads in place.
     """
     return tuple(
-        _aligned_copy(array if spec.permutation is None else array.transpose(spec.permutation), np.dtype(spec.dtype))
+        _aligned_copy(array if spec.permutation is None else array.transpose(spec.permutation), numpy_dtype(spec.dtype))
         for array, spec in zip(logical, artifact.inputs, strict=True)
     )
 
@@ -69,9 +70,10 @@ def _generate_one(spec: InputSpec, sizes: Mapping[str, int], seed: int, position
 
 def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...]) -> Array:
     generator = np.random.default_rng(entropy)
-    dtype = np.dtype(spec.tensor.dtype)
+    dtype = numpy_dtype(spec.tensor.dtype)
     if dtype.kind == "b":
-        return generator.random(shape) < 0.5
-    if dtype.kind in "iu":
-        return generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape).astype(dtype)
+        return np.asarray(generator.random(shape) < 0.5)
+    if dtype.kind in "iuO" or "int" in dtype.name:  # also integers of four bits, which are no kind of NumPy's
+        drawn = generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape)
+        return (drawn.astype(str) if dtype.hasobject else drawn).astype(dtype)
     return generator.uniform(spec.low, spec.high, shape).astype(dtype)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from irbench.errors import IrbenchError
+from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
 from irbench.spec import BATCH, Shape, TensorSpec
 
 if TYPE_CHECKING:
-    import numpy as np
     import onnx
 
 __all__ = ["Signature", "read"]
@@ -23,7 +23,6 @@ __all__ = ["Signature", "read"]
 _MAX_AXIS = 2**31 - 1
 _MAX_RANK = 32
 _MAX_SIGNATURE_BYTES = 1 << 20
-_ELEMENTS = {"O": "strings", "c": "complex numbers"}
 _Message = TypeVar("_Message", "onnx.OperatorSetIdProto", "onnx.ValueInfoProto")
 
 
@@ -35,13 +34,13 @@ class Signature:
         inputs: A dynamic first axis is called ``batch`` whatever the file calls it, provided that every
             input with axes has one; a dynamic axis without a name is called ``<tensor>_<axis>``.
         outputs: Likewise.
-        opset: Version of ONNX's own operator set.
+        opset: Version of ONNX's own operator set; ``None`` where the model uses other sets only.
         nodes: Number of nodes at the top level.
     """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
-    opset: int
+    opset: int | None
     nodes: int
 
 
@@ -50,13 +49,13 @@ def read(path: Path) -> Signature:
 
     Raises:
         IrbenchError: The file is missing, is no ONNX model, or has an input or output that is no tensor of
-            numbers with a known rank.
+            real numbers or strings with a known rank.
     """
     import onnx
 
     with mapped(path) as data:
-        opset, graph = _opset_and_graph(data)
-        if graph is None or opset < 1:
+        opsets, graph = _opsets_and_graph(data)
+        if graph is None or not opsets or min(opsets.values()) < 1:
             raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
         parts = list(fields(data, graph.start, graph.end))
         weights = {_initializer_name(data, part) for part in parts if part.number == Graph.INITIALIZER}
@@ -66,22 +65,23 @@ def read(path: Path) -> Signature:
     fed = [_spec(value, path) for value in inputs if value.name not in weights]
     made = [_spec(value, path) for value in outputs]
     _require_usable(fed, made, path)
-    return Signature(*_with_batch(fed, made), opset=opset, nodes=nodes)
+    return Signature(*_with_batch(fed, made), opset=opsets.get(""), nodes=nodes)
 
 
-def _opset_and_graph(data: memoryview) -> tuple[int, Field | None]:
-    """Return the version of ONNX's own operator set, 0 where there is none, and where the graph lies."""
+def _opsets_and_graph(data: memoryview) -> tuple[dict[str, int], Field | None]:
+    """Return the version of each operator set by its domain, ONNX's own under "", and where the graph lies."""
     import onnx
 
-    opset = 0
+    opsets: dict[str, int] = {}
     graph: Field | None = None
     for field in fields(data):
         if field.number == Model.OPSET_IMPORT:
             imported = _parsed(onnx.OperatorSetIdProto, data, field)
-            opset = max(opset, imported.version) if imported.domain in ("", "ai.onnx") else opset
+            domain = "" if imported.domain == "ai.onnx" else imported.domain
+            opsets[domain] = max(opsets.get(domain, 0), imported.version)
         elif field.number == Model.GRAPH:
             graph = field
-    return opset, graph
+    return opsets, graph
 
 
 def _require_usable(fed: Sequence[TensorSpec], made: Sequence[TensorSpec], path: Path) -> None:
@@ -121,37 +121,35 @@ def _is_generated(size: int | str, tensor: str) -> bool:
 
 
 def _spec(value: onnx.ValueInfoProto, path: Path) -> TensorSpec:
-    dtype, tensor = _number_type(value, path), value.type.tensor_type
+    dtype, tensor = _element_type(value, path), value.type.tensor_type
     if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
         raise IrbenchError(
             f"'{value.name}' of {path} has no known rank.",
             hint="Run onnx.shape_inference on it, or export it with shapes.",
         )
     shape = tuple(_axis(value.name, axis, dimension, path) for axis, dimension in enumerate(tensor.shape.dim))
-    return TensorSpec(value.name, dtype.name, shape)
+    return TensorSpec(value.name, dtype, shape)
 
 
-def _number_type(value: onnx.ValueInfoProto, path: Path) -> np.dtype[Any]:
-    """Return the type of a tensor's elements; refuse what is no tensor of numbers."""
-    from onnx import helper
-
+def _element_type(value: onnx.ValueInfoProto, path: Path) -> str:
+    """Return what specs call the type of a tensor's elements; refuse what is no tensor of real numbers or strings."""
     if value.type.WhichOneof("value") != "tensor_type":
         kind = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
         if not kind:
             raise IrbenchError(f"'{value.name}' of {path} has no type.", hint=DAMAGED)
         raise IrbenchError(
-            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench supports tensors of numbers only.",
-            hint="Export only the part of the model that works with numbers.",
+            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench supports tensors only.",
+            hint="Export only the part of the model that works with tensors.",
         )
     try:
-        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        dtype = spec_dtype(value.type.tensor_type.elem_type)
     except KeyError as error:
         raise IrbenchError(f"'{value.name}' of {path} has an unknown type.", hint=DAMAGED) from error
-    if dtype.kind not in "biuf" and dtype.name != "bfloat16":
+    if dtype.startswith("complex"):
         raise IrbenchError(
-            f"'{value.name}' of {path} is a tensor of {_ELEMENTS.get(dtype.kind, dtype.name)}, "
-            "and irbench supports real numbers only.",
-            hint="Export only the part of the model that works with numbers.",
+            f"'{value.name}' of {path} is a tensor of complex numbers, and irbench supports real numbers and strings "
+            "only.",
+            hint="Export only the part of the model that works with real numbers.",
         )
     return dtype
 
@@ -162,7 +160,8 @@ def _with_article(kind: str) -> str:
 
 def _axis(name: str, axis: int, dimension: onnx.TensorShapeProto.Dimension, path: Path) -> int | str:
     if dimension.WhichOneof("value") != "dim_value":
-        return dimension.dim_param or f"{name}_{axis}"
+        # some exporters write "?" for every dynamic axis, which are not all of one size
+        return dimension.dim_param if any(map(str.isalnum, dimension.dim_param)) else f"{name}_{axis}"
     size = int(dimension.dim_value)
     if size < 1:  # some exporters write 0 or -1 for a dynamic axis
         return f"{name}_{axis}"
