@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import BATCH, Artifact, Feeding, InputSpec, Number
 from irbench.spi import Array, Feed
 
@@ -83,7 +84,7 @@ def constant(spec: InputSpec, sizes: Mapping[str, int], values: Sequence[Number]
         ValueError: They cannot be broadcast, or the dtype cannot hold one of them exactly.
     """
     shape = _bound_shape(spec, sizes)
-    given, dtype = np.asarray(values), np.dtype(spec.tensor.dtype)
+    given, dtype = np.asarray(values), numpy_dtype(spec.tensor.dtype)
     if given.dtype.kind != "U" and dtype.kind in "biu":
         array = given.astype(dtype)
         if not np.array_equal(array, given):
@@ -110,7 +111,7 @@ def read_sample(path: Path, inputs: Sequence[InputSpec]) -> dict[str, Array]:
     """Return the arrays that :func:`write_sample` wrote for the same inputs, by name."""
     with np.load(path, allow_pickle=False) as archive:
         specs = {place: inputs[int(place)].tensor for place in archive.files}
-        return {spec.name: _restored(archive[place], np.dtype(spec.dtype)) for place, spec in specs.items()}
+        return {spec.name: _restored(archive[place], numpy_dtype(spec.dtype)) for place, spec in specs.items()}
 
 
 def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
@@ -119,7 +120,7 @@ def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
     Each begins at a multiple of :data:`ALIGNMENT` bytes, so that no runtime must copy what another reads in place.
     """
     return tuple(
-        _aligned_copy(array if spec.permutation is None else array.transpose(spec.permutation), np.dtype(spec.dtype))
+        _aligned_copy(array if spec.permutation is None else array.transpose(spec.permutation), numpy_dtype(spec.dtype))
         for array, spec in zip(logical, artifact.inputs, strict=True)
     )
 
@@ -163,9 +164,10 @@ def _restored(array: Array, dtype: np.dtype[Any]) -> Array:
 
 def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...]) -> Array:
     generator = np.random.default_rng(entropy)
-    dtype = np.dtype(spec.tensor.dtype)
+    dtype = numpy_dtype(spec.tensor.dtype)
     if dtype.kind == "b":
-        return generator.random(shape) < 0.5
-    if dtype.kind in "iu":
-        return generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape).astype(dtype)
+        return np.asarray(generator.random(shape) < 0.5)
+    if dtype.kind in "iuO" or "int" in dtype.name:  # also integers of four bits, which are no kind of NumPy's
+        drawn = generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape)
+        return (drawn.astype(str) if dtype.hasobject else drawn).astype(dtype)
     return generator.uniform(spec.low, spec.high, shape).astype(dtype)

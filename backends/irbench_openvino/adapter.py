@@ -8,6 +8,7 @@ from typing import Any
 
 from irbench.onnx.reading.external_data import external_tensors
 from irbench.onnx.reading.protobuf import mapped
+from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_openvino import precision, runtime
@@ -70,22 +71,28 @@ class OpenVinoBackend:
 
 
 def _read(core: Any, path: Path) -> Any:
-    """Read a model from its file, or from its bytes where that fails.
+    """Read a model from its file, or from other bytes where that fails.
 
     OpenVINO has a reader for each, and that of bytes knows operators which that of files does not. From bytes it
-    would look for weights that lie in other files beside whatever folder the process is in.
+    would look for weights that lie in other files beside whatever folder the process is in. It knows no functions.
     """
     try:
         return core.read_model(path)
     except RuntimeError:
-        with mapped(path) as data:
-            if next(external_tensors(data), None) is not None:
-                raise
-        try:
-            return core.read_model(path.read_bytes())
-        except RuntimeError:
-            pass
+        for other in (_whole, inline_functions):
+            content = other(path)
+            try:
+                if content is not None:
+                    return core.read_model(content)
+            except RuntimeError:
+                continue
         raise
+
+
+def _whole(path: Path) -> bytes | None:
+    """Return a file's bytes where they hold the weights too."""
+    with mapped(path) as data:
+        return None if next(external_tensors(data), None) is not None else bytes(data)
 
 
 def _require(core: Any, device: str) -> str:

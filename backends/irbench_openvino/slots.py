@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irbench.spi import Feed, Outputs
+from irbench.spi import Feed, Outputs, Refusal
 from irbench_openvino.runtime import refusal
 from irbench_openvino.tensors import to_array, to_tensor
 
@@ -138,5 +138,7 @@ class BoundSlot(CopySlot):
     def stage(self, feed: Feed) -> None:
         """Copy the arrays into the request's tensors."""
         for index, array in zip(self._inputs, feed, strict=True):
+            if index is not None and array.dtype.hasobject:
+                raise Refusal("OpenVINO binds no strings.", hint="Use --io copy, the default.")
             if index is not None:
                 self._request.get_input_tensor(index).data[...] = to_tensor(array).data

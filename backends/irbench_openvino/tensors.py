@@ -43,8 +43,10 @@ def to_tensor(array: Array) -> Any:
     if array.dtype.isbuiltin == _NUMPYS_OWN and array.dtype.kind in _SHARED_KINDS:
         return openvino.Tensor(array, shared_memory=True)
     element = _ELEMENTS.get(array.dtype.name)
+    if element is None and array.dtype.kind == "O":
+        return _text_tensor(array)
     if element is None:
-        return openvino.Tensor(array.astype(str) if array.dtype.kind == "O" else array, shared_memory=False)
+        return openvino.Tensor(array, shared_memory=False)
     kind = getattr(openvino.Type, element)
     bits = array.view(f"u{array.itemsize}")
     if kind.bitwidth != _NIBBLE:
@@ -57,6 +59,8 @@ def to_tensor(array: Array) -> Any:
 
 def to_array(tensor: Any) -> Array:
     """Return a copy of a tensor's values in their own type."""
+    if tensor.element_type.to_string() == "string":
+        return np.array(tensor.str_data, object)
     array = np.array(tensor.data)
     if array.dtype.char not in _STAND_INS:
         return array
@@ -66,6 +70,15 @@ def to_array(tensor: Any) -> Array:
     if tensor.element_type.bitwidth == _NIBBLE:
         array = _unpacked(array.view(np.uint8), tuple(tensor.shape))
     return array.view(getattr(ml_dtypes, name))
+
+
+def _text_tensor(array: Array) -> Any:
+    """Return a tensor of strings; OpenVINO ends the process when it is given an empty array of them."""
+    import openvino
+
+    if array.size:
+        return openvino.Tensor(array.astype(str), shared_memory=False)
+    return openvino.Tensor(openvino.Type.string, openvino.Shape(array.shape))
 
 
 def _packed(nibbles: Array) -> Array:

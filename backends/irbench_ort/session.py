@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Scalar, TensorSpec
-from irbench.spi import Array, Feed, Outputs, Slot
-from irbench_ort.values import holds_extensions, to_array, to_value
+from irbench.spi import Array, Feed, Outputs, Refusal, Slot
+from irbench_ort.values import holds_extensions, holds_strings, to_array, to_value
 
 __all__ = ["OrtSession"]
 
@@ -25,7 +26,17 @@ class OrtSession:
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
         """Return slots that pass host arrays (``copy``) or keep tensors bound on the device (``bound``)."""
-        if io == "copy" and holds_extensions(self._artifact):
+        extended, strings = holds_extensions(self._artifact), holds_strings(self._artifact)
+        if extended and strings:
+            raise Refusal(
+                "ONNX Runtime takes no strings together with bfloat16, float8 or int4 in Python.",
+                hint="Give the model inputs and outputs of other types.",
+            )
+        if io == "bound" and (extended or strings):
+            raise Refusal(
+                "ONNX Runtime binds no strings, bfloat16, float8 or int4 in Python.", hint="Use --io copy, the default."
+            )
+        if extended:
             return [_ValueSlot(self._session, self._artifact) for _ in range(count)]
         if io == "copy":
             return [_CopySlot(self._session, self._artifact) for _ in range(count)]
@@ -114,4 +125,4 @@ def _allocate(spec: TensorSpec, device: str) -> Any:
     import onnxruntime
 
     shape = [size for size in spec.shape if isinstance(size, int)]
-    return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, np.dtype(spec.dtype), device, 0)
+    return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, numpy_dtype(spec.dtype), device, 0)

@@ -14,6 +14,7 @@ from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import lay_out, logical_inputs
 from irbench.notices import Reference, Warn
+from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
@@ -236,12 +237,17 @@ def require_fit(spec: TensorSpec, array: Array, place: str) -> None:
     fits = len(spec.shape) == array.ndim and all(
         isinstance(axis, str) or axis == size for axis, size in zip(spec.shape, array.shape, strict=True)
     )
-    if array.dtype != np.dtype(spec.dtype) or not fits:
+    if not _is_of(array, spec.dtype) or not fits:
         raise IrbenchError(
             f"{place} gives {array.dtype} of {shape_text(array.shape)} for the input '{spec.name}', which takes "
             f"{spec.dtype} of {shape_text(spec.shape)}.",
             hint="Inputs are matched by order: input_0.pb is for the first input of the model.",
         )
+
+
+def _is_of(array: Array, dtype: str) -> bool:
+    """Whether an array has the type of a spec; NumPy has several for strings."""
+    return array.dtype.kind in "OSU" if dtype == STRING else array.dtype == numpy_dtype(dtype)
 
 
 def as_logical(array: Array, spec: TensorSpec) -> Array:

@@ -11,6 +11,7 @@ from irbench import registry
 from irbench.conformance.case import Case, Tried
 from irbench.conformance.data import DataSet, kind_of, read_sets
 from irbench.errors import one_line
+from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind
 from irbench.output_check import compare
 from irbench.record import OutputError
@@ -99,11 +100,11 @@ def _session(cell: Cell, artifact: Artifact) -> OpenSession:
 
 
 def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
-    from onnx import TensorProto, helper
+    from onnx import TensorProto
 
     tensor = value.type.tensor_type
     try:
-        dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+        dtype = spec_dtype(tensor.elem_type)
     except KeyError:
         dtype = str(TensorProto.DataType.Name(tensor.elem_type)).lower()
     axes = (

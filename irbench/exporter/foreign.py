@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.onnx.reading.element_types import STRING
 from irbench.onnx.reading.file_kind import require_model_file
 from irbench.onnx.reading.signature import Signature
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
@@ -22,7 +23,8 @@ _HARMFUL = "The file may be damaged, or made to do harm: export or download it a
 def from_onnx_file(path: Path) -> Bundle:
     """Return a bundle around an ONNX file of unknown origin, which is examined in a process of its own.
 
-    Floating-point inputs are drawn from [0, 1), integers from [0, 2); there are no reference outputs.
+    Floating-point inputs are drawn from [0, 1), integers from [0, 2), strings are such integers in digits; there are no
+    reference outputs.
 
     Raises:
         IrbenchError: The file is missing, invalid, or needs more memory than there is.
@@ -68,4 +70,4 @@ def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:
 
 
 def _high(spec: TensorSpec) -> float:
-    return 2.0 if "int" in spec.dtype else 1.0
+    return 2.0 if "int" in spec.dtype or spec.dtype == STRING else 1.0

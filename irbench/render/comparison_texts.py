@@ -158,7 +158,7 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
     "degenerate-outputs": WarningText(
         says="the expected outputs are all zero, constant or tiny, so that many wrong answers would pass",
         brief=_degenerate,
-        detail=lambda *_: "The generated inputs make the model answer next to nothing, so wrong answers may pass.",
+        detail=lambda *_: "These inputs do not show what the model computes, so wrong answers may pass.",
         remedy=lambda *_: "Verify it with real inputs: irbench verify MODEL --data FOLDER.",
         example={
             "model": "detector",

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import models
 import numpy as np
+import onnx
 import pytest
 from data_sets import write_set
 from front_door import irbench
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spi import Array
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -97,6 +100,32 @@ def test_data_that_do_not_fit_the_model_are_refused(pixels: Array, given: str, m
     assert (
         f"test_data_set_0 gives {given} for the input 'pixels', which takes float32 of batch x 3 x 8 x 8." in called.err
     )
+
+
+def passed_on(folder: Path, dtype: str) -> Path:
+    """Return a model that answers with its input, beside a scalar."""
+    element = TensorProto.STRING if dtype == "string" else helper.np_dtype_to_tensor_dtype(numpy_dtype(dtype))
+    inputs = [helper.make_tensor_value_info("x", element, ["batch", 3]), helper.make_tensor_value_info("s", 1, [])]
+    outputs = [helper.make_tensor_value_info("y", element, ["batch", 3]), helper.make_tensor_value_info("t", 1, [])]
+    nodes = [helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Add", ["s", "s"], ["t"])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=10), folder / "same.onnx"
+    )
+    return folder / "same.onnx"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bfloat16", "float8_e4m3fn", "string"])
+@pytest.mark.parametrize("given", ["data", "seeded"])
+def test_inputs_of_any_type_are_fed_and_compared(dtype: str, given: str, tmp_path: Path):
+    path = passed_on(tmp_path, dtype)
+    x = np.array([["1", "2", "0"]], object) if dtype == "string" else np.array([[1, 2, 0]]).astype(numpy_dtype(dtype))
+    half = np.array(0.5, np.float32)
+    write_set(tmp_path / "data", 0, (x, half), (x, half * 2))
+    data = ("--data", tmp_path / "data") if given == "data" else ()
+    called = irbench("verify", path, *data, "--backends", "ort", "--format", "json")
+    assert called.code == 0, called.err
+    assert called.document["cells"][0]["output_error"]["max_abs"] == 0
 
 
 def test_free_dimensions_are_bound_by_shape(tmp_path: Path):

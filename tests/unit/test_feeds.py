@@ -20,6 +20,7 @@ from irbench.feeds import (
     repeat_pool,
     write_sample,
 )
+from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Feeding, InputSpec, TensorSpec
 
 IMAGE = InputSpec(TensorSpec("image", "float32", ("batch", 4, 5, 3)), -1.0, 1.0)
@@ -158,3 +159,23 @@ def test_a_constant_fills_its_input(shape: tuple[int, ...], values: tuple[int, .
 def test_a_constant_that_the_input_cannot_hold_is_refused(values: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match=r"cannot hold|broadcast"):
         constant(InputSpec(TensorSpec("x", "uint8", (2,))), {}, values)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [("int4", {0, 1}), ("uint4", {0, 1}), ("int8", {0, 1}), ("bool", {False, True}), ("string", {"0", "1"})],
+)
+@pytest.mark.parametrize("shape", [("batch", 64), (64,)])
+def test_integers_of_any_width_and_strings_are_drawn_from_the_range(dtype, values, shape) -> None:
+    spec = TensorSpec("x", dtype, shape)
+    artifact = Artifact("onnx", Path("m.onnx"), (spec.bind({"batch": 2}),), ())
+    (array,) = lay_out(generate([InputSpec(spec, 0, 2)], {"batch": 2}, 0), artifact)
+    assert array.dtype == numpy_dtype(dtype)
+    assert set(array.ravel().tolist()) == values
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn", "int4", "int64", "bool", "string"])
+def test_a_scalar_is_drawn_as_one(dtype: str) -> None:
+    spec = TensorSpec("x", dtype, ())
+    (array,) = lay_out(generate([InputSpec(spec)], {}, 0), Artifact("onnx", Path("m.onnx"), (spec,), ()))
+    assert (array.shape, array.dtype) == ((), numpy_dtype(dtype))

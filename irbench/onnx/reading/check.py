@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data, signature
+from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
 from irbench.onnx.reading.protobuf import DAMAGED, mapped
 from irbench.onnx.reading.signature import Signature
 from irbench.system.memory import limit_memory
@@ -61,10 +62,8 @@ def check_file(path: Path, shapes: bool) -> None:
     """
     from onnx import checker
 
-    with mapped(path) as data:
-        outside = next(external_data.external_tensors(data), None) is not None
     try:
-        checker.check_model(_without_external(path) if outside else str(path), full_check=shapes)
+        checker.check_model(_checkable(path) or str(path), full_check=shapes)
     except MemoryError:
         raise
     except Exception as error:
@@ -73,6 +72,25 @@ def check_file(path: Path, shapes: bool) -> None:
             f"{path} is not a valid ONNX model: {first_line(error)[:_LONGEST_REASON]}",
             hint=f"Export it again. For the full message: check-model {path}",
         ) from error
+
+
+def _checkable(path: Path) -> onnx.ModelProto | None:
+    """Return a form of the model that the checker understands; ``None`` where it understands the file.
+
+    It looks for the operators of ONNX's own domain under its short name only, and refuses weights with several hard
+    links, which package caches and our own copies have.
+    """
+    with mapped(path) as data:
+        outside = next(external_data.external_tensors(data), None) is not None
+    if not outside and not spells_own_domain(path):
+        return None
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    shorten_own_domain(model)
+    if outside:
+        _replace_external(model.graph)
+    return model
 
 
 def _explain(path: Path) -> None:
@@ -88,12 +106,12 @@ def _explain(path: Path) -> None:
     _refuse_order(path, model.graph)
 
 
-def _refuse_future_opset(path: Path, opset: int) -> None:
+def _refuse_future_opset(path: Path, opset: int | None) -> None:
     """Refuse an opset that is unknown here; the checker accepts it, and a runtime may never come back from it."""
     from onnx import defs
 
     known = defs.onnx_opset_version()
-    if opset > known:
+    if opset is not None and opset > known:
         raise IrbenchError(
             f"{path} uses opset {opset}, and the installed onnx supports up to {known}.", hint=_UPGRADE.format(known)
         )
@@ -144,16 +162,10 @@ def _out_of_order(path: Path, graph: onnx.GraphProto, makers: dict[str, int]) ->
     )
 
 
-def _without_external(path: Path) -> onnx.ModelProto:
-    """Return the model with inputs for the weights that lie elsewhere, so that the checker need not open their files.
-
-    It refuses weights with several hard links, which package caches and our own copies have.
-    """
-    import onnx
+def _replace_external(graph: onnx.GraphProto) -> None:
+    """Put inputs in place of the weights that lie elsewhere, so that the checker need not open their files."""
     from onnx import helper
 
-    model = onnx.load(path, load_external_data=False)
-    graph = model.graph
     outside = [initializer for initializer in graph.initializer if initializer.external_data]
     inside = [initializer for initializer in graph.initializer if not initializer.external_data]
     fed = {tensor.name for tensor in graph.input}
@@ -164,4 +176,3 @@ def _without_external(path: Path) -> onnx.ModelProto:
     )
     del graph.initializer[:]
     graph.initializer.extend(inside)
-    return model

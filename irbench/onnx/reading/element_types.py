@@ -5,8 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["NAMES", "bits_of"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["NAMES", "STRING", "bits_of", "numpy_dtype", "spec_dtype"]
+
+STRING = "string"
+"""What specs call tensors of strings, which NumPy has as arrays of objects."""
 
 NAMES: Mapping[int, str] = dict(
     enumerate(
@@ -26,3 +33,31 @@ def bits_of(dtype: str) -> int:
     """Return how many bits an element takes; 0 for strings, whose size depends on their content."""
     width = re.search(r"\d+", dtype)
     return int(width[0]) if width else 8 * (dtype == "bool")
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return the dtype of a spec's name, also of types that ml_dtypes adds to NumPy, such as bfloat16 and int4.
+
+    Raises:
+        TypeError: There is no such type.
+    """
+    import ml_dtypes
+    import numpy as np
+
+    if name == STRING:
+        return np.dtype(object)
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def spec_dtype(element: int) -> str:
+    """Return what specs call an element type of ONNX.
+
+    Args:
+        element: Its number in TensorProto.DataType.
+
+    Raises:
+        KeyError: The installed onnx does not know it.
+    """
+    from onnx import TensorProto, helper
+
+    return STRING if element == TensorProto.STRING else helper.tensor_dtype_to_np_dtype(element).name

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.dimension_names import DimensionNames, is_chosen, with_batch
+from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
 from irbench.spec import TensorSpec
 
 if TYPE_CHECKING:
-    import numpy as np
     import onnx
 
 __all__ = ["Signature", "read"]
@@ -24,7 +24,6 @@ __all__ = ["Signature", "read"]
 _MAX_AXIS = 2**31 - 1
 _MAX_RANK = 32
 _MAX_SIGNATURE_BYTES = 1 << 20
-_ELEMENTS = {"O": "strings", "c": "complex numbers"}
 _Message = TypeVar("_Message", "onnx.OperatorSetIdProto", "onnx.ValueInfoProto")
 
 
@@ -37,14 +36,14 @@ class Signature:
             where they share none, a dimension with ``batch`` in its name is. A dynamic axis without a name, or
             called ``?``, is called ``<tensor>_<axis>``.
         outputs: Likewise; an axis without a name is never taken for the batch, for it may depend on the data.
-        opset: Version of ONNX's own operator set.
+        opset: Version of ONNX's own operator set; ``None`` where the model uses other sets only.
         nodes: Number of nodes at the top level.
         batch_in_file: What the file calls the dimension ``batch``; empty where it gives no name.
     """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
-    opset: int
+    opset: int | None
     nodes: int
     batch_in_file: str = ""
 
@@ -54,13 +53,13 @@ def read(path: Path) -> Signature:
 
     Raises:
         IrbenchError: The file is missing, is no ONNX model, or has an input or output that is no tensor of
-            numbers with a known rank.
+            real numbers or strings with a known rank.
     """
     import onnx
 
     with mapped(path) as data:
-        opset, graph = _opset_and_graph(data)
-        if graph is None or opset < 1:
+        opsets, graph = _opsets_and_graph(data)
+        if graph is None or not opsets or min(opsets.values()) < 1:
             raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
         parts = list(fields(data, graph.start, graph.end))
         weights = {_initializer_name(data, part) for part in parts if part.number == Graph.INITIALIZER}
@@ -73,7 +72,9 @@ def read(path: Path) -> Signature:
     _require_usable(fed, made, path)
     batch = names.batch_names(fed)
     chosen = next(iter(batch & set(_chosen_names(inputs))), "")
-    return Signature(with_batch(fed, batch), with_batch(made, batch), opset=opset, nodes=nodes, batch_in_file=chosen)
+    return Signature(
+        with_batch(fed, batch), with_batch(made, batch), opset=opsets.get(""), nodes=nodes, batch_in_file=chosen
+    )
 
 
 def _chosen_names(values: Iterable[onnx.ValueInfoProto]) -> Iterator[str]:
@@ -81,19 +82,20 @@ def _chosen_names(values: Iterable[onnx.ValueInfoProto]) -> Iterator[str]:
     return (dimension.dim_param.strip() for dimension in dimensions)
 
 
-def _opset_and_graph(data: memoryview) -> tuple[int, Field | None]:
-    """Return the version of ONNX's own operator set, 0 where there is none, and where the graph lies."""
+def _opsets_and_graph(data: memoryview) -> tuple[dict[str, int], Field | None]:
+    """Return the version of each operator set by its domain, ONNX's own under "", and where the graph lies."""
     import onnx
 
-    opset = 0
+    opsets: dict[str, int] = {}
     graph: Field | None = None
     for field in fields(data):
         if field.number == Model.OPSET_IMPORT:
             imported = _parsed(onnx.OperatorSetIdProto, data, field)
-            opset = max(opset, imported.version) if imported.domain in ("", "ai.onnx") else opset
+            domain = "" if imported.domain == "ai.onnx" else imported.domain
+            opsets[domain] = max(opsets.get(domain, 0), imported.version)
         elif field.number == Model.GRAPH:
             graph = field
-    return opset, graph
+    return opsets, graph
 
 
 def _require_usable(fed: Sequence[TensorSpec], made: Sequence[TensorSpec], path: Path) -> None:
@@ -110,7 +112,7 @@ def _require_usable(fed: Sequence[TensorSpec], made: Sequence[TensorSpec], path:
 
 
 def _spec(value: onnx.ValueInfoProto, names: DimensionNames, path: Path) -> TensorSpec:
-    dtype, tensor = _number_type(value, path), value.type.tensor_type
+    dtype, tensor = _element_type(value, path), value.type.tensor_type
     if not tensor.HasField("shape") or len(tensor.shape.dim) > _MAX_RANK:
         raise IrbenchError(
             f"'{value.name}' of {path} has no known rank.",
@@ -119,30 +121,28 @@ def _spec(value: onnx.ValueInfoProto, names: DimensionNames, path: Path) -> Tens
     sizes = enumerate(map(_size, tensor.shape.dim))
     shape = tuple(names.name(value.name, axis) if size is None else size for axis, size in sizes)
     _require_possible(shape, value.name, path)
-    return TensorSpec(value.name, dtype.name, shape)
+    return TensorSpec(value.name, dtype, shape)
 
 
-def _number_type(value: onnx.ValueInfoProto, path: Path) -> np.dtype[Any]:
-    """Return the type of a tensor's elements; refuse what is no tensor of numbers."""
-    from onnx import helper
-
+def _element_type(value: onnx.ValueInfoProto, path: Path) -> str:
+    """Return what specs call the type of a tensor's elements; refuse what is no tensor of real numbers or strings."""
     if value.type.WhichOneof("value") != "tensor_type":
         kind = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
         if not kind:
             raise IrbenchError(f"'{value.name}' of {path} has no type.", hint=DAMAGED)
         raise IrbenchError(
-            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench supports tensors of numbers only.",
-            hint="Export only the part of the model that works with numbers.",
+            f"'{value.name}' of {path} is {_with_article(kind)}, and irbench supports tensors only.",
+            hint="Export only the part of the model that works with tensors.",
         )
     try:
-        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        dtype = spec_dtype(value.type.tensor_type.elem_type)
     except KeyError as error:
         raise IrbenchError(f"'{value.name}' of {path} has an unknown type.", hint=DAMAGED) from error
-    if dtype.kind not in "biuf" and dtype.name != "bfloat16":
+    if dtype.startswith("complex"):
         raise IrbenchError(
-            f"'{value.name}' of {path} is a tensor of {_ELEMENTS.get(dtype.kind, dtype.name)}, "
-            "and irbench supports real numbers only.",
-            hint="Export only the part of the model that works with numbers.",
+            f"'{value.name}' of {path} is a tensor of complex numbers, and irbench supports real numbers and strings "
+            "only.",
+            hint="Export only the part of the model that works with real numbers.",
         )
     return dtype
 

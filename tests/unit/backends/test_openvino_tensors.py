@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from irbench.measure.phases import PhaseLog
+from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Load, TensorSpec
 from irbench.spi import Array
 from irbench_openvino import backend
@@ -54,6 +55,14 @@ def test_an_array_of_any_type_comes_back_as_it_was(dtype: Any, shape: tuple[int,
     assert back.dtype == array.dtype
     assert back.shape == shape
     assert back.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 3), (0,)])
+def test_texts_come_back_as_they_were(shape: tuple[int, ...]):
+    texts = np.array(["a", "bc", "", "é", "e", "f"][: int(np.prod(shape))], object).reshape(shape)
+    back = to_array(to_tensor(texts))
+    assert (back.dtype, back.shape) == (texts.dtype, shape)
+    assert back.tolist() == texts.tolist()
 
 
 def test_numbers_below_zero_of_four_bits_stay_so():
@@ -114,6 +123,15 @@ def test_what_only_the_reader_of_bytes_knows_is_read_too(tmp_path: Path):
     path = saved([node], [scores, target], [loss], 13, tmp_path / "model.onnx")
     feed = (np.full((3, 5, 2), -0.5, np.float32), np.zeros((3, 2), np.int64))
     assert answer(path, specs("scores", "target"), feed, "loss") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("io", ["copy", "bound"])
+@pytest.mark.parametrize(("element", "dtype"), [(1, "float32"), (7, "int64"), (9, "bool"), (16, "bfloat16")])
+def test_a_scalar_stays_a_scalar(element: int, dtype: str, io: Io, tmp_path: Path):
+    x, y = (helper.make_tensor_value_info(name, element, []) for name in "xy")
+    path = saved([helper.make_node("Identity", ["x"], ["y"])], [x], [y], 17, tmp_path / "model.onnx")
+    found = answer(path, [TensorSpec("x", dtype, ())], (np.array(1, numpy_dtype(dtype)),), "y", io)
+    assert (found.shape, float(found)) == ((), 1.0)
 
 
 @pytest.mark.parametrize("io", ["copy", "bound"])

@@ -13,14 +13,21 @@ from onnx import TensorProto, helper
 
 from irbench.measure.phases import PhaseLog
 from irbench.spec import Artifact, Load, TensorSpec
+from irbench.spi import Refusal
 from irbench_ort import backend
+from irbench_ort.session import OrtSession
 from irbench_ort.values import holds_extensions, to_array, to_value
 
+FOUR_BITS = (ml_dtypes.int4, ml_dtypes.uint4)
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.float32])
-@pytest.mark.parametrize("shape", [(2, 2), (), (0, 3)])
+
+@pytest.mark.parametrize(
+    "dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.float32, *FOUR_BITS]
+)
+@pytest.mark.parametrize("shape", [(2, 2), (3,), (), (0, 3)])
 def test_an_array_comes_back_bit_by_bit(dtype: Any, shape: tuple[int, ...]):
-    array = np.array([1, 0.5, -3, 4][: int(np.prod(shape))], dtype).reshape(shape)
+    values = [1, 0.5, -3, 4] if dtype not in FOUR_BITS else [1, 7, 0, 4]
+    array = np.array(values[: int(np.prod(shape))]).astype(dtype).reshape(shape)
     back = to_array(to_value(array))
     assert back.dtype == array.dtype
     assert back.shape == shape
@@ -48,3 +55,30 @@ def test_a_graph_of_bfloat16_is_fed_and_answers(tmp_path: Path):
     assert wide.tolist() == [1.5, 2]
     assert narrow.dtype == ml_dtypes.bfloat16
     assert narrow.astype(np.float32).tolist() == [1.5, 2]
+
+
+def test_integers_of_four_bits_are_fed(tmp_path: Path):
+    x = helper.make_tensor_value_info("x", TensorProto.INT4, [3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
+    scale = helper.make_tensor("scale", TensorProto.FLOAT, [], [0.5])
+    node = helper.make_node("DequantizeLinear", ["x", "scale"], ["y"])
+    path = tmp_path / "model.onnx"
+    model = helper.make_model(
+        helper.make_graph([node], "g", [x], [y], [scale]), opset_imports=[helper.make_opsetid("", 21)], ir_version=10
+    )
+    onnx.save(model, path)
+    artifact = Artifact("onnx", path, (TensorSpec("x", "int4", (3,)),), (TensorSpec("y", "float32", (3,)),))
+    backend.import_runtime(Load(), "cpu")
+    (slot,) = backend.compile(artifact, Load(precision="native"), "cpu", PhaseLog()).open_slots(1, "copy")
+    slot.stage((np.array([-8, 7, 1], ml_dtypes.int4),))
+    slot.run()
+    assert slot.fetch()[0].tolist() == [-4, 3.5, 0.5]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "string"])
+def test_what_python_cannot_bind_is_refused_with_a_way_out(dtype: str):
+    specs = (TensorSpec("x", dtype, (2,)),)
+    session = OrtSession(None, Artifact("onnx", Path("m.onnx"), specs, specs), "cpu", {})
+    with pytest.raises(Refusal) as caught:
+        session.open_slots(1, "bound")
+    assert "--io copy" in caught.value.hint

@@ -130,10 +130,52 @@ def test_a_missing_file_is_one_clear_error(tmp_path):
         signature.read(tmp_path / "none.onnx")
 
 
-def test_text_inputs_are_refused(tmp_path):
-    path = write(tmp_path / "m.onnx", [value("x", ["N"], TensorProto.STRING)], [value("y", ["N"], TensorProto.STRING)])
-    with pytest.raises(IrbenchError, match="is a tensor of strings, and irbench supports real numbers only"):
+@pytest.mark.parametrize(
+    ("element", "name"),
+    [
+        (TensorProto.STRING, "string"),
+        (TensorProto.INT4, "int4"),
+        (TensorProto.UINT4, "uint4"),
+        (TensorProto.BFLOAT16, "bfloat16"),
+        (TensorProto.FLOAT8E4M3FN, "float8_e4m3fn"),
+        (TensorProto.FLOAT4E2M1, "float4_e2m1fn"),
+    ],
+)
+def test_strings_and_types_that_numpy_lacks_keep_their_names(element, name, tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["N"], element)], [value("y", ["N"], element)])
+    read = signature.read(path)
+    assert (read.inputs[0].dtype, read.outputs[0].dtype) == (name, name)
+
+
+def test_complex_inputs_are_refused(tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", [2], TensorProto.COMPLEX64)], [value("y", [2])])
+    with pytest.raises(IrbenchError, match="is a tensor of complex numbers"):
         signature.read(path)
+
+
+@pytest.mark.parametrize("unnamed", ["?", "*", "-"])
+def test_dimensions_with_a_name_that_says_nothing_are_not_one_dimension(unnamed, tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", [-1, 3, unnamed, unnamed])], [value("y", [-1])])
+    assert signature.read(path).inputs[0].shape == ("batch", 3, "x_2", "x_3")
+
+
+@pytest.mark.parametrize(
+    ("domains", "opset"),
+    [({"ai.onnx.ml": 3}, None), ({"com.microsoft": 1}, None), ({"ai.onnx": 17}, 17), ({"ai.onnx.ml": 3, "": 18}, 18)],
+)
+def test_a_model_need_not_use_onnxs_own_operators_nor_its_short_name(domains, opset, tmp_path):
+    graph = helper.make_graph([], "g", [value("x", [1])], [value("y", [1])])
+    imports = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=9), tmp_path / "m.onnx")
+    assert signature.read(tmp_path / "m.onnx").opset == opset
+
+
+def test_a_model_without_any_operator_set_is_none(tmp_path):
+    model = helper.make_model(helper.make_graph([], "g", [value("x", [1])], [value("y", [1])]), ir_version=9)
+    del model.opset_import[:]
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(IrbenchError, match="not an ONNX model"):
+        signature.read(tmp_path / "m.onnx")
 
 
 def test_sequences_are_refused(tmp_path):

@@ -1,0 +1,50 @@
+"""Write a model's functions out where they are called: some runtimes know none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
+from irbench.onnx.reading.protobuf import Model, fields, mapped
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["inline_functions"]
+
+
+def inline_functions(path: Path) -> bytes | None:
+    """Return a model without functions, weights included, and ONNX's own domain under its short name.
+
+    Args:
+        path: A valid model.
+
+    Returns:
+        The serialised model; ``None`` where it has no functions and names the domain as usual, or is too large for one
+        message.
+    """
+    from google.protobuf.message import EncodeError
+    from onnx import inliner
+
+    with mapped(path) as data:
+        has_functions = any(field.number == Model.FUNCTIONS for field in fields(data))
+    if not has_functions and not spells_own_domain(path):
+        return None
+    model = external_data.load(path)
+    shorten_own_domain(model)
+    _import_what_functions_do(model)
+    try:
+        content: bytes = inliner.inline_local_functions(model).SerializeToString()
+    except (EncodeError, ValueError):
+        return None
+    return content
+
+
+def _import_what_functions_do(model: onnx.ModelProto) -> None:
+    """Import the operator sets that only functions do: their nodes become the graph's."""
+    known = {opset.domain for opset in model.opset_import}
+    wanted = [opset for function in model.functions for opset in function.opset_import if opset.domain not in known]
+    latest = {opset.domain: opset for opset in sorted(wanted, key=lambda opset: opset.version)}
+    model.opset_import.extend(latest.values())
