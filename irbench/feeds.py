@@ -1,7 +1,7 @@
 """Inputs: the same logical arrays for every backend, laid out as each artifact wants them.
 
-They come from data, from constants, and from a generator for everything else. Generated sample ``i`` of a batch is drawn
-from a generator of its own, and samples repeat after :data:`POOL`, so that the reference outputs of the first
+They come from data, from constants, and from a generator for everything else. Generated sample ``i`` of a batch
+is drawn from a generator of its own, and samples repeat after :data:`POOL`, so that the reference outputs of the first
 :data:`POOL` samples answer for every batch size.
 """
 
@@ -51,17 +51,21 @@ def logical_inputs(
 ) -> tuple[Array, ...]:
     """Return one array per logical input: from the sample, from its constant, or generated.
 
+    An input that outputs are fed back to begins with zeros, unless the sample or a constant says otherwise.
+
     Args:
         inputs: Logical inputs.
         sizes: Every free dimension bound.
         feeding: Where the values come from.
         sample: Which of the feeding's samples, from 0.
     """
-    given = {
-        spec.tensor.name: constant(spec, sizes, feeding.values[spec.tensor.name])
-        for spec in inputs
-        if spec.tensor.name in feeding.values
-    }
+    given: dict[str, Array] = {}
+    for spec in inputs:
+        name = spec.tensor.name
+        if name in feeding.values:
+            given[name] = constant(spec, sizes, feeding.values[name])
+        elif name in feeding.feedback:
+            given[name] = np.zeros(_bound_shape(spec, sizes), spec.tensor.dtype)
     if feeding.samples:
         given |= read_sample(feeding.samples[sample], inputs)
     return tuple(

@@ -10,7 +10,7 @@ from irbench.record import CellLaunch, Failure, OutputError
 from irbench.spec import Cell, Scalar
 from irbench.spi import Outputs
 
-__all__ = ["CHANGING", "fallback", "mismatch", "worst_error"]
+__all__ = ["CHANGING", "fallback", "mismatch", "worse", "worst_error"]
 
 CHANGING = "its answers to the same inputs change between calls"
 
@@ -22,6 +22,12 @@ def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool
         ValueError: One cannot be compared; says why.
     """
     return max((compare(answer, reference, classifier) for answer in answers), key=lambda error: error.max_rel)
+
+
+def worse(first: OutputError | None, second: OutputError | None) -> OutputError | None:
+    """Return the larger of two errors; ``None`` is no error that was measured."""
+    known = [error for error in (first, second) if error is not None]
+    return max(known, key=lambda error: error.max_rel, default=None)
 
 
 def mismatch(cell: CellLaunch) -> Failure | None:

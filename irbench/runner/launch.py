@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Self
 
@@ -13,24 +13,22 @@ from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
-from irbench.record import BlockEvidence, Failure, LaunchRecord, OutputError, Sustained
-from irbench.runner.answers import CHANGING, fallback, worst_error
+from irbench.record import BlockEvidence, LaunchRecord, Sustained
+from irbench.runner.answers import fallback
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.forecast import Forecast
+from irbench.runner.launch_check import LaunchCheck
+from irbench.runner.tempo import WarmedGroup, choose_tempo
 from irbench.runner.turn import LaunchPlan, Tempo, Turn
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Timing
-from irbench.spi import Outputs
 from irbench.stats import (
     block_order,
     clean_blocks,
     fewest_blocks,
-    fits,
-    launch_size,
     needs_more_blocks,
     processors_in_use,
-    samples_per_round,
     settle_calls,
 )
 from irbench.system import host
@@ -61,6 +59,7 @@ class Launch:
         self._progress = {cell.id: CellProgress() for cell in turn.cells}
         self._watch = Stopwatch()
         self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
+        self._check = LaunchCheck(plan, turn.number, self._workers, self._progress)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
         """Run the launch and return its record, with the tempo it kept.
@@ -77,7 +76,7 @@ class Launch:
         sustained = self._run_alone() if tempo.timing.sustain else ()
         for cell in self._workers.cells:
             self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
-            self._verify_again(cell)
+            self._check.again(cell)
         return self._record(blocks, sustained), tempo
 
     def _record(self, blocks: tuple[BlockEvidence, ...], sustained: tuple[Sustained, ...]) -> LaunchRecord:
@@ -99,18 +98,15 @@ class Launch:
 
     def _tempo(self, start_s: float) -> Tempo:
         """Return how many samples and blocks the speeds seen in the warm-up allow."""
-        timing, room = self._plan.timing, self._turn.room
-        streams = {cell.id: cell.load.streams for cell in self._workers.cells}
-        completion_ns = {cell: self._progress[cell].speed.completion_ns for cell in streams}
-        # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
-        samples = {cell: count for cell, count in self._turn.samples.items() if cell in streams}
-        samples = samples or samples_per_round(completion_ns, streams, timing)
-        forecast, later_s = self._forecast, self._later_start_s(start_s)
-        cost = forecast.cost(start_s, later_s, samples, self._answers)
-        if not self._turn.samples and not fits(timing, cost, room):
-            samples = samples_per_round(completion_ns, streams, replace(timing, min_calls=1))
-            cost = forecast.cost(start_s, later_s, samples, self._answers)
-        return Tempo(samples, launch_size(timing, cost, room, self._turn.scatters))
+        group = WarmedGroup(
+            forecast=self._forecast,
+            streams={cell.id: cell.load.streams for cell in self._workers.cells},
+            feeds=self._plan.group.feeding.count,
+            answers=self._check.answers,
+            start_s=start_s,
+            later_start_s=self._later_start_s(start_s),
+        )
+        return choose_tempo(group, self._turn, self._plan.timing)
 
     def _later_start_s(self, start_s: float) -> float:
         """Return what the starts of later launches will take, where cells start side by side that now did not."""
@@ -182,14 +178,14 @@ class Launch:
         progress = self._progress[cell.id]
         self._say(Activity("compile-and-warm-up" if progress.prepared is None else "warm-up", cell.label))
         if progress.prepared is None:
-            progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._verifies)
+            progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._check.wanted)
         if progress.prepared is None:
             return
         failure = fallback(cell, progress.prepared.effective)
         if failure is not None:
             self._workers.dismiss(cell.id, failure)
             return
-        progress.output_error = self._error(cell, progress.prepared.outputs)
+        self._check.first(cell, progress.prepared.outputs)
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
             progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", self._most_warm_up_s())
@@ -198,31 +194,6 @@ class Launch:
         """Return how long a cell's warm-up may take before it makes do with fewer calls."""
         room = self._turn.room
         return max(self._plan.timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / len(self._turn.cells))
-
-    def _verify_again(self, cell: Cell) -> None:
-        """Have a cell answer once more now that it was measured: some answer rightly only at first."""
-        if self._verifies and cell in self._workers.cells:
-            answers = self._workers.ask(cell.id, "second answer", "answer_again")
-            self._progress[cell.id].repeat_error = self._error(cell, answers or (), f"{CHANGING}: ")
-
-    @property
-    def _verifies(self) -> bool:
-        return self._number == 0 and self._plan.reference is not None
-
-    @property
-    def _answers(self) -> int:
-        """How often each cell answers once more after the blocks."""
-        return max((cell.load.streams for cell in self._workers.cells), default=0) if self._verifies else 0
-
-    def _error(self, cell: Cell, answers: Sequence[Outputs], preface: str = "") -> OutputError | None:
-        """Compare every slot's answer with the reference; a cell whose answer cannot be compared leaves."""
-        if self._plan.reference is None or not answers:
-            return None
-        try:
-            return worst_error(answers, self._plan.reference, self._plan.group.bundle.classifier)
-        except ValueError as error:
-            self._workers.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
-            return None
 
     def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
         timing = tempo.timing
@@ -247,7 +218,7 @@ class Launch:
         if taken < fewest_blocks(timing):
             return True
         longest_s = max(block.wall_ns for block in blocks) / 1e9
-        after_s = self._forecast.after_blocks_s(self._answers)
+        after_s = self._forecast.after_blocks_s(self._check.answers)
         late = self._watch.elapsed_s + longest_s + after_s > self._turn.room.until_s
         return not late and needs_more_blocks(taken, len(self._clean(blocks)), timing)
 

@@ -22,12 +22,13 @@ class Expected:
     """The outputs that every cell is compared with.
 
     Attributes:
-        outputs: In the order of the model's outputs; ``None`` where no reference could answer.
+        outputs: For each call that is checked, in the order of the model's outputs; ``None`` where no reference could
+            answer.
         source: Where they come from; ``None`` without outputs.
         warnings: What a reader must know about them.
     """
 
-    outputs: Outputs | None
+    outputs: tuple[Outputs, ...] | None
     source: Reference | None
     warnings: tuple[Warn, ...] = ()
 
@@ -42,7 +43,9 @@ def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected
     """
     stored = _stored(group)
     if stored is not None:
-        return Expected(stored, Reference("export", str(group.bundle.details.get("framework") or "the original model")))
+        return Expected(
+            (stored,), Reference("export", str(group.bundle.details.get("framework") or "the original model"))
+        )
     refusals: list[dict[str, str]] = []
     for name in registry.references_in_order():
         try:
@@ -71,15 +74,15 @@ def _stored(group: Group) -> Outputs | None:
     return repeat_pool(outputs, group.batch)
 
 
-def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> Outputs:
+def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
     artifact = group.bundle.artifact(registry.reference(name).consumes)
     if artifact is None:
         raise IrbenchError("cannot read the model")
     planned = (cell.artifact for cell in group.cells if cell.artifact is not None)
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
     bound = bound or bind_apart(artifact, group.sizes, scratch)
-    answer: Outputs = call_in_worker(
-        "irbench.worker.reference:answer",
+    answers: tuple[Outputs, ...] = call_in_worker(
+        "irbench.worker.reference:answers",
         name,
         bound,
         group.bundle,
@@ -87,4 +90,4 @@ def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> Outp
         group.feeding,
         deadline_s=deadline_s,
     )
-    return answer
+    return answers

@@ -30,7 +30,9 @@ def fixed_batch(bundle: Bundle) -> int | None:
     return None
 
 
-def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+def bind_sizes(
+    bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]], data: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Return a size for every dynamic dimension of the bundle's logical inputs, ``batch`` included.
 
     Args:
@@ -38,6 +40,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
         batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes``, or 1.
         shapes: Shapes asked for, by input name; their axes are in the order of the original model, or in that of a
             graph where they fit only that.
+        data: Sizes of dynamic dimensions that data have, which count before the model's defaults.
 
     Raises:
         IrbenchError: A shape contradicts the model, the batch, or another shape; a dimension stays dynamic; or the
@@ -51,6 +54,7 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
         )
     sizes: dict[str, int] = dict(bundle.defaults)
     sizes.pop(BATCH, None)
+    sizes |= data or {}
     if batch is not None or fixed is not None:
         sizes[BATCH] = batch or fixed or 1
     asked: dict[str, int] = {}

@@ -23,7 +23,7 @@ class LaunchPlan:
         timing: The protocol's numbers.
         seed: Of every random order.
         logs: Where the workers write what they print.
-        reference: Expected outputs; ``None`` where there is no reference.
+        reference: Expected outputs of each call that is checked; ``None`` where there is no reference.
         cpus: The processors that the workers may use.
     """
 
@@ -32,7 +32,7 @@ class LaunchPlan:
     timing: Timing
     seed: int
     logs: Path
-    reference: Outputs | None
+    reference: tuple[Outputs, ...] | None
     cpus: tuple[int, ...]
 
 
