@@ -52,17 +52,21 @@ def logical_inputs(
 ) -> tuple[Array, ...]:
     """Return one array per logical input: from the sample, from its constant, or generated.
 
+    An input that outputs are fed back to begins with zeros, unless the sample or a constant says otherwise.
+
     Args:
         inputs: Logical inputs.
         sizes: Every free dimension bound.
         feeding: Where the values come from.
         sample: Which of the feeding's samples, from 0.
     """
-    given = {
-        spec.tensor.name: constant(spec, sizes, feeding.values[spec.tensor.name])
-        for spec in inputs
-        if spec.tensor.name in feeding.values
-    }
+    given: dict[str, Array] = {}
+    for spec in inputs:
+        name = spec.tensor.name
+        if name in feeding.values:
+            given[name] = constant(spec, sizes, feeding.values[name])
+        elif name in feeding.feedback:
+            given[name] = np.zeros(_bound_shape(spec, sizes), spec.tensor.dtype)
     if feeding.samples:
         given |= read_sample(feeding.samples[sample], inputs)
     return tuple(

@@ -27,11 +27,13 @@ from irbench.row import (
     row_names,
     tell_apart,
 )
+from irbench.spec import Number
 
 __all__ = [
     "SCHEMA_VERSION",
     "Basis",
     "CellResult",
+    "GivenInputs",
     "GroupResult",
     "LatencyMs",
     "Lead",
@@ -119,6 +121,25 @@ class Basis:
 
 
 @dataclass(frozen=True)
+class GivenInputs:
+    """Inputs that were not generated.
+
+    Attributes:
+        source: Where the samples come from, as the user named it; null without samples, or for arrays in memory.
+        samples: How many took turns; 0 without data.
+        sha256: Digests of the samples' values, in hexadecimal, by input.
+        values: Constants, by input.
+        feedback: Outputs, by the inputs that they became in the next call.
+    """
+
+    source: str | None
+    samples: int
+    sha256: Mapping[str, str]
+    values: Mapping[str, tuple[Number, ...]]
+    feedback: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class GroupResult:
     """One table.
 
@@ -149,6 +170,8 @@ class GroupResult:
     """How many blocks something outside disturbed, excluded or not; null in older documents."""
     blocks_range: tuple[int, int] | None = None
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
+    given_inputs: GivenInputs | None = None
+    """Data, constants and feedback; null where every input was generated."""
 
     @property
     def unverified(self) -> bool:

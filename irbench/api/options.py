@@ -9,9 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
-from irbench.api import values
-from irbench.api.values import Settings, Shapes
+from irbench.api import input_values, values
+from irbench.api.input_values import Data
+from irbench.api.values import Constants, Feedback, Settings, Shapes
 from irbench.errors import IrbenchError
+from irbench.runner.asked_inputs import AskedInputs, DataSource
+from irbench.spec import Number
 from irbench.suggestions import did_you_mean
 
 __all__ = ["Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
@@ -31,6 +34,9 @@ class RunKeywords(TypedDict, total=False):
         backends: Backends, each with a device after a colon; every installed one that can read the models by default.
         batch: Samples per inference, a table for each; 1, or the model's own, by default.
         shape: Shapes of inputs, or sizes of dynamic dimensions, by name; ``batch`` overrides theirs.
+        data: Samples that take turns: a file or folder, or arrays by input, or a list of those.
+        value: Constants for inputs: ``{"sr": 16000}``.
+        feedback: Outputs that become inputs of the next call: ``{"h": "h0"}``.
         streams: Inferences in flight, a row for each.
         precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
@@ -59,6 +65,9 @@ class RunKeywords(TypedDict, total=False):
     backends: str | Iterable[str] | None
     batch: str | int | Iterable[int] | None
     shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    feedback: Mapping[str, str] | None
     streams: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
@@ -90,6 +99,7 @@ class RunOptions:
 
     Attributes:
         models: What is measured, as the user named it.
+        feedback: Outputs by the inputs that they become; the keyword has inputs by outputs.
         command: The command line that asked for it; empty where there was none.
     """
 
@@ -100,6 +110,9 @@ class RunOptions:
     backends: tuple[str, ...] | None = None
     batch: tuple[int, ...] | None = None
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
+    data: DataSource | None = None
+    value: Constants = field(default_factory=dict[str, tuple[Number, ...]])
+    feedback: Feedback = field(default_factory=dict[str, str])
     streams: tuple[int, ...] = (1,)
     precision: tuple[str, ...] | None = None
     optimize: tuple[str, ...] = ("none",)
@@ -121,6 +134,11 @@ class RunOptions:
     results: Path | None = None
     name: str = ""
     note: str = ""
+
+    @property
+    def inputs(self) -> AskedInputs:
+        """What the inputs are to be."""
+        return AskedInputs(self.data, self.value, self.feedback)
 
 
 def run_options(models: Iterable[str | PathLike[str]], given: RunKeywords) -> RunOptions:
@@ -169,6 +187,9 @@ _READERS: Readers = {
     "backends": ('["ort", "openvino:gpu"]', values.names),
     "batch": ("[1, 8]", values.counts),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
+    "data": ('"speech/", or {"x": array}', input_values.data),
+    "value": ('{"sr": 16000}', input_values.constants),
+    "feedback": ('{"h": "h0"}', input_values.feedback),
     "streams": ("[1, 4]", values.counts),
     "precision": ('["fp32", "bf16"]', values.names),
     "optimize": ('["none", "int8"]', values.names),

@@ -21,6 +21,7 @@ from irbench.optimizer import variant
 from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words
+from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -51,6 +52,7 @@ def refuse_contradictions(options: RunOptions) -> None:
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)
+    options.inputs.require_data()
 
 
 def requested(options: RunOptions) -> RunRequest:
@@ -85,6 +87,7 @@ def requested(options: RunOptions) -> RunRequest:
         command=options.command,
         name=options.name,
         note=options.note,
+        inputs=options.inputs,
     )
 
 
@@ -104,6 +107,7 @@ def planned(
     """
     bundles = resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports)
     refuse_unknown_names(request.shapes, bundles)
+    refuse_unknown_values(request.inputs, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=bundles, backends=backends)
     groups = plan(request, prepare(request, scratch, in_words(say)))

@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
 
+from irbench.spec import Number
+
 __all__ = [
+    "Constants",
+    "Feedback",
     "Settings",
     "Shapes",
     "count",
     "counts",
     "cpus",
     "duration_s",
+    "feedback_of_text",
     "flag",
     "fraction",
     "names",
@@ -30,18 +35,22 @@ __all__ = [
     "shapes",
     "text",
     "threads",
+    "value_of_text",
     "whole_number",
 ]
 
 T = TypeVar("T")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 Settings: TypeAlias = Mapping[str, Mapping[str, str]]
+Constants: TypeAlias = Mapping[str, tuple[Number, ...]]
+Feedback: TypeAlias = Mapping[str, str]
 
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LARGEST_COUNT = 999_999_999
 _LARGEST_CPU = 99_999
+_TRUTH = {"true": True, "false": False}
 
 
 def flag(value: bool) -> bool:
@@ -188,6 +197,33 @@ def setting_of_text(text: str) -> tuple[str, str, str]:
     if not (equals and backend and key):
         raise ValueError(f"{text!r} lacks a backend, a key or a value")
     return backend, key, value
+
+
+def value_of_text(text: str) -> tuple[str, tuple[Number, ...]]:
+    """Return the input and the elements of ``sr=16000`` or ``size=480,640``."""
+    name, equals, elements = text.partition("=")
+    if not (equals and name and elements):
+        raise ValueError(f"{text!r} lacks an input or a value")
+    return name, tuple(_number(element.strip()) for element in elements.split(","))
+
+
+def feedback_of_text(text: str) -> tuple[str, str]:
+    """Return the output and the input of ``h=h0``."""
+    made, equals, given = text.partition("=")
+    if not (equals and made and given):
+        raise ValueError(f"{text!r} lacks an output or an input")
+    return made, given
+
+
+def _number(text: str) -> Number:
+    if text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _property(value: object) -> str:

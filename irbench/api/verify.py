@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from irbench import __version__, registry
 from irbench.address import BackendAddress
-from irbench.api import values
+from irbench.api import input_values, values
 from irbench.api.display import Displayable
+from irbench.api.input_values import Data
 from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.results import Interrupted
-from irbench.api.values import Shapes
+from irbench.api.values import Constants, Feedback, Shapes
 from irbench.conformance import model as model_check
 from irbench.conformance import score
 from irbench.conformance.case import CaseResult, Runtime, SuiteReport
@@ -31,7 +32,9 @@ from irbench.render.context import Context
 from irbench.render.texts import warning_words
 from irbench.render.verification import Document, model_view, suite_view
 from irbench.result import CellResult
-from irbench.spec import Bundle
+from irbench.runner.asked_inputs import AskedInputs, DataSource
+from irbench.runner.inputs import refuse_unknown_values
+from irbench.spec import Bundle, Number
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
@@ -50,7 +53,9 @@ class VerifyOptions:
     Attributes:
         model: As the user named it.
         backends: Names with devices; ``None`` for every installed one that can read the model.
-        data: A folder of data sets of the ONNX convention.
+        data: Samples; with expected outputs where it is a folder of data sets of the ONNX convention.
+        value: Constants for inputs.
+        feedback: Outputs by the inputs that they become in the next call.
         shape: Of inputs, or sizes of dynamic dimensions, by name.
         suite: ``onnx`` for the test suite that the onnx package carries.
         only: A pattern of the suite's cases.
@@ -58,7 +63,9 @@ class VerifyOptions:
 
     model: str | None = None
     backends: tuple[str, ...] | None = None
-    data: Path | None = None
+    data: DataSource | None = None
+    value: Constants = field(default_factory=dict[str, tuple[Number, ...]])
+    feedback: Feedback = field(default_factory=dict[str, str])
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
     suite: Literal["onnx"] | None = None
     only: str | None = None
@@ -114,7 +121,9 @@ def verify(
     model: str | PathLike[str] | None = None,
     *,
     backends: str | Iterable[str] | None = None,
-    data: str | PathLike[str] | None = None,
+    data: Data | None = None,
+    value: Mapping[str, Any] | None = None,
+    feedback: Mapping[str, str] | None = None,
     shape: Mapping[str, str | int | Iterable[int]] | None = None,
     suite: Literal["onnx"] | None = None,
     only: str | None = None,
@@ -125,7 +134,10 @@ def verify(
     Args:
         model: Anything that :func:`irbench.run` takes.
         backends: Backends, each with a device after a colon; every installed one that can read the model by default.
-        data: A folder with test_data_set_*/input_*.pb and output_*.pb.
+        data: Samples as :func:`irbench.run` takes them; a folder with test_data_set_*/input_*.pb and output_*.pb also
+            has the expected outputs.
+        value: Constants for inputs: ``{"sr": 16000}``.
+        feedback: Outputs that become inputs of the next call: ``{"h": "h0"}``; 8 steps are compared.
         shape: Shapes of inputs, or sizes of dynamic dimensions, by name.
         suite: ``onnx`` runs the test suite of the onnx package in place of a model.
         only: The suite's cases of such names: ``test_add*``.
@@ -135,7 +147,15 @@ def verify(
         IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
         Interrupted: Ctrl-C; what was verified by then is in its ``result``.
     """
-    given = {"backends": backends, "data": data, "shape": shape, "suite": suite, "only": only}
+    given = {
+        "backends": backends,
+        "data": data,
+        "value": value,
+        "feedback": feedback,
+        "shape": shape,
+        "suite": suite,
+        "only": only,
+    }
     read = read_keywords("verify", given, _READERS)
     with reporting(progress) as reporter:
         found = verify_with(VerifyOptions(None if model is None else str(model), **read), reporter.say)
@@ -161,18 +181,39 @@ def verify_with(options: VerifyOptions, say: Say) -> Verification:
 
 
 def _refuse_contradictions(options: VerifyOptions) -> None:
+    AskedInputs(options.data).require_data()
     if options.suite is None:
         if options.only is not None:
             raise IrbenchError("--only needs a test suite.", hint="Add --suite onnx.")
         if options.model is None:
             raise IrbenchError("Nothing to verify.", hint="Give a model or an ONNX file, or add --suite onnx.")
-        if options.data is not None and options.shape:
+        if options.shape and _expected_outputs(options) is not None:
             raise IrbenchError("With --data the files determine the shapes.", hint="Leave --shape out.")
         return
-    given = {"A model": options.model, "--data": options.data, "--shape": options.shape}
+    given = {
+        "A model": options.model,
+        "--data": options.data,
+        "--value": options.value,
+        "--feedback": options.feedback,
+        "--shape": options.shape,
+    }
     for name, value in given.items():
         if value:
             raise IrbenchError(f"{name} and --suite cannot be combined.", hint="Leave one of them out.")
+
+
+def _expected_outputs(options: VerifyOptions) -> Path | None:
+    """Return the folder of data sets whose outputs are the expected ones; ``None`` where a reference computes them."""
+    if not isinstance(options.data, Path) or options.value or options.feedback:
+        return None
+    return options.data if any(options.data.glob("test_data_set_*/output_*.pb")) else None
+
+
+def _asked(options: VerifyOptions, bundle: Bundle, backends: tuple[BackendAddress, ...]) -> VerificationRequest:
+    folder = _expected_outputs(options)
+    inputs = AskedInputs() if folder is not None else AskedInputs(options.data, options.value, options.feedback)
+    refuse_unknown_values(inputs, (bundle,))
+    return VerificationRequest(bundle, backends, options.shape, folder, inputs)
 
 
 def _readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tuple[BackendAddress, ...]:
@@ -201,7 +242,7 @@ def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch
     if not options.backends:
         backends = _able_backends(backends, bundle, say)
     try:
-        planned = trials(VerificationRequest(bundle, backends, options.shape, options.data), scratch)
+        planned = trials(_asked(options, bundle, backends), scratch)
     except NoReference as lack:
         words = warning_words(lack.warning, Context())
         raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack
@@ -251,7 +292,9 @@ def _runtime(address: BackendAddress, results: list[CaseResult]) -> Runtime:
 
 _READERS: Readers = {
     "backends": ('["ort", "openvino:gpu"]', values.names),
-    "data": ('"model_zoo/model"', Path),
+    "data": ('"model_zoo/model", or {"x": array}', input_values.data),
+    "value": ('{"sr": 16000}', input_values.constants),
+    "feedback": ('{"h": "h0"}', input_values.feedback),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
     "suite": ('"onnx"', values.one_of("onnx")),
     "only": ('"test_add*"', values.text),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irbench.errors import IrbenchError, first_line
+from irbench.onnx.reading.tensor_file import tensor_of_file
 
 if TYPE_CHECKING:
     import onnx
@@ -87,27 +88,21 @@ def _values(folder: Path, role: str, kinds: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _value(file: Path, kind: str) -> Any:
-    import numpy as np
+    return _sequence(file) if kind == "sequence_type" else tensor_of_file(file)
+
+
+def _sequence(file: Path) -> list[Any]:
     import onnx
     from onnx import numpy_helper
 
-    message = onnx.SequenceProto() if kind == "sequence_type" else onnx.TensorProto()
+    message = onnx.SequenceProto()
     try:
         message.ParseFromString(file.read_bytes())
-        if isinstance(message, onnx.SequenceProto):
-            return numpy_helper.to_list(message)
-        _refuse_external(message)
-        return np.array(numpy_helper.to_array(message), order="C")  # which runtimes may share, and so write to
+        return numpy_helper.to_list(message)
     except Exception as error:
         raise IrbenchError(
             f"{file} contains no readable tensor: {first_line(error)}", hint="Download or create it again."
         ) from error
-
-
-def _refuse_external(tensor: onnx.TensorProto) -> None:
-    """Refuse values that lie in another file, whose name the author of this one chose."""
-    if tensor.data_location == tensor.EXTERNAL:
-        raise ValueError("its values lie in another file")
 
 
 def _numbered(folder: Path, pattern: str) -> list[Path]:

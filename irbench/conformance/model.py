@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,19 +13,20 @@ from irbench.address import BackendAddress
 from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
 from irbench.errors import ExitCode, IrbenchError
-from irbench.feeds import lay_out, logical_inputs
+from irbench.feeds import lay_out
 from irbench.notices import Reference, Warn
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
-from irbench.output_check import compare, input_scale, judge
+from irbench.output_check import compare, judge
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
+from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
-from irbench.spec import Artifact, Bundle, Cell, TensorSpec, shape_text
+from irbench.spec import Artifact, Bundle, Cell, Feeding, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
@@ -93,23 +95,27 @@ class Trial:
 
     Attributes:
         name: Of the data set; empty where there is one only.
-        inputs: Logical inputs.
-        expected: In the order of the model's outputs.
+        inputs: Logical inputs of the only call; empty where a feeding has them.
+        expected: For each call, in the order of the model's outputs.
         bundle: The model.
         sizes: Every dynamic dimension bound.
         cells: One for each backend.
         absent: Why some of them cannot run it, by cell id.
         others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
+        feeding: Where the inputs of the calls come from; ``None`` for a data set with expected outputs.
+        scale: Size of the inputs, which small outputs are compared with.
     """
 
     name: str
     inputs: tuple[Array, ...]
-    expected: Outputs
+    expected: tuple[Outputs, ...]
     bundle: Bundle
     sizes: Mapping[str, int]
     cells: tuple[Cell, ...]
     absent: Mapping[str, Failure]
     others: Mapping[str, Artifact]
+    feeding: Feeding | None = None
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -135,13 +141,16 @@ class VerificationRequest:
         bundle: The model.
         backends: In the order of the rows.
         shapes: Of inputs with dynamic dimensions, by name.
-        data: A folder of data sets; ``None`` for seeded inputs and the reference that ``irbench run`` compares with.
+        data: A folder of data sets with expected outputs; ``None`` for the reference that ``irbench run`` compares
+            with.
+        inputs: Data and constants for inputs, without ``data``.
     """
 
     bundle: Bundle
     backends: tuple[BackendAddress, ...]
     shapes: Mapping[str, tuple[int, ...]]
     data: Path | None
+    inputs: AskedInputs = field(default_factory=AskedInputs)
 
 
 def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
@@ -189,15 +198,14 @@ def exit_code(report: ModelReport) -> ExitCode:
 
 
 def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
-    bundle = asked.bundle
     groups = _plan(asked, asked.shapes, scratch)
     group = groups[0].group
     expected = expected_outputs(group, scratch, _DEADLINE_S)
     if expected.outputs is None:
         (warning,) = expected.warnings
         raise NoReference(warning)
-    inputs = logical_inputs(bundle.inputs, group.sizes, group.feeding)
-    return PlannedTrials((_trial("", inputs, expected.outputs, groups),), expected.source, expected.warnings)
+    trial = replace(_trial("", (), expected.outputs, groups), feeding=group.feeding, scale=expected.scale)
+    return PlannedTrials((trial,), expected.source, expected.warnings)
 
 
 def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:
@@ -206,16 +214,21 @@ def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratc
     inputs = tuple(as_logical(array, spec) for array, spec in zip(data.inputs, artifact.inputs, strict=True))
     names = (spec.tensor.name for spec in asked.bundle.inputs)
     shapes = {name: array.shape for name, array in zip(names, inputs, strict=True)}
-    return _trial(data.name, inputs, data.outputs, _plan(asked, shapes, scratch))
+    trial = _trial(data.name, inputs, (data.outputs,), _plan(asked, shapes, scratch))
+    return replace(trial, scale=input_scale(inputs))
 
 
 def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> tuple[PlannedGroup, ...]:
     threads = host.allowance().threads
-    request = RunRequest((asked.bundle,), asked.backends, threads=threads, shapes=shapes, seed=asked.bundle.seed)
+    request = RunRequest(
+        (asked.bundle,), asked.backends, threads=threads, shapes=shapes, seed=asked.bundle.seed, inputs=asked.inputs
+    )
     return plan(request, prepare(request, scratch))
 
 
-def _trial(name: str, inputs: tuple[Array, ...], expected: Outputs, groups: Sequence[PlannedGroup]) -> Trial:
+def _trial(
+    name: str, inputs: tuple[Array, ...], expected: tuple[Outputs, ...], groups: Sequence[PlannedGroup]
+) -> Trial:
     group = groups[0].group
     cells = {cell.id: cell for planned in groups for cell in planned.group.cells}  # parts of a split group share a cell
     absent = {cell: failure for planned in groups for cell, failure in planned.absent.items()}
@@ -289,10 +302,8 @@ def _with_either_graph(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
 
 
 def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
-    assert cell.artifact is not None
-    feed = lay_out(trial.inputs, cell.artifact)
     try:
-        found: Answered = call_in_worker("irbench.conformance.trial:answer", cell, [feed], deadline_s=_DEADLINE_S)
+        found = _answers(trial, cell)
     except (CallFailed, WorkerDied) as problem:
         return replace(row, state="failed", failure=Failure("run", problem.message, problem.hint or None))
     row = replace(row, effective=found.effective)
@@ -300,12 +311,27 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
     if strayed is not None:
         return replace(row, state="failed", failure=strayed)
     try:
-        scale = input_scale(trial.inputs)
-        error = compare(found.outputs[0], trial.expected, trial.bundle.classifier, scale)
+        errors = [
+            compare(outputs, expected, trial.bundle.classifier, trial.scale)
+            for outputs, expected in zip(found.outputs, trial.expected, strict=True)
+        ]
     except ValueError as problem:
         return replace(row, state="mismatch", failure=Failure("verify", str(problem)))
-    failure = judge(error, str(found.effective["precision"]), cell.artifact.precision)
+    error = max(errors, key=lambda error: error.max_rel)
+    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
+    failure = judge(error, str(found.effective["precision"]), graph_precision)
     return replace(row, state="mismatch" if failure else "ok", failure=failure, output_error=error)
+
+
+def _answers(trial: Trial, cell: Cell) -> Answered:
+    assert cell.artifact is not None
+    if trial.feeding is None:
+        arguments: tuple[Any, ...] = ("irbench.conformance.trial:answer", cell, [lay_out(trial.inputs, cell.artifact)])
+    else:
+        calls = ("irbench.conformance.trial:answer_calls", cell)
+        arguments = (*calls, trial.bundle, dict(trial.sizes), trial.feeding)
+    answered: Answered = call_in_worker(*arguments, deadline_s=_DEADLINE_S)
+    return answered
 
 
 def _badness(row: CellResult) -> tuple[int, float]:

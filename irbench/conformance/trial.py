@@ -15,15 +15,16 @@ from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind
 from irbench.output_check import compare
 from irbench.record import OutputError
-from irbench.spec import Artifact, Cell, Load, Scalar, TensorSpec
+from irbench.spec import Artifact, Bundle, Cell, Feeding, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal
 from irbench.worker.cell import plain_scalar
 from irbench.worker.inference import OpenSession
+from irbench.worker.inputs import require_loop, turns_of_streams
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Answered", "answer", "specs", "try_case"]
+__all__ = ["Answered", "answer", "answer_calls", "specs", "try_case"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,20 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
     with _session(cell, cell.artifact) as session:
         outputs = tuple(session.answer(feed) for feed in feeds)
         return Answered({key: plain_scalar(value) for key, value in session.effective.items()}, outputs)
+
+
+def answer_calls(cell: Cell, bundle: Bundle, sizes: Mapping[str, int], feeding: Feeding) -> Answered:
+    """Do as :func:`answer` does for each sample of a feeding, or for the first steps of its decode loop."""
+    assert cell.artifact is not None
+    (turns,) = turns_of_streams(bundle, sizes, feeding, cell.artifact, streams=1)
+    outputs: list[Outputs] = []
+    with _session(cell, cell.artifact) as session:
+        while len(outputs) < feeding.checked_calls:
+            feed = turns.next()
+            outputs.append(session.answer(feed))
+            require_loop(bundle, feeding, cell.artifact, feed, outputs[-1])
+            turns.take(outputs[-1])
+        return Answered({key: plain_scalar(value) for key, value in session.effective.items()}, tuple(outputs))
 
 
 def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:

@@ -15,7 +15,7 @@ from irbench.output_check import compare, judge
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Bundle, Feeding
 from irbench.spi import Array, ExportRequest
-from irbench.worker.reference import answer
+from irbench.worker.reference import answers
 from irbench.worker.scratch import scratch_folder
 
 __all__ = ["accept", "make"]
@@ -96,4 +96,5 @@ def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, .
 def _run(bundle: Bundle, artifact: Artifact, reference: str, batch: int) -> tuple[Array, ...]:
     sizes = {**bundle.defaults, BATCH: batch}
     with scratch_folder() as scratch:
-        return answer(reference, bind(artifact, sizes, scratch), bundle, sizes, Feeding(bundle.seed))
+        (outputs,) = answers(reference, bind(artifact, sizes, scratch), bundle, sizes, Feeding(bundle.seed))
+        return outputs

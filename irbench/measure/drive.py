@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.measure.clock import now_ns
+from irbench.measure.turns import Turns, turning_slot
 from irbench.spec import Io
 from irbench.spi import AsyncSlot, Feed, Slot
 
-__all__ = ["Driver", "Window", "make_driver"]
+__all__ = ["Driver", "Window", "make_driver", "make_turning_driver"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,13 @@ class Window:
 class Driver(Protocol):
     """Keeps one cell's requests going."""
 
-    def drive(self, samples: int, settle_calls: int = 1) -> Window:
+    def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:
         """Take ``samples`` samples after ``settle_calls`` untimed calls, at least one for each stream.
 
         They are counted, not timed: settling that lasted until some moment would end with a long call more often
         than not, and the window would then begin where the next long one is farthest away.
+
+        Where inputs take turns, the window begins with the one at place ``first``.
         """
         ...
 
@@ -56,6 +59,20 @@ def make_driver(slots: Sequence[Slot], feeds: Sequence[Feed], io: Io, calls_per_
     if len(queued) == len(slots):
         return _Queued(queued, feeds, io)
     return _Threaded([_complete_call(slot, feed, io) for slot, feed in zip(slots, feeds, strict=True)])
+
+
+def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per_sample: int = 1) -> Driver:
+    """Return a driver like :func:`make_driver` does, whose inputs change from call to call; copies are timed.
+
+    Args:
+        slots: One for each stream.
+        turns: What each slot is given; slots may share one.
+        calls_per_sample: Calls that a sample lasts, of a single slot.
+    """
+    turning = [turning_slot(slot, given) for slot, given in zip(slots, turns, strict=True)]
+    if len(turning) == 1:
+        return _Synchronous(_complete_call(turning[0], (), "copy"), calls_per_sample, turns[0].begin)
+    return _TurningStreams(make_driver(turning, [()] * len(turning), "copy"), turns)
 
 
 def _complete_call(slot: Slot, feed: Feed, io: Io) -> Callable[[], object]:
@@ -76,15 +93,20 @@ def _complete_call(slot: Slot, feed: Feed, io: Io) -> Callable[[], object]:
 class _Synchronous:
     """One call after the other; each sample ends where the next begins."""
 
-    def __init__(self, call: Callable[[], object], calls_per_sample: int) -> None:
+    def __init__(
+        self, call: Callable[[], object], calls_per_sample: int, begin: Callable[[int], None] | None = None
+    ) -> None:
         self._call = call
         self._calls_per_sample = calls_per_sample
+        self._begin = begin
 
-    def drive(self, samples: int, settle_calls: int = 1) -> Window:
+    def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:
         call, inner = self._call, range(self._calls_per_sample)
         stamps = [0] * (samples + 1)
         for _ in range(max(1, settle_calls)):
             call()
+        if self._begin is not None:
+            self._begin(first)
         stamps[0] = now_ns()
         if self._calls_per_sample == 1:
             for index in range(1, samples + 1):
@@ -97,6 +119,24 @@ class _Synchronous:
                 stamps[index] = now_ns()
         times = np.array(stamps, np.int64) - stamps[0]
         return Window(times[:-1], times[1:])
+
+
+class _TurningStreams:
+    """Several slots whose inputs change: they begin so early that the window opens with the place that was asked for.
+
+    Which request completes first is up to the runtime, so that the place is exact where they complete in order.
+    """
+
+    def __init__(self, driver: Driver, turns: Sequence[Turns]) -> None:
+        self._driver = driver
+        self._turns = {id(given): given for given in turns}.values()
+        self._streams = len(turns)
+
+    def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:
+        shared = len(self._turns) == 1
+        for given in self._turns:
+            given.begin(first - max(settle_calls, self._streams) if shared else first)
+        return self._driver.drive(samples, settle_calls)
 
 
 class _Ledger:
@@ -144,7 +184,7 @@ class _Threaded:
         for call, rounds in zip(calls, self._rounds, strict=True):
             threading.Thread(target=self._serve, args=(call, rounds, self._ended), daemon=True).start()
 
-    def drive(self, samples: int, settle_calls: int = 1) -> Window:
+    def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:  # noqa: ARG002 - inputs stay
         ledger = _Ledger(samples, settle_calls, len(self._rounds))
         for rounds in self._rounds:
             rounds.put(ledger)
@@ -185,7 +225,7 @@ class _Queued:
             for slot, feed in zip(slots, feeds, strict=True):
                 slot.stage(feed)
 
-    def drive(self, samples: int, settle_calls: int = 1) -> Window:
+    def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:  # noqa: ARG002 - inputs stay
         ledger = _Ledger(samples, settle_calls, len(self._slots))
         for index in range(len(self._slots)):
             self._issue(index)

@@ -16,7 +16,7 @@ from irbench.optimizer.model_files import vendors_of, write
 from irbench.output_check import compare, judge
 from irbench.spec import BATCH, Artifact, Feeding
 from irbench.spi import Array
-from irbench.worker.reference import answer
+from irbench.worker.reference import answers
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -96,7 +96,8 @@ class StepCheck:
     def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
         job = self._job
         bound = bind(artifact, job.sizes, self._scratch)
-        return answer(job.reference, bound, job.bundle, job.sizes, Feeding(job.bundle.seed))
+        (outputs,) = answers(job.reference, bound, job.bundle, job.sizes, Feeding(job.bundle.seed))
+        return outputs
 
 
 def _remedy(job: OptimizationJob) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from irbench.render.quantities import plural
-from irbench.result import CellResult, GroupResult
-from irbench.spec import shape_text
+from irbench.result import CellResult, GivenInputs, GroupResult
+from irbench.spec import Number, shape_text
 
-__all__ = ["IO_TEXTS", "SEPARATOR", "shapes_text", "title"]
+__all__ = ["IO_TEXTS", "SEPARATOR", "inputs_text", "shapes_text", "title"]
 
 SEPARATOR = " · "
 IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}
 """What ``--io`` means."""
+_MOST_VALUES = 4
 
 
 def title(
@@ -27,6 +29,7 @@ def title(
         f"{_threads(ran)}{_cores(environment or {}, plan or {})}",
         _same({cell.device for cell in ran}, "mixed devices"),
         _mode(result),
+        inputs_text(result.given_inputs),
     )
     return SEPARATOR.join(fact for fact in facts if fact)
 
@@ -34,6 +37,25 @@ def title(
 def shapes_text(result: GroupResult) -> str:
     """Return the shapes of a table's inputs: ``1x224x224x3``, or ``ids 1x128, mask 1x128`` where there are several."""
     return ", ".join(_shape(name, shape, len(result.shapes)) for name, shape in result.shapes.items())
+
+
+def inputs_text(given: GivenInputs | None) -> str:
+    """Return what the inputs were: ``data: speech (12 samples)``, constants, and what is fed back; or nothing."""
+    if given is None:
+        return ""
+    parts: list[str] = []
+    if given.samples:
+        source = f"data: {Path(given.source).name}" if given.source else "data in memory"
+        parts.append(f"{source} ({plural(given.samples, 'sample')})")
+    parts += [f"{name}={_values(values)}" for name, values in given.values.items()]
+    if given.feedback:
+        parts.append(f"decode loop: {', '.join(f'{made} -> {name}' for name, made in given.feedback.items())}")
+    return SEPARATOR.join(parts)
+
+
+def _values(values: Sequence[Number]) -> str:
+    shown = ",".join(map(str, values[:_MOST_VALUES]))
+    return shown if len(values) <= _MOST_VALUES else f"{shown},..."
 
 
 def _precision(cell: CellResult) -> str:

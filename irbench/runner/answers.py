@@ -10,18 +10,24 @@ from irbench.record import CellLaunch, Failure, OutputError
 from irbench.spec import Artifact, Cell, Scalar
 from irbench.spi import Outputs
 
-__all__ = ["CHANGING", "fallback", "mismatch", "worst_error"]
+__all__ = ["CHANGING", "fallback", "mismatch", "worse", "worst_error"]
 
 CHANGING = "its answers to the same inputs change between calls"
 
 
-def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool) -> OutputError:
+def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool, scale: float = 1.0) -> OutputError:
     """Return how far the worst of several slots' answers is from the reference.
 
     Raises:
         ValueError: One cannot be compared; says why.
     """
-    return max((compare(answer, reference, classifier) for answer in answers), key=lambda error: error.max_rel)
+    return max((compare(answer, reference, classifier, scale) for answer in answers), key=lambda error: error.max_rel)
+
+
+def worse(first: OutputError | None, second: OutputError | None) -> OutputError | None:
+    """Return the larger of two errors; ``None`` is no error that was measured."""
+    known = [error for error in (first, second) if error is not None]
+    return max(known, key=lambda error: error.max_rel, default=None)
 
 
 def mismatch(cell: CellLaunch, artifact: Artifact | None = None) -> Failure | None:

@@ -110,6 +110,7 @@ class Comparison:
             reference=expected.outputs,
             cpus=host.allowance(context.request.cpus).cpus,
             others=self._planned.others,
+            scale=expected.scale,
         )
 
     def _launch(self, plan: LaunchPlan, planned: Next) -> Next:
@@ -149,6 +150,7 @@ class Comparison:
             samples=self._samples,
             scatters=scatters(self._group, self._records, self._timing, planned.cells),
             peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
+            feeds=self._group.feeding.count,
         )
 
     def _room(self, number: int) -> Room:

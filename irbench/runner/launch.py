@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Self
 
@@ -13,18 +13,18 @@ from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import cpu_pressure, snapshot
-from irbench.record import BlockEvidence, Failure, LaunchRecord, OutputError, Sustained
-from irbench.runner.answers import CHANGING, fallback, worst_error
+from irbench.record import BlockEvidence, LaunchRecord, Sustained
+from irbench.runner.answers import fallback
 from irbench.runner.block import block_evidence
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.forecast import Forecast
+from irbench.runner.launch_check import LaunchCheck
 from irbench.runner.other_graph import GraphRefused, other_form
 from irbench.runner.tempo import Starts, Tempo, choose_tempo
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.runner.workers import Workers
 from irbench.spec import Cell
-from irbench.spi import Outputs
 from irbench.stats import (
     block_order,
     clean_blocks,
@@ -62,6 +62,7 @@ class Launch:
         self._progress = {cell.id: CellProgress() for cell in turn.cells}
         self._watch = Stopwatch()
         self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
+        self._check = LaunchCheck(plan, turn.number, self._workers, self._progress)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
         """Run the launch and return its record, with the tempo that its warm-up allowed.
@@ -80,7 +81,7 @@ class Launch:
         sustained = self._run_alone() if self._timing.sustain else ()
         for cell in self._workers.cells:
             self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
-            self._verify_again(cell)
+            self._check.again(cell)
         return self._record(blocks, sustained), tempo
 
     def _record(self, blocks: tuple[BlockEvidence, ...], sustained: tuple[Sustained, ...]) -> LaunchRecord:
@@ -108,7 +109,7 @@ class Launch:
     @property
     def _forecast(self) -> Forecast:
         speeds = {cell.id: self._progress[cell.id].speed for cell in self._workers.cells}
-        return Forecast(self._timing, speeds, self._answers)
+        return Forecast(self._timing, speeds, self._check.answers)
 
     def _run_alone(self) -> tuple[Sustained, ...]:
         """Let each healthy cell run alone and uninterrupted, in random order."""
@@ -172,7 +173,7 @@ class Launch:
         progress = self._progress[cell.id]
         self._say(Activity("compile-and-warm-up" if progress.prepared is None else "warm-up", cell.label))
         if progress.prepared is None:
-            progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._verifies)
+            progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._check.wanted)
         if progress.prepared is None:
             self._try_other_form(cell)
             return
@@ -180,7 +181,7 @@ class Launch:
         if failure is not None:
             self._workers.dismiss(cell.id, failure)
             return
-        progress.output_error = self._error(cell, progress.prepared.outputs)
+        self._check.first(cell, progress.prepared.outputs)
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
             progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", self._most_warm_up_s())
@@ -195,31 +196,6 @@ class Launch:
         """Return how long a cell's warm-up may take before it makes do with fewer calls."""
         room = self._turn.room
         return max(self._timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / len(self._turn.cells))
-
-    def _verify_again(self, cell: Cell) -> None:
-        """Have a cell answer once more now that it was measured: some answer rightly only at first."""
-        if self._verifies and cell in self._workers.cells:
-            answers = self._workers.ask(cell.id, "second answer", "answer_again")
-            self._progress[cell.id].repeat_error = self._error(cell, answers or (), f"{CHANGING}: ")
-
-    @property
-    def _verifies(self) -> bool:
-        return self._number == 0 and self._plan.reference is not None
-
-    @property
-    def _answers(self) -> int:
-        """How often each cell answers once more after the blocks."""
-        return max((cell.load.streams for cell in self._workers.cells), default=0) if self._verifies else 0
-
-    def _error(self, cell: Cell, answers: Sequence[Outputs], preface: str = "") -> OutputError | None:
-        """Compare every slot's answer with the reference; a cell whose answer cannot be compared leaves."""
-        if self._plan.reference is None or not answers:
-            return None
-        try:
-            return worst_error(answers, self._plan.reference, self._plan.group.bundle.classifier)
-        except ValueError as error:
-            self._workers.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
-            return None
 
     def _measure_blocks(self, samples: Mapping[str, int]) -> tuple[BlockEvidence, ...]:
         blocks: list[BlockEvidence] = []

@@ -16,10 +16,11 @@ from irbench.optimizer import UNOPTIMIZED, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
-from irbench.runner.sizes import bind_sizes
 from irbench.spec import Artifact, Bundle, Feeding, Precision
+from irbench.worker.inputs import takes_turns
 
 __all__ = ["prepare"]
 
@@ -47,22 +48,42 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
             optimising needs is not installed; only the last is known after some artifacts were made.
     """
     readers = {name: _reader(name) for name, _ in request.backends}
-    models = _sized(request)
+    models = _sized(request, scratch / "inputs")
     if request.baseline is not None:  # nothing is made for a run that is refused in the end
         for model in models:
             named_baseline(request.baseline, [asked.cell for asked in asked_cells(request, readers, model)])
     return Prepared(readers, tuple(_prepared(request, readers, model, scratch, report) for model in models))
 
 
-def _sized(request: RunRequest) -> tuple[SizedModel, ...]:
-    """Return each model at each batch, in the order of their tables; sizes of all are checked before a file is read."""
-    sized = [
-        (bundle, bind_sizes(bundle, batch, request.shapes))
-        for bundle, batch in product(request.bundles, request.batches or (None,))
-    ]
+def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
+    """Return each model at each batch, in the order of their tables; sizes of all are checked before graphs are read.
+
+    Args:
+        request: The whole run.
+        folder: Where samples are written.
+    """
+    read = [read_data(request.inputs, bundle, request.shapes) for bundle in request.bundles]
+    sized = [(data, data.bind(batch, request.shapes)) for data, batch in product(read, request.batches or (None,))]
     return tuple(
-        SizedModel(bundle, sizes, _precision(request, bundle), Feeding(request.seed)) for bundle, sizes in sized
+        SizedModel(
+            data.bundle,
+            sizes,
+            _precision(request, data.bundle),
+            _feeding(request, data, sizes, folder / str(number)),
+        )
+        for number, (data, sizes) in enumerate(sized)
     )
+
+
+def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], folder: Path) -> Feeding:
+    feeding = data.feeding(sizes, request.seed, folder)
+    if request.io == "bound" and takes_turns(feeding):
+        what = "--feedback" if feeding.feedback else f"{feeding.count} samples"
+        raise IrbenchError(
+            f"--io bound does not time copies, and {what} need a copy for each call.",
+            hint="Leave --io bound out, or give one sample.",
+        )
+    return feeding
 
 
 def _prepared(

@@ -9,9 +9,10 @@ from pathlib import Path
 from irbench import bundles, registry
 from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError
-from irbench.feeds import POOL, repeat_pool
+from irbench.feeds import POOL, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
 from irbench.onnx.rewriting.bind import with_sizes
+from irbench.output_check import input_scale
 from irbench.runner.binding import bind_apart
 from irbench.spec import BATCH, Artifact, Feeding, Group
 from irbench.spi import Outputs
@@ -25,14 +26,17 @@ class Expected:
     """The outputs that every cell is compared with.
 
     Attributes:
-        outputs: In the order of the model's outputs; ``None`` where no reference could answer.
+        outputs: For each call that is checked, in the order of the model's outputs; ``None`` where no reference could
+            answer.
         source: Where they come from; ``None`` without outputs.
         warnings: What a reader must know about them.
+        scale: Size of the inputs, which small outputs are compared with: :func:`irbench.output_check.input_scale`.
     """
 
-    outputs: Outputs | None
+    outputs: tuple[Outputs, ...] | None
     source: Reference | None
     warnings: tuple[Warn, ...] = ()
+    scale: float = 1.0
 
 
 def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected:
@@ -46,25 +50,35 @@ def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected
     stored = _stored(group)
     if stored is not None:
         origin = Reference("export", str(group.bundle.details.get("framework") or "the original model"))
-        return Expected(stored, origin, tuple(_doubts(stored, group)))
+        return _expected((stored,), origin, group)
     refusals: list[dict[str, str]] = []
     for name in registry.references_in_order():
         try:
             answer = _computed(name, group, scratch, deadline_s)
             label = registry.describe(registry.REFERENCES, name).reference_name
-            return Expected(answer, Reference("backend", name, label), tuple(_doubts(answer, group)))
+            return _expected(answer, Reference("backend", name, label), group)
         except IrbenchError as error:
             refusals.append({"reference": name, "message": error.message})
     return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
 
 
-def _doubts(outputs: Outputs, group: Group) -> Iterator[Warn]:
-    """Warn of expected outputs with which nearly any answer agrees."""
-    found = tuple(degenerate_outputs(outputs))
+def _expected(outputs: tuple[Outputs, ...], source: Reference, group: Group) -> Expected:
+    feeding = group.feeding
+    scale = max(
+        input_scale(logical_inputs(group.bundle.inputs, group.sizes, feeding, sample))
+        for sample in range(feeding.count)
+    )
+    return Expected(outputs, source, tuple(_doubts(outputs, group, scale)), scale)
+
+
+def _doubts(outputs: tuple[Outputs, ...], group: Group, scale: float) -> Iterator[Warn]:
+    """Warn of outputs with which nearly any answer agrees, whatever the call."""
+    first, *others = (tuple(degenerate_outputs(call, scale)) for call in outputs)
+    found = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
     if found:
         names = [spec.name for spec in group.bundle.artifacts[0].outputs]
         rows = [{**asdict(row), "output": names[row.output]} for row in found]
-        yield Warn("degenerate-outputs", {"model": group.bundle.name, "of": len(outputs), "outputs": rows})
+        yield Warn("degenerate-outputs", {"model": group.bundle.name, "of": len(outputs[0]), "outputs": rows})
 
 
 def _stored(group: Group) -> Outputs | None:
@@ -84,7 +98,7 @@ def _stored(group: Group) -> Outputs | None:
     return repeat_pool(outputs, group.batch)
 
 
-def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> Outputs:
+def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
     artifact = group.bundle.artifact(registry.reference(name).consumes)
     if artifact is None:
         raise IrbenchError("cannot read the model")
@@ -92,17 +106,17 @@ def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> Outp
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
     bound = bound or bind_apart(artifact, group.sizes, scratch)
     try:
-        return _answer(name, bound, group, deadline_s)
+        return _answers(name, bound, group, deadline_s)
     except (CallFailed, WorkerDied):  # as a row, which tries the graph with dynamic shapes too
         dynamic = with_sizes(artifact, group.sizes)
         if dynamic.path == bound.path:
             raise
-        return _answer(name, dynamic, group, deadline_s)
+        return _answers(name, dynamic, group, deadline_s)
 
 
-def _answer(name: str, artifact: Artifact, group: Group, deadline_s: float) -> Outputs:
-    target = "irbench.worker.reference:answer"
-    answer: Outputs = call_in_worker(
+def _answers(name: str, artifact: Artifact, group: Group, deadline_s: float) -> tuple[Outputs, ...]:
+    target = "irbench.worker.reference:answers"
+    answers: tuple[Outputs, ...] = call_in_worker(
         target, name, artifact, group.bundle, dict(group.sizes), group.feeding, deadline_s=deadline_s
     )
-    return answer
+    return answers

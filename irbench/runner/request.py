@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
+from irbench.runner.asked_inputs import AskedInputs
 from irbench.spec import Bundle, Io, Precision, Timing
 
 __all__ = ["Preset", "RunRequest"]
@@ -42,6 +43,7 @@ class RunRequest:
         command: The command line, in words; empty where there was none.
         name: What the user calls the run; empty without a name.
         note: What is to be remembered of it.
+        inputs: Data and constants for inputs.
     """
 
     bundles: tuple[Bundle, ...]
@@ -65,6 +67,7 @@ class RunRequest:
     command: tuple[str, ...] = ()
     name: str = ""
     note: str = ""
+    inputs: AskedInputs = field(default_factory=AskedInputs)
 
     def with_budget_for(self, groups: int, elapsed_s: float = 0.0) -> RunRequest:
         """Return the request with what is left of the whole run's budget, if it has one, shared among its groups.
@@ -102,4 +105,5 @@ class RunRequest:
             "command": list(self.command),
             "name": self.name,
             "note": self.note,
+            **self.inputs.as_plan(),
         }

@@ -34,7 +34,9 @@ def fixed_batch(bundle: Bundle) -> int | None:
     return None
 
 
-def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+def bind_sizes(
+    bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]], data: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Return a size for every dynamic dimension of the bundle's logical inputs, ``batch`` included.
 
     Args:
@@ -43,23 +45,28 @@ def bind_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int
         shapes: Shapes asked for, by input name; their axes are in the order of the original model, or in that of a
             graph where they fit only that. Where the name is that of a dynamic dimension, its size. Other names are
             those of other models of the run.
+        data: Sizes of dynamic dimensions that data have, which count before the model's defaults.
 
     Raises:
         IrbenchError: A shape contradicts the model or another shape; a dimension stays dynamic; or the inputs would
             take more memory than there is.
     """
-    sizes = known_sizes(bundle, batch, shapes)
+    sizes = known_sizes(bundle, batch, shapes, data)
     _refuse_free(bundle, sizes)
     _refuse_too_large(bundle, sizes)
     return sizes
 
 
-def known_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+def known_sizes(
+    bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]], data: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Do as :func:`bind_sizes` for a model that is only looked at: its inputs may stay dynamic, or be too large."""
     fixed = fixed_batch(bundle)
     if fixed is not None and batch not in (None, fixed):
         raise _no_such_batch(bundle, fixed, batch)
-    sizes: dict[str, int] = {**bundle.defaults, BATCH: 1 if fixed is None else fixed}
+    sizes: dict[str, int] = {**bundle.defaults, BATCH: 1, **(data or {})}
+    if fixed is not None:
+        sizes[BATCH] = fixed
     sizes |= _asked_sizes(bundle, batch, shapes)
     order = dict.fromkeys((BATCH, *dynamic_names(bundle), *sizes))
     return {name: sizes[name] for name in order if name in sizes}

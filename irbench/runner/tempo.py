@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from irbench.notices import Warn
 from irbench.runner.forecast import Forecast
 from irbench.runner.turn import Turn
 from irbench.spec import Timing
-from irbench.stats import LaunchCost, fits, launch_size, least_seconds, samples_per_round
+from irbench.stats import (
+    LaunchCost,
+    equal_calls,
+    fits,
+    launch_size,
+    least_seconds,
+    samples_per_round,
+    whole_turns,
+)
 
 __all__ = ["Starts", "Tempo", "choose_tempo"]
 
@@ -68,14 +76,32 @@ def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts) -> Tempo:
 
 
 def _sized(turn: Turn, forecast: Forecast, starts: Starts) -> tuple[Tempo, LaunchCost]:
+    """Return the most samples per round that fit into the time, and the blocks that fit then."""
     timing = forecast.timing
-    streams = {cell.id: cell.load.streams for cell in turn.cells if cell.id in forecast.speeds}
-    completion_ns = {cell: forecast.speeds[cell].completion_ns for cell in streams}
     # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
-    samples = {cell: count for cell, count in turn.samples.items() if cell in streams}
-    samples = samples or samples_per_round(completion_ns, streams, timing)
+    kept = {cell: count for cell, count in turn.samples.items() if cell in forecast.speeds}
+    choices = iter([kept]) if kept else _choices(turn, forecast)
+    samples = next(choices)
     cost = forecast.cost(starts.now_s, starts.later_s, samples)
-    if not turn.samples and not fits(timing, cost, turn.room):
-        samples = samples_per_round(completion_ns, streams, replace(timing, min_calls=1))
+    for fewer in choices:
+        if fits(timing, cost, turn.room):
+            break
+        samples = fewer
         cost = forecast.cost(starts.now_s, starts.later_s, samples)
     return Tempo(samples, launch_size(timing, cost, turn.room, turn.scatters)), cost
+
+
+def _choices(turn: Turn, forecast: Forecast) -> Iterator[dict[str, int]]:
+    """Yield samples per round, the most first."""
+    timing, speeds = forecast.timing, forecast.speeds
+    streams = {cell.id: cell.load.streams for cell in turn.cells if cell.id in speeds}
+    completion_ns = {cell: speeds[cell].completion_ns for cell in streams}
+    usual, fewest = (
+        samples_per_round(completion_ns, streams, numbers) for numbers in (timing, replace(timing, min_calls=1))
+    )
+    if turn.feeds == 1 or not usual:
+        yield from (usual, fewest)
+        return
+    calls = {cell: speeds[cell].calls_per_sample for cell in streams}
+    yield from (whole_turns(samples, calls, streams, turn.feeds) for samples in (usual, fewest))
+    yield from (equal_calls(samples, calls, streams) for samples in (usual, fewest))

@@ -23,9 +23,10 @@ class LaunchPlan:
         timing: The protocol's numbers.
         seed: Of every random order.
         logs: Where the workers write what they print.
-        reference: Expected outputs; ``None`` where there is no reference.
+        reference: Expected outputs of each call that is checked; ``None`` where there is no reference.
         cpus: The processors that the workers may use.
         others: The other form of a cell's graph, by cell id; see :class:`irbench.runner.plan.PlannedGroup`.
+        scale: Size of the inputs, which small outputs are compared with.
     """
 
     group: Group
@@ -33,9 +34,10 @@ class LaunchPlan:
     timing: Timing
     seed: int
     logs: Path
-    reference: Outputs | None
+    reference: tuple[Outputs, ...] | None
     cpus: tuple[int, ...]
     others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Turn:
         scatters: Of the pairs that are compared, as far as launches have shown them.
         peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
             before the first launch.
+        feeds: How many feeds take turns.
     """
 
     number: int
@@ -58,3 +61,4 @@ class Turn:
     samples: Mapping[str, int] = field(default_factory=dict[str, int])
     scatters: Sequence[Scatter] = ()
     peak_bytes: int | None = None
+    feeds: int = 1

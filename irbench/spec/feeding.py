@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Feeding", "Number"]
+__all__ = ["LOOP_STEPS", "Feeding", "Number"]
+
+LOOP_STEPS = 8
+"""Steps of a decode loop that are compared with the reference's own, at least."""
 
 Number: TypeAlias = int | float | bool | str
 """A constant of one element: a number, or a text for an input of strings."""
@@ -24,13 +27,24 @@ class Feeding:
         values: Constants by logical input name: one element fills the input, several are broadcast to its shape.
         samples: NumPy archives (``.npz``), one for each sample. They hold arrays by logical input name, with the
             dtypes of the inputs and the shapes that the group's sizes bind.
+        feedback: Outputs by the logical names of the inputs that they become in the next call.
+        source: Where the samples come from, as the user named it; empty without samples, or for arrays in memory.
+        sha256: Digests of the samples' values, in hexadecimal, by logical input name.
     """
 
     seed: int = 0
     values: Mapping[str, tuple[Number, ...]] = field(default_factory=dict[str, tuple[Number, ...]])
     samples: tuple[Path, ...] = ()
+    source: str = ""
+    feedback: Mapping[str, str] = field(default_factory=dict[str, str])
+    sha256: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def count(self) -> int:
         """How many different feeds take turns; 1 without samples."""
         return max(1, len(self.samples))
+
+    @property
+    def checked_calls(self) -> int:
+        """How many calls are compared with the reference: one for each sample, or the first steps of a loop."""
+        return max(self.count, LOOP_STEPS) if self.feedback else self.count

@@ -21,6 +21,7 @@ from irbench.stats.scatter import Scatter
 from irbench.stats.standing import Admission
 from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
 from irbench.stats.summary import summarise
+from irbench.stats.turns import equal_calls, whole_turns
 
 __all__ = [
     "Admission",
@@ -32,6 +33,7 @@ __all__ = [
     "block_order",
     "calls_per_sample",
     "clean_blocks",
+    "equal_calls",
     "expected_seconds",
     "fewest_blocks",
     "fits",
@@ -47,4 +49,5 @@ __all__ = [
     "scatters",
     "settle_calls",
     "summarise",
+    "whole_turns",
 ]

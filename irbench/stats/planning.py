@@ -23,6 +23,7 @@ __all__ = [
     "needs_more_blocks",
     "samples_per_round",
     "settle_calls",
+    "whole_streams",
 ]
 
 _SHORT_CALL_NS = 20_000
@@ -112,7 +113,7 @@ def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, 
     }
     if needed and max(completion_ns.values()) <= _FARTHEST * min(completion_ns.values()):
         needed = dict.fromkeys(needed, max(needed.values()))
-    return {cell: _whole_rounds(samples, streams[cell]) for cell, samples in needed.items()}
+    return {cell: whole_streams(samples, streams[cell]) for cell, samples in needed.items()}
 
 
 def settle_calls(completion_ns: float, timing: Timing, generator: random.Random) -> int:
@@ -234,5 +235,6 @@ def _odd(count: float) -> int:
     return math.ceil(count) | 1
 
 
-def _whole_rounds(samples: int, streams: int) -> int:
+def whole_streams(samples: int, streams: int) -> int:
+    """Return the next multiple of the streams; without streams any number will do."""
     return samples if streams == 1 else math.ceil(samples / streams) * streams

@@ -67,7 +67,8 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
         remarks=table.warnings[: len(table.warnings) - basis.derived_warnings],
         verified_against=table.verified_against,
     )
-    return replace(again, notes=(*again.notes, *table.notes[basis.derived_notes :]))
+    notes = (*again.notes, *table.notes[basis.derived_notes :])
+    return replace(again, notes=notes, given_inputs=table.given_inputs)
 
 
 def _group(table: GroupResult, basis: Basis) -> Group:

@@ -12,8 +12,19 @@ from numpy.typing import NDArray
 
 from irbench.notices import Reference, Warn
 from irbench.record import LaunchRecord
-from irbench.result import Basis, CellResult, GroupResult, Lead, Requested, Spans, Speedup, StoppedBy, Winner
-from irbench.spec import Cell, Group, Timing
+from irbench.result import (
+    Basis,
+    CellResult,
+    GivenInputs,
+    GroupResult,
+    Lead,
+    Requested,
+    Spans,
+    Speedup,
+    StoppedBy,
+    Winner,
+)
+from irbench.spec import Cell, Feeding, Group, Timing
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
 from irbench.stats.doubts import doubt
@@ -112,6 +123,19 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
             derived_notes=len(notes),
         ),
         lead=lead,
+        given_inputs=_given_inputs(group.feeding),
+    )
+
+
+def _given_inputs(feeding: Feeding) -> GivenInputs | None:
+    if not (feeding.samples or feeding.values or feeding.feedback):
+        return None
+    return GivenInputs(
+        source=feeding.source or None,
+        samples=len(feeding.samples),
+        sha256=feeding.sha256,
+        values=feeding.values,
+        feedback=feeding.feedback,
     )
 
 

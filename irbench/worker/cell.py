@@ -5,23 +5,24 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench import registry
-from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.clock import Stopwatch
-from irbench.measure.drive import Driver, Window, make_driver
+from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
+from irbench.measure.turns import Turns
 from irbench.record import Round, Sustained
-from irbench.spec import Bundle, Cell, Feeding, Scalar, Timing
+from irbench.spec import Artifact, Bundle, Cell, Feeding, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 from irbench.worker.inference import infer
+from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
@@ -45,7 +46,7 @@ class Prepared:
 
     Attributes:
         effective: What the runtime read back.
-        outputs: The answers of each slot to the same inputs; empty when they were not asked for.
+        outputs: The answers of each slot to the first sample; empty when they were not asked for.
     """
 
     effective: Mapping[str, Scalar]
@@ -82,6 +83,7 @@ class CellHost:
         self._slots: Sequence[Slot] = ()
         self._driver: Driver | None = None
         self._feeds: Sequence[Feed] = ()
+        self._turns: Sequence[Turns] = ()
         self._calls_per_sample = 1
 
     def import_runtime(self) -> None:
@@ -94,17 +96,16 @@ class CellHost:
         """Load, compile and answer once; return the answers of every slot if asked to."""
         cell = self._task.cell
         assert cell.artifact is not None
-        logical = logical_inputs(self._task.bundle.inputs, self._task.sizes, self._task.feeding)
-        # as in service; streams that read the same memory would find in cache what another brought there
-        self._feeds = [lay_out(logical, cell.artifact) for _ in range(cell.load.streams)]
+        self._make_feeds(cell.artifact)
         # held besides its slots, which need not keep it alive
         self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
             first = infer(self._slots[0], self._feeds[0])
+        require_loop(self._task.bundle, self._task.feeding, cell.artifact, self._feeds[0], first)
         answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
-        self._driver = make_driver(self._slots, self._feeds, cell.io)
+        self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         return Prepared(effective, answers)
 
@@ -122,7 +123,7 @@ class CellHost:
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
         if len(self._slots) == 1:
             self._calls_per_sample = calls_per_sample(call_ns)
-            self._driver = make_driver(self._slots, self._feeds, self._task.cell.io, self._calls_per_sample)
+            self._driver = self._make_driver(self._calls_per_sample)
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -136,10 +137,14 @@ class CellHost:
         )
 
     def take_round(self, block: int, samples: int, settle_calls: int) -> Round:
-        """Take one round of timed samples after untimed calls."""
+        """Take one round of timed samples after untimed calls.
+
+        Inputs that take turns go on where those of the last block ended; a decode loop begins with its initial values.
+        """
         assert self._driver is not None
+        first = block * samples * self._calls_per_sample
         before = read_counters()
-        window = self._driver.drive(samples, settle_calls)
+        window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, read_counters())
         return Round(block, window.issue_ns, window.completion_ns, evidence)
 
@@ -163,7 +168,7 @@ class CellHost:
         assert self._driver is not None
         driver = self._driver
         if self._calls_per_sample > 1:
-            driver = make_driver(self._slots, self._feeds, self._task.cell.io)
+            driver = self._make_driver()
         window = driver.drive(calls, settle_calls)
         return window.completion_ns - window.issue_ns
 
@@ -171,9 +176,38 @@ class CellHost:
         """Return what each slot answers now to the inputs of its first answer."""
         return tuple(_answer_all(self._slots, self._feeds))
 
+    def answer_call(self, number: int) -> tuple[Array, ...]:
+        """Return the answer of the first slot to a sample, or to a step of its decode loop.
+
+        Args:
+            number: Counted from 0; calls are made in this order.
+        """
+        turns = self._turns[0]
+        if number == 0:
+            turns.begin(0)
+        outputs = infer(self._slots[0], turns.next())
+        turns.take(outputs)
+        return outputs
+
     def peak_memory_bytes(self) -> int | None:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()
+
+    def _make_feeds(self, artifact: Artifact) -> None:
+        """Lay out what the slots are given: memory of its own for each stream, as in service.
+
+        Streams that read the same memory would find in cache what another brought there.
+        """
+        task, streams = self._task, self._task.cell.load.streams
+        first_sample = replace(task.feeding, samples=task.feeding.samples[:1])
+        self._feeds = feeds_of_samples(task.bundle, task.sizes, first_sample, artifact, streams)
+        if takes_turns(task.feeding):
+            self._turns = turns_of_streams(task.bundle, task.sizes, task.feeding, artifact, streams)
+
+    def _make_driver(self, calls_per_sample: int = 1) -> Driver:
+        if self._turns:
+            return make_turning_driver(self._slots, self._turns, calls_per_sample)
+        return make_driver(self._slots, self._feeds, self._task.cell.io, calls_per_sample)
 
     @property
     def _fewest(self) -> int:

@@ -5,20 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench import registry
-from irbench.feeds import lay_out, logical_inputs
+from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, Feeding, Load
 from irbench.spi import Array
+from irbench.system import host
 from irbench.worker.inference import OpenSession
+from irbench.worker.inputs import require_loop, turns_of_streams
 
-__all__ = ["answer"]
+__all__ = ["answers"]
+
+_MEMORY_SHARE = 4
+"""Of the available memory, the part that expected outputs of several samples may need."""
 
 
-def answer(
+def answers(
     name: str, artifact: Artifact, bundle: Bundle, sizes: Mapping[str, int], feeding: Feeding
-) -> tuple[Array, ...]:
-    """Return what the reference backend ``name`` answers to the first feed, in the order of ``artifact.outputs``."""
+) -> tuple[tuple[Array, ...], ...]:
+    """Return what the reference backend ``name`` answers to each sample, in the order of ``artifact.outputs``.
+
+    Of a decode loop these are its first steps, with the reference's own outputs fed back.
+
+    Raises:
+        IrbenchError: The answers need more memory than there is for them.
+    """
     backend = registry.reference(name)
     load = Load(batch=sizes["batch"], threads=None, precision="native")
-    feed = lay_out(logical_inputs(bundle.inputs, sizes, feeding), artifact)
+    answers: list[tuple[Array, ...]] = []
+    left_bytes = host.available_memory_bytes() // _MEMORY_SHARE
+    (turns,) = turns_of_streams(bundle, sizes, feeding, artifact, streams=1)
     with OpenSession(backend, artifact, load) as session:
-        return session.answer(feed)
+        while len(answers) < feeding.checked_calls:
+            feed = turns.next()
+            answers.append(session.answer(feed))
+            left_bytes -= sum(array.nbytes for array in answers[-1] if not isinstance(array, list))
+            _require_room(left_bytes, feeding)
+            require_loop(bundle, feeding, artifact, feed, answers[-1])
+            turns.take(answers[-1])
+    return tuple(answers)
+
+
+def _require_room(left_bytes: int, feeding: Feeding) -> None:
+    if left_bytes < 0 and feeding.count > 1:
+        raise IrbenchError(
+            f"The expected outputs of {feeding.count} samples need more memory than is available.",
+            hint="Give fewer samples.",
+        )

@@ -17,18 +17,23 @@ from irbench.cli.options.types import (
     COUNTS,
     CPUS,
     DURATION,
+    FEEDBACK,
     LEVELS,
     PERCENT,
     PRECISIONS,
     SETTING,
     SHAPE,
     THREADS,
+    VALUE,
     PlainDefault,
+    as_constants,
+    as_feedback,
     as_settings,
     as_shapes,
 )
 from irbench.cli.output.stderr import plugin_warnings_told, say
 from irbench.errors import IrbenchError
+from irbench.spec import Number
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
@@ -86,6 +91,19 @@ _SECTIONS = {
     type=SHAPE,
     multiple=True,
     help="Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
+)
+@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
+@click.option(
+    "--feedback",
+    type=FEEDBACK,
+    multiple=True,
+    help="Give an output to an input in the next call: a decode loop; may be repeated.",
 )
 @click.option(
     "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
@@ -193,6 +211,8 @@ def command(
     yes: bool,
     shape: Sequence[tuple[str, tuple[int, ...]]],
     set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
+    value: Sequence[tuple[str, tuple[Number, ...]]],
+    feedback: Sequence[tuple[str, str]],
     **options: Any,
 ) -> int:
     """Measure models on backends and compare their speed.
@@ -205,7 +225,14 @@ def command(
     from irbench.api.options import RunOptions
     from irbench.cli.output.console import command_line
 
-    asked = RunOptions(command=command_line(), shape=as_shapes(shape), set=as_settings(set), **options)
+    asked = RunOptions(
+        command=command_line(),
+        shape=as_shapes(shape),
+        set=as_settings(set),
+        value=as_constants(value),
+        feedback=as_feedback(feedback),
+        **options,
+    )
     _refuse_wrong_output(asked, output, dry_run=dry_run)
     if not yes and not _confirmed_first_run(asked):
         say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")

@@ -11,8 +11,18 @@ import click
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import BACKENDS, SHAPE, PlainDefault, as_shapes
+from irbench.cli.options.types import (
+    BACKENDS,
+    FEEDBACK,
+    SHAPE,
+    VALUE,
+    PlainDefault,
+    as_constants,
+    as_feedback,
+    as_shapes,
+)
 from irbench.cli.output.stderr import say
+from irbench.spec import Number
 
 __all__ = ["command"]
 
@@ -29,9 +39,16 @@ Examples:
 @click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
 @click.option(
     "--data",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Folder with test_data_set_*/input_*.pb and output_*.pb: inputs and expected outputs.",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Samples as irbench run takes them; test_data_set_*/output_*.pb are expected outputs.",
+)
+@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
+@click.option(
+    "--feedback",
+    type=FEEDBACK,
+    multiple=True,
+    help="Give an output to an input in the next call: a decode loop; may be repeated.",
 )
 @click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
 @click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
@@ -49,14 +66,17 @@ def command(
     form: Literal["table", "json", "md"],
     output: Path | None,
     shape: Sequence[tuple[str, tuple[int, ...]]],
+    value: Sequence[tuple[str, tuple[Number, ...]]],
+    feedback: Sequence[tuple[str, str]],
     **options: Any,
 ) -> int:
     """Run a model on every backend and compare the outputs with those expected; nothing is timed.
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export` takes.
-    The expected outputs are those in --data, matched by order. Without --data they are the outputs of the original
-    model, stored by the export, or those of ONNX Runtime with optimisations off or ONNX's reference evaluator on seeded
-    inputs. Backends compute in fp32 where they can; the tolerance is that of the precision they report.
+    The expected outputs are those of the data sets in --data, matched by order. Without them they are the outputs of
+    the original model, stored by the export, or those of ONNX Runtime with optimisations off or ONNX's evaluator,
+    on seeded inputs or on the samples in --data, each of them. Of a decode loop (--feedback) 8 steps are compared.
+    Backends compute in fp32 where they can; the tolerance is that of the precision they report.
 
     --suite onnx runs every case of ONNX's backend test suite and compares as ONNX's own runner does: each element
     within 1e-3 relative. A scoreboard shows what passed, was wrong, is unsupported or crashed.
@@ -64,7 +84,8 @@ def command(
     from irbench.api.verify import VerifyOptions, verify_with
     from irbench.cli.output.console import print_data, to_text
 
-    found = verify_with(VerifyOptions(shape=as_shapes(shape), **options), say)
+    asked = VerifyOptions(shape=as_shapes(shape), value=as_constants(value), feedback=as_feedback(feedback), **options)
+    found = verify_with(asked, say)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
     print_data(text, output)
     return int(found.exit_code)

@@ -13,6 +13,7 @@ from click.types import OptionHelpExtra
 from irbench.api import values
 from irbench.cli.options.completion import addresses, levels, offer_list, settings
 from irbench.errors import IrbenchError
+from irbench.spec import Number
 
 __all__ = [
     "BACKENDS",
@@ -20,6 +21,7 @@ __all__ = [
     "COUNTS",
     "CPUS",
     "DURATION",
+    "FEEDBACK",
     "LEVELS",
     "PASSES",
     "PERCENT",
@@ -27,8 +29,11 @@ __all__ = [
     "SETTING",
     "SHAPE",
     "THREADS",
+    "VALUE",
     "Parsed",
     "PlainDefault",
+    "as_constants",
+    "as_feedback",
     "as_settings",
     "as_shapes",
 ]
@@ -114,6 +119,8 @@ DURATION = Parsed("90s|5m", _duration_s)
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)
+VALUE = Parsed("name=16000", values.value_of_text)
+FEEDBACK = Parsed("output=input", values.feedback_of_text)
 SETTING = Parsed("backend.KEY=VALUE", values.setting_of_text, settings)
 
 
@@ -130,6 +137,37 @@ def as_shapes(pairs: Iterable[tuple[str, tuple[int, ...]]]) -> values.Shapes:
         before = found.setdefault(name, sizes)
         if before != sizes:
             raise _contradiction("--shape", name, shape_text(before), shape_text(sizes))
+    return found
+
+
+def as_constants(pairs: Iterable[tuple[str, tuple[Number, ...]]]) -> values.Constants:
+    """Return what ``--value`` gave, by input.
+
+    Raises:
+        IrbenchError: One input was given two values.
+    """
+    found: dict[str, tuple[Number, ...]] = {}
+    for name, elements in pairs:
+        before = found.setdefault(name, elements)
+        if before != elements:
+            raise _contradiction("--value", name, ",".join(map(str, before)), ",".join(map(str, elements)))
+    return found
+
+
+def as_feedback(pairs: Iterable[tuple[str, str]]) -> values.Feedback:
+    """Return what ``--feedback`` gave: outputs by the inputs that they become.
+
+    Raises:
+        IrbenchError: One input was given two outputs.
+    """
+    found: dict[str, str] = {}
+    for made, given in pairs:
+        before = found.setdefault(given, made)
+        if before != made:
+            raise IrbenchError(
+                f"--feedback {before}={given} and --feedback {made}={given} cannot be combined.",
+                hint="Leave one of them out.",
+            )
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from irbench.record import Failure, Sustained
 from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.turn import LaunchPlan, Turn
-from irbench.spec import Cell, Timing
+from irbench.spec import Cell, Feeding, Timing
 from irbench.stats import Room
 from irbench.worker.cell import CellTask, Prepared, Warmed
 
@@ -74,8 +75,8 @@ def crews(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedCrew]:
     return made
 
 
-def one(folder: Path, *names: str, **numbers: Any) -> Launch:
-    group = launches.group(*names)
+def one(folder: Path, *names: str, feeding: Feeding | None = None, **numbers: Any) -> Launch:
+    group = replace(launches.group(*names), feeding=feeding or Feeding())
     timing = Timing(deadline=DEADLINE_S, **numbers)
     plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, reference=None, cpus=(0,))
     turn = Turn(0, group.cells, Room(timing.budget, timing.min_launches))
@@ -143,3 +144,47 @@ def test_a_record_says_how_many_processors_were_in_use(tmp_path: Path, crews: li
 def test_the_peak_of_the_process_covers_the_rounds_too(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     record, _ = one(tmp_path, "slow").measure()
     assert record.cells[0].peak_memory_bytes == {"load": 7, "warm_up": 5, "run": 11, "process": 11}
+
+
+def samples(count: int) -> Feeding:
+    return Feeding(samples=tuple(Path(f"{number}.npz") for number in range(count)))
+
+
+def test_a_round_uses_every_sample_equally_often(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    _, tempo = one(tmp_path, "slow", "short", feeding=samples(12), budget=3000.0).measure()
+    assert tempo.samples["slow"] % 12 == 0
+    assert tempo.samples["short"] * CALLS_PER_SAMPLE["short"] % 12 == 0
+
+
+def test_all_cells_make_the_same_calls_where_a_round_of_all_samples_takes_too_long(
+    tmp_path: Path, crews: list[ScriptedCrew]
+) -> None:
+    _, tempo = one(tmp_path, "slow", "short", feeding=samples(500), budget=900.0).measure()
+    assert tempo.samples == {"slow": 3, "short": 1}  # of ten calls each
+
+
+class Answering(ScriptedCrew):
+    """Answers every call with its number, and the call of ``wrong`` with another."""
+
+    wrong = -1
+
+    def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
+        if method == "prepare":
+            return Prepared({"precision": "fp32"}, ((np.array([1.0]),),))
+        if method == "answer_call":
+            return (np.array([args[0] + (2.0 if args[0] == self.wrong else 1.0)]),)
+        return ((np.array([1.0]),),) if method == "answer_again" else super().ask(cell, stage, method, *args)
+
+
+@pytest.mark.parametrize(("wrong", "error"), [(-1, 0.0), (2, 1 / 3)])
+def test_every_sample_is_verified_before_anything_is_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: int, error: float
+) -> None:
+    monkeypatch.setattr(launch, "Workers", Answering)
+    monkeypatch.setattr(Answering, "wrong", wrong)
+    group = replace(launches.group("short"), feeding=samples(3))
+    reference = tuple((np.array([number + 1.0]),) for number in range(3))
+    plan = LaunchPlan(group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, reference=reference, cpus=(0,))
+    record, _ = Launch(plan, Turn(0, group.cells, Room(60.0, 4)), CoreLink((0,)), lambda _: None).measure()
+    assert record.cells[0].output_error is not None
+    assert record.cells[0].output_error.max_rel == pytest.approx(error)

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from irbench import registry
-from irbench.feeds import ALIGNMENT
+from irbench.errors import IrbenchError
+from irbench.feeds import ALIGNMENT, write_sample
 from irbench.measure.drive import Window
-from irbench.spec import Artifact, Io, Timing
+from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellHost, CellTask, median_completion_ns
+from irbench.worker.inputs import turns_of_streams
 
 
 def window(completion_ns: Sequence[int]) -> Window:
@@ -72,7 +74,9 @@ class Session:
     def close(self) -> None: ...
 
 
-def host_with(streams: int, monkeypatch: pytest.MonkeyPatch) -> tuple[CellHost, Session]:
+def host_with(
+    streams: int, monkeypatch: pytest.MonkeyPatch, feeding: Feeding | None = None
+) -> tuple[CellHost, Session]:
     session = Session()
     backend = SimpleNamespace(compile=lambda *_: session)
     monkeypatch.setattr(registry, "backend", lambda _: backend)
@@ -80,9 +84,9 @@ def host_with(streams: int, monkeypatch: pytest.MonkeyPatch) -> tuple[CellHost, 
     monkeypatch.setattr("irbench.worker.cell.gc", SimpleNamespace(collect=int, freeze=int, disable=int))
     asked = launches.group("a", streams={"a": streams})
     specs = tuple(tensor.tensor.bind(asked.sizes) for tensor in asked.bundle.inputs)
-    cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, ()))
+    cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, (replace(specs[0], name="answer"),)))
     timing = Timing(warm_up=1e-5)
-    return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing)), session
+    return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing, feeding or Feeding())), session
 
 
 @pytest.mark.parametrize("streams", [1, 3])
@@ -101,3 +105,65 @@ def test_each_stream_is_given_aligned_memory_of_its_own_and_always_the_same(
     assert len(own) == len(answers) == len(again) == streams
     assert not any(np.shares_memory(item[0], other[0]) for item, other in combinations(own, 2))
     assert all(np.array_equal(feed[0], own[0][0]) for feed in own)
+
+
+def written(folder: Path, *levels: float) -> Feeding:
+    """Return samples whose values are all alike, one for each level."""
+    asked = launches.group("a")
+    paths = tuple(folder / f"{level}.npz" for level in levels)
+    for path, level in zip(paths, levels, strict=True):
+        write_sample(path, asked.bundle.inputs, {"image": np.full((1, 3, 8, 8), level, np.float32)})
+    return Feeding(samples=paths)
+
+
+def levels(slot: Recorder) -> list[float]:
+    return [float(feed[0].flat[0]) for feed in slot.feeds]
+
+
+def test_samples_take_turns_and_blocks_go_on_where_the_last_one_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(1, monkeypatch, written(tmp_path, 0, 1, 2))
+    host.prepare(with_outputs=True)
+    (slot,) = session.slots
+    for block, settle, expected in ((0, 3, [0, 1]), (1, 1, [2, 0]), (2, 5, [1, 2])):
+        slot.feeds.clear()
+        host.take_round(block, 2, settle)
+        assert levels(slot)[settle:] == expected
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_every_sample_is_answered_and_aligned(tmp_path: Path, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, session = host_with(streams, monkeypatch, written(tmp_path, 0, 1))
+    first = host.prepare(with_outputs=True).outputs
+    assert [float(answer[0].flat[0]) for answer in first] == [0] * streams
+    assert [float(host.answer_call(number)[0].flat[0]) for number in range(2)] == [0, 1]
+    host.warm_up()
+    assert {0.0, 1.0} <= set(levels(session.slots[0]))
+    assert all(feed[0].ctypes.data % ALIGNMENT == 0 for slot in session.slots for feed in slot.feeds)
+
+
+def test_no_two_streams_read_the_same_memory_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = host_with(3, monkeypatch, written(tmp_path, 0, 1))[0]._task
+    assert task.cell.artifact is not None
+    (shared, *_) = turns_of_streams(task.bundle, task.sizes, task.feeding, task.cell.artifact, 3)
+    in_flight = [shared.next() for _ in range(3)]
+    assert not any(np.shares_memory(feed[0], other[0]) for feed, other in combinations(in_flight, 2))
+
+
+def test_a_loop_feeds_outputs_back_and_begins_with_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, session = host_with(1, monkeypatch, Feeding(feedback={"image": "answer"}))
+    monkeypatch.setattr(Recorder, "fetch", lambda slot: (slot.feeds[-1][0] + 1,))
+    host.prepare(with_outputs=False)
+    assert [float(host.answer_call(number)[0].flat[0]) for number in range(3)] == [1, 2, 3]
+    (slot,) = session.slots
+    slot.feeds.clear()
+    host.take_round(5, 3, 4)
+    assert levels(slot)[4:] == [0, 1, 2]
+
+
+def test_an_output_that_grows_cannot_be_fed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = host_with(1, monkeypatch, Feeding(feedback={"image": "answer"}))
+    monkeypatch.setattr(Recorder, "fetch", lambda slot: (np.concatenate([slot.feeds[-1][0]] * 2),))
+    with pytest.raises(IrbenchError, match=r"answer.*2x3x8x8.*cannot be fed back.*1x3x8x8"):
+        host.prepare(with_outputs=False)

@@ -1,0 +1,190 @@
+"""Samples from files and from arrays in memory, each matched with the inputs of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from irbench.data.arrays import read_npy, read_npz
+from irbench.data.files import SampleFiles, find_samples
+from irbench.data.images import is_image_input, read_image
+from irbench.data.model_inputs import ModelInput, by_alias, convert, fit, unknown_input
+from irbench.data.samples import Sample
+from irbench.errors import IrbenchError
+from irbench.onnx.reading.tensor_file import tensor_of_file
+from irbench.spi import Array
+
+__all__ = ["MOST_SAMPLES", "DataTarget", "match_arrays", "read_files"]
+
+MOST_SAMPLES = 1000
+"""Files that are read; every one is verified on every backend before anything is timed."""
+_Load: TypeAlias = Callable[[int], Mapping[str, Array]]
+_NAMELESS = "arr_0"
+"""How numpy.savez calls an array that was given no name."""
+
+
+@dataclass(frozen=True)
+class DataTarget:
+    """The model that samples are for.
+
+    Attributes:
+        model: Its name.
+        inputs: Its inputs, in their order.
+        elsewhere: Names of inputs that get their values elsewhere: an array without a name is not for them.
+        sizes: What is known of the dynamic dimensions; images are resized to them.
+        most_bytes: What all samples together may need.
+    """
+
+    model: str
+    inputs: tuple[ModelInput, ...]
+    elsewhere: frozenset[str]
+    sizes: Mapping[str, int]
+    most_bytes: int
+
+
+def read_files(path: Path, target: DataTarget) -> tuple[Sample, ...]:
+    """Read the samples at a path; called in a worker, because the files may come from anywhere.
+
+    Args:
+        path: A file, a data set, or a folder of either.
+        target: The model.
+
+    Raises:
+        IrbenchError: There are no samples or too many, a file is damaged, or one does not match the model.
+    """
+    files = find_samples(path)
+    if len(files.paths) > MOST_SAMPLES:
+        raise IrbenchError(
+            f"{path} contains {len(files.paths)} samples; at most {MOST_SAMPLES} can take turns.",
+            hint="Put a selection of them into a folder.",
+        )
+    left_bytes = target.most_bytes
+    samples: list[Sample] = []
+    for place, load in _loaders(files, target):
+        sample = _matched(place, load(left_bytes), target)
+        left_bytes -= sum(array.nbytes for array in sample.arrays.values())
+        _require_room(left_bytes, place, target.most_bytes)
+        samples.append(sample)
+    _require_same_inputs(samples)
+    return tuple(samples)
+
+
+def match_arrays(mappings: Iterable[Mapping[str, Array]], target: DataTarget) -> tuple[Sample, ...]:
+    """Return the samples of arrays in memory, one for each mapping from input names.
+
+    Raises:
+        IrbenchError: There are none, or one does not match the model.
+    """
+    samples = tuple(_matched(f"sample {number}", named, target) for number, named in enumerate(mappings))
+    if not samples or not all(sample.arrays for sample in samples):
+        raise IrbenchError("The data contain no sample.", hint='Give arrays by input: data={"x": array}.')
+    _require_same_inputs(samples)
+    return samples
+
+
+def _loaders(files: SampleFiles, target: DataTarget) -> Iterator[tuple[str, _Load]]:
+    """Yield where each sample comes from, and what reads its arrays by input name, given how many bytes are left."""
+    if files.kind == "array" and all(file.stem in by_alias(target.inputs) for file in files.paths):
+        yield str(files.paths[0].parent), partial(_files_of_inputs, files.paths)
+        return
+    readers = {"data-set": _data_set, "archive": _archive, "array": _lone_array, "image": _image}
+    for path in files.paths:
+        yield str(path), partial(readers[files.kind], path, target)
+
+
+def _files_of_inputs(paths: Sequence[Path], most_bytes: int) -> Mapping[str, Array]:
+    """Return the arrays of files that are named like inputs, and are one sample together."""
+    arrays: dict[str, Array] = {}
+    for file in paths:
+        arrays[file.stem] = read_npy(file, most_bytes)
+        most_bytes -= arrays[file.stem].nbytes
+    return arrays
+
+
+def _lone_array(path: Path, target: DataTarget, most_bytes: int) -> Mapping[str, Array]:
+    return {_only_input(path, target).name: read_npy(path, most_bytes)}
+
+
+def _image(path: Path, target: DataTarget, _most_bytes: int) -> Mapping[str, Array]:
+    model_input = _image_input(path, target)
+    return {model_input.name: read_image(path, model_input, target.sizes)}
+
+
+def _archive(path: Path, target: DataTarget, most_bytes: int) -> Mapping[str, Array]:
+    arrays = read_npz(path, most_bytes)
+    if tuple(arrays) == (_NAMELESS,) and _NAMELESS not in by_alias(target.inputs):
+        return {_only_input(path, target).name: arrays[_NAMELESS]}
+    return arrays
+
+
+def _data_set(folder: Path, target: DataTarget, most_bytes: int) -> Mapping[str, Array]:
+    """Return the inputs of a data set of the ONNX convention, which are matched by order."""
+    numbers = {file: file.stem.removeprefix("input_") for file in folder.glob("input_*.pb")}
+    files = sorted(
+        (file for file, number in numbers.items() if number.isdecimal()), key=lambda file: int(numbers[file])
+    )
+    if len(files) != len(target.inputs):
+        raise IrbenchError(
+            f"{folder} contains {len(files)} inputs, and {target.model} has {len(target.inputs)}.",
+            hint="A data set has input_0.pb, input_1.pb and so on, one for each input in the model's order.",
+        )
+    _require_room(most_bytes - sum(file.stat().st_size for file in files), str(folder), most_bytes)
+    return {model_input.name: tensor_of_file(file) for file, model_input in zip(files, target.inputs, strict=True)}
+
+
+def _matched(place: str, named: Mapping[str, Array], target: DataTarget) -> Sample:
+    inputs = by_alias(target.inputs)
+    arrays: dict[str, Array] = {}
+    for name, array in named.items():
+        if name not in inputs:
+            raise unknown_input(name, target.inputs, target.model, place)
+        model_input = inputs[name]
+        arrays[model_input.name] = fit(convert(array, model_input, place), model_input, place)
+    return Sample(place, arrays)
+
+
+def _only_input(path: Path, target: DataTarget) -> ModelInput:
+    """Return the input that an array without a name is for."""
+    left = [model_input for model_input in target.inputs if model_input.name not in target.elsewhere]
+    if len(left) != 1:
+        raise IrbenchError(
+            f"{path} does not say which input of {target.model} it is for.",
+            hint="Write all inputs of a sample into one .npz file, or name .npy files like inputs: "
+            f"{', '.join(model_input.name for model_input in target.inputs)}.",
+        )
+    return left[0]
+
+
+def _image_input(path: Path, target: DataTarget) -> ModelInput:
+    images = [model_input for model_input in target.inputs if is_image_input(model_input)]
+    if len(images) != 1:
+        raise IrbenchError(
+            f"{path} is an image, and {target.model} has {len(images) or 'no'} inputs that take images with 1, 3 or 4 "
+            "channels.",
+            hint="Write the inputs as arrays, by name, into .npz files.",
+        )
+    return images[0]
+
+
+def _require_same_inputs(samples: Sequence[Sample]) -> None:
+    first = samples[0]
+    for sample in samples[1:]:
+        missing = sorted(first.arrays.keys() ^ sample.arrays.keys())
+        if missing:
+            has, lacks = (first, sample) if missing[0] in first.arrays else (sample, first)
+            raise IrbenchError(
+                f"{lacks.place} has no array for the input {missing[0]}, and {has.place} has one.",
+                hint="All samples need the same inputs.",
+            )
+
+
+def _require_room(left_bytes: int, place: str, most_bytes: int) -> None:
+    if left_bytes < 0:
+        raise IrbenchError(
+            f"The samples up to {place} need more than the {most_bytes / 1e9:.1f} GB of memory that are available for "
+            "data.",
+            hint="Give fewer samples.",
+        )

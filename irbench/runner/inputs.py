@@ -1,0 +1,197 @@
+"""The inputs that were asked for: data read once for each model, and made into the feeds of each batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irbench.data.model_inputs import ModelInput, model_inputs
+from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays
+from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows
+from irbench.errors import IrbenchError
+from irbench.feeds import constant, write_sample
+from irbench.runner.asked_inputs import AskedInputs
+from irbench.runner.feedback import check_feedback
+from irbench.runner.sizes import bind_sizes, fixed_batch
+from irbench.spec import BATCH, Bundle, Feeding, Number
+from irbench.suggestions import did_you_mean
+from irbench.system import host
+from irbench.worker.process import WorkerDied, call_in_worker
+
+__all__ = ["ModelData", "read_data", "refuse_unknown_values"]
+
+_DEADLINE_S = 600.0
+_MEMORY_SHARE = 8
+"""Of the available memory, the part that data may need: every backend's process holds them."""
+
+
+def refuse_unknown_values(asked: AskedInputs, bundles: Sequence[Bundle]) -> None:
+    """Refuse constants for inputs that none of the models has.
+
+    Raises:
+        IrbenchError: There is such a constant.
+    """
+    inputs = sorted({spec.tensor.name for bundle in bundles for spec in bundle.inputs})
+    for name in asked.values:
+        if name not in inputs:
+            raise IrbenchError(
+                f"--value {name}: no model has an input called {name!r}.",
+                hint=f"{did_you_mean(name, inputs)}Inputs: {', '.join(inputs)}.",
+            )
+
+
+@dataclass(frozen=True)
+class ModelData:
+    """The samples of one model, of any batch size.
+
+    Attributes:
+        bundle: The model.
+        inputs: Its inputs.
+        samples: With all axes of the inputs; empty without data.
+        asked: What they were made from.
+    """
+
+    bundle: Bundle
+    inputs: tuple[ModelInput, ...]
+    samples: tuple[Sample, ...]
+    asked: AskedInputs
+
+    def bind(self, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+        """Return a size for every dynamic dimension: what was asked for, otherwise what the data have.
+
+        Args:
+            batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes`` or of the data, or 1.
+            shapes: Shapes asked for, by input name.
+
+        Raises:
+            IrbenchError: Sizes contradict each other; see :func:`irbench.runner.sizes.bind_sizes`.
+        """
+        found = {**self._sizes_of_values(), **bound_dimensions(self.samples, self.inputs)}
+        if batch is None and self.samples and fixed_batch(self.bundle) is None and not self._gives_batch(shapes):
+            batch = self._common_rows()
+        sizes = bind_sizes(self.bundle, batch, shapes, found)
+        for name, size in found.items():
+            if sizes[name] != size:
+                raise IrbenchError(
+                    f"The dimension {name!r} has the size {size} in the data, and {sizes[name]} by --shape.",
+                    hint="Leave --shape out, or give data of that size.",
+                )
+        return sizes
+
+    def feeding(self, sizes: Mapping[str, int], seed: int, folder: Path) -> Feeding:
+        """Return the inputs at one size; what is made of data is written to a folder.
+
+        Args:
+            sizes: From :meth:`bind`.
+            seed: Of generated values.
+            folder: Where the samples are written.
+
+        Raises:
+            IrbenchError: A constant does not fit its input, samples cannot be joined to a batch, or an output cannot be
+                fed back.
+        """
+        own = {model_input.name for model_input in self.inputs}
+        values = {name: given for name, given in self.asked.values.items() if name in own}
+        self._check_values(values, sizes)
+        check_feedback(self.asked.feedback, self.bundle, sizes)
+        feeding = Feeding(seed, values, feedback=self.asked.feedback)
+        if not self.samples:
+            return feeding
+        feeds = feeds_of_batch(self.samples, self.inputs, sizes[BATCH])
+        _refuse_too_many(len(feeds), sizes[BATCH])
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = tuple(folder / f"sample-{number}.npz" for number in range(len(feeds)))
+        for path, feed in zip(paths, feeds, strict=True):
+            write_sample(path, self.bundle.inputs, feed.arrays)
+        return replace(feeding, samples=paths, source=self.asked.source, sha256=digests(feeds))
+
+    def _gives_batch(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Whether a shape that was asked for has a batch."""
+        return any(item.name in shapes and item.batch_axis is not None for item in self.inputs)
+
+    def _common_rows(self) -> int:
+        counts = {rows(sample, self.inputs): sample.place for sample in self.samples}
+        if len(counts) > 1:
+            (first, place), (second, other), *_ = counts.items()
+            raise IrbenchError(
+                f"{place} has a batch of {first}, and {other} of {second}.",
+                hint="Give --batch: samples are divided and joined to that size. --batch 1 takes each row alone.",
+            )
+        return next(iter(counts))
+
+    def _sizes_of_values(self) -> dict[str, int]:
+        """Return the sizes of dynamic dimensions that lists of constants have."""
+        found: dict[str, int] = {}
+        for model_input in self.inputs:
+            given, shape = self.asked.values.get(model_input.name, ()), model_input.spec.tensor.shape
+            if len(given) > 1 and len(shape) == 1 and isinstance(shape[0], str) and model_input.batch_axis is None:
+                found[shape[0]] = len(given)
+        return found
+
+    def _check_values(self, values: Mapping[str, tuple[Number, ...]], sizes: Mapping[str, int]) -> None:
+        held = self.samples[0].arrays.keys() if self.samples else frozenset[str]()
+        for model_input in self.inputs:
+            name, given = model_input.name, values.get(model_input.name)
+            if given is None:
+                continue
+            if name in held:
+                raise IrbenchError(f"--data and --value both give the input {name}.", hint="Leave one of them out.")
+            try:
+                constant(model_input.spec, sizes, given)
+            except (ValueError, TypeError, OverflowError) as error:
+                shape = "x".join(map(str, model_input.spec.tensor.bind(sizes).shape)) or "a scalar"
+                raise IrbenchError(
+                    f"--value {name}={','.join(map(str, given))} does not fit the input: {error}.",
+                    hint=f"The input takes {model_input.spec.tensor.dtype}, {shape}: give one number, or a list of that"
+                    " size.",
+                ) from error
+
+
+def read_data(asked: AskedInputs, bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> ModelData:
+    """Read the data for a model, files in a worker; without data there are no samples.
+
+    Args:
+        asked: What the inputs are to be.
+        bundle: The model.
+        shapes: Shapes asked for, by input name; images are resized to them.
+
+    Raises:
+        IrbenchError: The data cannot be read, or do not match the model.
+    """
+    inputs = model_inputs(bundle, fixed_batch(bundle))
+    target = DataTarget(
+        model=bundle.name,
+        inputs=inputs,
+        elsewhere=frozenset((*asked.values, *asked.feedback)),
+        sizes={**bundle.defaults, **_sizes_of_shapes(inputs, shapes)},
+        most_bytes=host.available_memory_bytes() // _MEMORY_SHARE,
+    )
+    if asked.data is None:
+        return ModelData(bundle, inputs, (), asked)
+    if not isinstance(asked.data, Path):
+        return ModelData(bundle, inputs, match_arrays(asked.data, target), asked)
+    try:
+        samples: tuple[Sample, ...] = call_in_worker(
+            "irbench.data.reading:read_files", asked.data, target, deadline_s=_DEADLINE_S
+        )
+    except WorkerDied as death:
+        raise death.during(f"The data in {asked.data} could not be read.") from death
+    return ModelData(bundle, inputs, samples, asked)
+
+
+def _sizes_of_shapes(inputs: Sequence[ModelInput], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    return {
+        name: size
+        for model_input in inputs
+        for name, size in zip(model_input.spec.tensor.shape, shapes.get(model_input.name, ()), strict=False)
+        if isinstance(name, str)
+    }
+
+
+def _refuse_too_many(feeds: int, batch: int) -> None:
+    if feeds > MOST_SAMPLES:
+        raise IrbenchError(
+            f"The data make {feeds} samples of batch {batch}; at most {MOST_SAMPLES} can take turns.",
+            hint="Give fewer, or a larger --batch.",
+        )

@@ -1,0 +1,189 @@
+"""Data, constants and decode loops through the front door, on scripted backends that answer as the reference does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fake_runs
+import numpy as np
+import onnx
+import pytest
+from front_door import irbench
+from onnx import TensorProto, helper, numpy_helper
+
+import irbench as library
+from irbench.errors import IrbenchError
+from irbench.spi import Array
+
+pytestmark = pytest.mark.usefixtures("known_backends")
+
+FAKES = ("--backends", "fake-a,fake-b")
+WIDTH = 4
+
+
+def tensor(name: str, *shape: int | str, dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def write(file: Path, nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: dict[str, Array]) -> Path:
+    initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "model", inputs, outputs, initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), file)
+    return file
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> Path:
+    """Return a model of audio of any length and a rate that must not be 0."""
+    return write(
+        tmp_path / "speech.onnx",
+        [
+            helper.make_node("Cast", ["sr"], ["rate"], to=TensorProto.FLOAT),
+            helper.make_node("Div", ["audio", "rate"], ["scaled"]),
+            helper.make_node("ReduceSum", ["scaled", "axes"], ["level"]),
+        ],
+        [tensor("audio", "N", "length"), tensor("sr", dtype=TensorProto.INT64)],
+        [tensor("level", "N", 1)],
+        {"axes": np.array([1])},
+    )
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Path:
+    """Return one step of a recurrent network: its next state, which is also longer, and in another dtype."""
+    weights = np.random.default_rng(0).normal(size=(WIDTH, WIDTH)).astype(np.float32)
+    return write(
+        tmp_path / "step.onnx",
+        [
+            helper.make_node("MatMul", ["h0", "weights"], ["moved"]),
+            helper.make_node("Add", ["moved", "x"], ["sum"]),
+            helper.make_node("Tanh", ["sum"], ["h"]),
+            helper.make_node("Concat", ["h", "h"], ["longer"], axis=1),
+            helper.make_node("Cast", ["h"], ["halves"], to=TensorProto.FLOAT16),
+        ],
+        [tensor("x", 1, WIDTH), tensor("h0", 1, WIDTH)],
+        [tensor("h", 1, WIDTH), tensor("longer", 1, "any"), tensor("halves", 1, WIDTH, dtype=TensorProto.FLOAT16)],
+        {"weights": weights},
+    )
+
+
+def utterances(folder: Path, count: int, length: int = 9) -> Path:
+    folder.mkdir()
+    for number in range(count):
+        audio = np.random.default_rng(number).normal(size=(1, length))
+        np.savez(folder / f"utterance{number}.npz", audio=audio)
+    return folder
+
+
+def test_samples_take_turns_and_are_recorded(speech: Path, tmp_path: Path) -> None:
+    called = fake_runs.run(speech, "--data", utterances(tmp_path / "talk", 3), "--value", "sr=16000")
+    assert called.code == 0, called.err
+    (table,) = called.document["groups"]
+    assert table["shapes"] == {"audio": [1, 9], "sr": []}
+    given = table["given_inputs"]
+    assert (given["source"], given["samples"], given["values"]) == (str(tmp_path / "talk"), 3, {"sr": [16000]})
+    assert list(given["sha256"]) == ["audio"]
+    assert {cell["state"] for cell in table["cells"]} == {"ok"}
+    assert called.document["plan"]["values"] == {"sr": [16000]}
+
+
+def test_the_title_names_data_constants_and_loops(speech: Path, step: Path, tmp_path: Path) -> None:
+    data = utterances(tmp_path / "talk", 3)
+    shown = irbench("run", speech, *FAKES, *fake_runs.FASTEST, "--data", data, "--value", "sr=8000")
+    assert "data: talk (3 samples) · sr=8000" in " ".join(shown.out.split())
+    looped = irbench("run", step, *FAKES, *fake_runs.FASTEST, "--feedback", "h=h0")
+    assert "decode loop: h -> h0" in " ".join(looped.out.split())
+
+
+@pytest.mark.parametrize("asynchronous", ["0", "1"])
+def test_streams_take_samples_and_loops(speech: Path, step: Path, tmp_path: Path, asynchronous: str) -> None:
+    settings = ("--streams", "3", "--set", f"fake-a.async={asynchronous}")
+    data = ("--data", utterances(tmp_path / "talk", 2), "--value", "sr=8000")
+    for called in (fake_runs.run(speech, *data, *settings), fake_runs.run(step, "--feedback", "h=h0", *settings)):
+        assert called.code == 0, called.err
+        assert {cell["state"] for cell in called.document["groups"][0]["cells"]} == {"ok"}
+
+
+def test_a_backend_that_is_wrong_for_one_sample_gets_no_speedup(speech: Path, tmp_path: Path) -> None:
+    data = ("--data", utterances(tmp_path / "talk", 3), "--value", "sr=8000")
+    called = fake_runs.run(speech, *data, "--set", "fake-b.fault=wrong")
+    assert called.code == 1
+    assert fake_runs.cell(called, "fake-b")["state"] == "mismatch"
+
+
+@pytest.mark.parametrize("command", ["run", "verify"])
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("--data", "nowhere"), "There is no file or folder nowhere", "--data"),
+        (("--value", "srr=1"), "no model has an input called 'srr'", "Did you mean sr?"),
+        (("--value", "sr=0.5"), "int64 cannot hold 0.5", "one number"),
+        (("--value", "sr=1", "--value", "sr=2"), "cannot be combined", "Leave one"),
+        (("--feedback", "level=audio"), "cannot be fed back", "equal shapes"),
+        (("--feedback", "levels=audio"), "no output called 'levels'", "Did you mean level?"),
+        (("--feedback", "level"), "lacks an output or an input", ""),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_remedy(
+    speech: Path, command: str, arguments: tuple[str, ...], message: str, hint: str
+) -> None:
+    called = irbench(command, speech, *FAKES, "--shape", "audio=1x9", *arguments)
+    assert called.code == 2
+    assert message in " ".join(called.err.split())
+    assert hint in " ".join(called.err.split())
+
+
+def test_samples_of_several_lengths_are_refused(speech: Path, tmp_path: Path) -> None:
+    data = utterances(tmp_path / "talk", 2)
+    np.savez(data / "utterance7.npz", audio=np.zeros((1, 5)))
+    called = irbench("run", speech, *FAKES, "--data", data)
+    assert called.code == 2
+    assert "'length' has the size 9" in called.err
+    assert "One size" in called.err or "one size" in called.err
+
+
+def test_copies_cannot_be_left_out_where_inputs_change(speech: Path, step: Path, tmp_path: Path) -> None:
+    data = ("--data", utterances(tmp_path / "talk", 2))
+    for model, given in ((speech, data), (step, ("--feedback", "h=h0"))):
+        called = irbench("run", model, *FAKES, "--io", "bound", *given)
+        assert called.code == 2
+        assert "--io bound does not time copies" in called.err
+
+
+def test_one_sample_may_be_bound(speech: Path, tmp_path: Path) -> None:
+    called = fake_runs.run(speech, "--data", utterances(tmp_path / "talk", 1), "--value", "sr=8000", "--io", "bound")
+    assert called.code == 0, called.err
+
+
+def test_a_loop_is_verified_step_by_step_against_the_loop_of_the_reference(step: Path) -> None:
+    right = irbench("verify", step, "--backends", "ort,fake-a", "--feedback", "h=h0", "--format", "json")
+    assert right.code == 0, right.err
+    assert all(cell["output_error"]["max_rel"] < 1e-5 for cell in right.document["cells"])
+
+
+@pytest.mark.parametrize("output", ["longer", "halves"])
+def test_an_output_that_is_no_input_of_the_next_step_is_refused(step: Path, output: str) -> None:
+    called = irbench("verify", step, "--backends", "fake-a", "--feedback", f"{output}=h0")
+    assert called.code != 0
+    assert "cannot be fed back" in " ".join(called.err.split())
+
+
+def test_verify_compares_every_sample_with_the_reference(speech: Path, tmp_path: Path) -> None:
+    data = utterances(tmp_path / "talk", 3)
+    called = irbench("verify", speech, "--backends", "ort,fake-a", "--data", data, "--value", "sr=8000")
+    assert called.code == 0, called.err
+    assert called.out.count("match") == 2
+
+
+def test_python_takes_arrays_in_memory(speech: Path) -> None:
+    samples = [{"audio": np.full((2, 6), level)} for level in (1.0, 2.0)]
+    asked = {"backends": "fake-a", "data": samples, "value": {"sr": 8000}}
+    run = library.run(speech, progress=None, quick=True, budget="0.01s", **asked)  # type: ignore[arg-type]
+    (table,) = run.document.groups
+    assert table.given_inputs is not None
+    assert (table.given_inputs.source, table.given_inputs.samples, table.batch) == (None, 2, 2)
+    assert "data in memory (2 samples)" in " ".join(str(run).split())
+    assert library.verify(speech, progress=None, **asked).ok  # type: ignore[arg-type]
+    with pytest.raises(IrbenchError, match="data="):
+        library.run(speech, data=[np.zeros(3)])  # type: ignore[list-item]

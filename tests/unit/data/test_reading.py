@@ -1,0 +1,237 @@
+"""Samples from files: every form, matched with the inputs of a model, and every misfit refused with its file."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+
+from irbench.data.model_inputs import model_inputs
+from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays, read_files
+from irbench.data.samples import Sample
+from irbench.errors import IrbenchError
+from irbench.spec import Artifact, Bundle, InputSpec, Shape, TensorSpec
+
+
+def target(*specs: TensorSpec, elsewhere: tuple[str, ...] = (), fixed: int | None = None, **more: object) -> DataTarget:
+    bundle = Bundle("model", tuple(InputSpec(spec) for spec in specs), (Artifact("onnx", Path(), specs, ()),))
+    facts = {"sizes": {}, "most_bytes": 1 << 30, **more}
+    return DataTarget("model", model_inputs(bundle, fixed), frozenset(elsewhere), **facts)  # type: ignore[arg-type]
+
+
+def tensor(name: str, *shape: int | str, dtype: str = "float32") -> TensorSpec:
+    return TensorSpec(name, dtype, tuple(shape))
+
+
+X = tensor("x", "batch", 3)
+SR = tensor("sr", dtype="int64")
+
+
+def arrays(samples: tuple[Sample, ...], name: str) -> list[object]:
+    return [sample.arrays[name].tolist() for sample in samples]
+
+
+def test_archives_of_a_folder_are_samples_in_natural_order(tmp_path: Path) -> None:
+    for number in (10, 9, 1):
+        np.savez(tmp_path / f"s{number}.npz", x=np.full((1, 3), number, np.float32))
+    (tmp_path / "notes.txt").write_text("ignored")
+    assert arrays(read_files(tmp_path, target(X)), "x") == [[[1.0] * 3], [[9.0] * 3], [[10.0] * 3]]
+
+
+def test_a_missing_batch_axis_is_added(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(3.0))
+    (sample,) = read_files(tmp_path / "a.npy", target(X))
+    assert sample.arrays["x"].shape == (1, 3)
+    assert sample.arrays["x"].dtype == np.float32
+
+
+def test_files_named_like_inputs_are_one_sample(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    np.save(tmp_path / "sr.npy", np.int64(8000))
+    (sample,) = read_files(tmp_path, target(X, SR))
+    assert sample.arrays["sr"].tolist() == 8000
+
+
+def test_a_file_without_a_name_is_for_the_only_input_that_gets_nothing_else(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((1, 3), np.float32))
+    assert list(read_files(tmp_path, target(X, SR, elsewhere=("sr",)))[0].arrays) == ["x"]
+    with pytest.raises(IrbenchError, match="does not say which input") as caught:
+        read_files(tmp_path, target(X, SR))
+    assert "x, sr" in caught.value.hint
+
+
+def test_an_unnamed_array_of_an_archive_is_for_the_only_input(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", np.zeros((1, 3), np.float32))
+    assert list(read_files(tmp_path, target(X))[0].arrays) == ["x"]
+
+
+def test_data_sets_of_the_onnx_convention_are_matched_by_order(tmp_path: Path) -> None:
+    for number in (2, 10):
+        folder = tmp_path / f"test_data_set_{number}"
+        folder.mkdir()
+        values = (np.full((1, 3), number, np.float32), np.array(number, np.int64))
+        for place, value in enumerate(values):
+            (folder / f"input_{place}.pb").write_bytes(numpy_helper.from_array(value).SerializeToString())
+    assert arrays(read_files(tmp_path, target(X, SR)), "sr") == [2, 10]
+    assert arrays(read_files(tmp_path / "test_data_set_2", target(X, SR)), "sr") == [2]
+    with pytest.raises(IrbenchError, match="contains 2 inputs, and model has 1"):
+        read_files(tmp_path, target(X))
+
+
+@pytest.mark.parametrize(
+    ("given", "shape"),
+    [(np.zeros((1, 4, 5, 3)), (1, 4, 5, 3)), (np.zeros((4, 5, 3)), (1, 4, 5, 3)), (np.zeros((3, 4, 5)), (1, 4, 5, 3))],
+)
+def test_an_array_may_have_the_layout_of_an_artifact(given: np.ndarray, shape: Shape) -> None:
+    logical, graph = tensor("x", "batch", 4, 5, 3), TensorSpec("x", "float32", ("batch", 3, 4, 5), (0, 3, 1, 2))
+    bundle = Bundle("model", (InputSpec(logical),), (Artifact("onnx", Path(), (graph,), ()),))
+    asked = DataTarget("model", model_inputs(bundle, None), frozenset(), {}, 1 << 30)
+    (sample,) = match_arrays([{"x": given}], asked)
+    assert sample.arrays["x"].shape == shape
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "expected"),
+    [
+        (np.array([[1, 2, 3]]), "int32", [[1, 2, 3]]),
+        (np.array([[1, 0, 1]], np.uint8), "bool", [[True, False, True]]),
+        (np.array([[0.1, 1, 2]]), "float16", [[np.float16(0.1), 1, 2]]),
+        (np.array([[1, 2, 255]], np.uint8), "float32", [[1, 2, 255]]),
+    ],
+)
+def test_dtypes_are_converted_where_values_stay(given: np.ndarray, dtype: str, expected: list[object]) -> None:
+    (sample,) = match_arrays([{"x": given}], target(tensor("x", "batch", 3, dtype=dtype)))
+    assert sample.arrays["x"].dtype == np.dtype(dtype)
+    assert sample.arrays["x"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype"),
+    [
+        (np.array([[1.0, 2, 3]]), "int32"),
+        (np.array([[1, 2, 300]]), "uint8"),
+        (np.array([[1, 2, 2]]), "bool"),
+        (np.array([[1e30, 2, 2]]), "float16"),
+        (np.array([[1 << 60, 1, (1 << 60) + 1]]), "float32"),
+        (np.array([["a", "b", "c"]]), "float32"),
+        (np.array([[1j, 1, 1]]), "float32"),
+    ],
+)
+def test_dtypes_are_not_converted_where_values_change(given: np.ndarray, dtype: str) -> None:
+    with pytest.raises(IrbenchError, match="sample 0 contains") as caught:
+        match_arrays([{"x": given}], target(tensor("x", "batch", 3, dtype=dtype)))
+    assert "astype" in caught.value.hint
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (3, 1), (1, 1, 3), (0, 3), ()])
+def test_another_shape_is_refused_with_the_file(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.savez(tmp_path / "wrong.npz", x=np.zeros(shape, np.float32))
+    with pytest.raises(IrbenchError, match=r"wrong\.npz has the shape .* takes batchx3"):
+        read_files(tmp_path, target(X))
+
+
+def test_a_misspelt_input_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", imge=np.zeros((1, 3)))
+    with pytest.raises(IrbenchError, match="'imge'") as caught:
+        read_files(tmp_path, target(tensor("image", "batch", 3)))
+    assert "Did you mean image?" in caught.value.hint
+
+
+def test_samples_of_different_inputs_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros((1, 3)), sr=np.int64(1))
+    np.savez(tmp_path / "b.npz", x=np.zeros((1, 3)))
+    with pytest.raises(IrbenchError, match=r"b\.npz has no array for the input sr"):
+        read_files(tmp_path, target(X, SR))
+
+
+def test_samples_of_several_kinds_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros((1, 3)))
+    np.save(tmp_path / "b.npy", np.zeros((1, 3)))
+    with pytest.raises(IrbenchError, match="several kinds"):
+        read_files(tmp_path, target(X))
+
+
+def test_nothing_to_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IrbenchError, match="contains no samples"):
+        read_files(tmp_path, target(X))
+    with pytest.raises(IrbenchError, match="There is no file"):
+        read_files(tmp_path / "missing", target(X))
+    with pytest.raises(IrbenchError, match="no sample"):
+        match_arrays([], target(X))
+
+
+def test_too_many_samples_are_refused(tmp_path: Path) -> None:
+    for number in range(MOST_SAMPLES + 1):
+        (tmp_path / f"{number}.npy").touch()
+    with pytest.raises(IrbenchError, match="at most 1000"):
+        read_files(tmp_path, target(X))
+
+
+class Harmful:
+    """Writes a file where it is unpickled."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.place,)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz"])
+def test_pickles_are_not_read(tmp_path: Path, name: str) -> None:
+    array, file = np.array([Harmful(tmp_path / "ran")], object), tmp_path / name
+    np.save(file, array, allow_pickle=True) if name == "a.npy" else np.savez(file, x=array)
+    with pytest.raises(IrbenchError, match="Python objects"):
+        read_files(file, target(X))
+    assert not (tmp_path / "ran").exists()
+
+
+def header(shape: str) -> bytes:
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".ljust(117).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\x93NUMPY\x01\x00", id="no header"),
+        pytest.param(b"\x93NUMPY\x09\x00" + bytes(200), id="unknown version"),
+        pytest.param(header("(1, 3)") + bytes(5), id="cut off"),
+        pytest.param(header("(1000000000000, 3)"), id="claims terabytes"),
+        pytest.param(header("(-1, 3)"), id="negative size"),
+        pytest.param(header("__import__('os')"), id="code"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_damaged_and_hostile_arrays_are_refused_with_the_file(tmp_path: Path, content: bytes, suffix: str) -> None:
+    file = tmp_path / f"bad{suffix}"
+    if suffix == ".npz":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("x.npy", content)
+    else:
+        file.write_bytes(content)
+    with pytest.raises(IrbenchError, match=r"bad\.np"):
+        read_files(file, target(X))
+
+
+def test_an_archive_that_unpacks_to_more_than_there_is_room_for_is_refused(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros((1 << 18, 3), np.float32))
+    with pytest.raises(IrbenchError, match=r"bomb\.npz needs"):
+        read_files(tmp_path, target(X, most_bytes=1 << 20))
+
+
+def test_samples_that_together_need_more_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
+    for number in range(3):
+        np.save(tmp_path / f"{number}.npy", np.zeros((100, 3), np.float32))
+    with pytest.raises(IrbenchError, match=r"2\.npy needs"):
+        read_files(tmp_path, target(X, most_bytes=2500))
+
+
+def test_arrays_in_fortran_order_are_read_as_they_are(tmp_path: Path) -> None:
+    given = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    np.save(tmp_path / "a.npy", given)
+    assert arrays(read_files(tmp_path, target(X)), "x") == [given.tolist()]

@@ -1,0 +1,160 @@
+"""What was asked of the inputs, made into sizes and feeds of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.feeds import logical_inputs, read_sample
+from irbench.runner import inputs as module
+from irbench.runner.asked_inputs import AskedInputs
+from irbench.runner.inputs import ModelData, read_data, refuse_unknown_values
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+
+
+def bundle(*specs: TensorSpec, outputs: tuple[TensorSpec, ...] = (), **defaults: int) -> Bundle:
+    artifact = Artifact("onnx", Path(), specs, outputs)
+    return Bundle("model", tuple(InputSpec(spec) for spec in specs), (artifact,), defaults)
+
+
+def tensor(name: str, *shape: int | str, dtype: str = "float32") -> TensorSpec:
+    return TensorSpec(name, dtype, tuple(shape))
+
+
+TEXT = bundle(tensor("tokens", "batch", "length", dtype="int64"), length=128)
+
+
+def tokens(*shapes: tuple[int, int], asked: Bundle = TEXT, **more: Any) -> ModelData:
+    data = tuple({"tokens": np.ones(shape, np.int64)} for shape in shapes)
+    return read_data(AskedInputs(data, **more), asked, {})
+
+
+def test_without_data_sizes_are_those_of_the_model() -> None:
+    data = read_data(AskedInputs(), TEXT, {})
+    assert data.bind(None, {}) == {"length": 128, "batch": 1}
+    assert not data.feeding({"length": 128, "batch": 1}, 7, Path()).samples
+
+
+def test_data_bind_dimensions_and_the_batch() -> None:
+    assert tokens((4, 17), (4, 17)).bind(None, {}) == {"length": 17, "batch": 4}
+
+
+def test_a_batch_that_was_asked_for_divides_and_joins_the_data(tmp_path: Path) -> None:
+    data = tokens((4, 17), (2, 17))
+    sizes = data.bind(3, {})
+    feeding = data.feeding(sizes, 0, tmp_path)
+    assert feeding.count == 2
+    assert [read_sample(path, TEXT.inputs)["tokens"].shape for path in feeding.samples] == [(3, 17)] * 2
+
+
+def test_data_of_a_fixed_batch_are_divided_into_it(tmp_path: Path) -> None:
+    fixed = bundle(tensor("tokens", 1, 5, dtype="int64"))
+    data = tokens((3, 5), asked=fixed)
+    assert data.bind(None, {}) == {"batch": 1}
+    assert data.feeding({"batch": 1}, 0, tmp_path).count == 3
+
+
+def test_data_with_different_batches_are_refused_with_the_remedy() -> None:
+    with pytest.raises(IrbenchError, match="sample 0 has a batch of 4, and sample 1 of 2") as caught:
+        tokens((4, 17), (2, 17)).bind(None, {})
+    assert "--batch" in caught.value.hint
+
+
+def test_a_shape_that_contradicts_the_data_is_refused() -> None:
+    with pytest.raises(IrbenchError, match="'length' has the size 17 in the data, and 32 by --shape"):
+        tokens((1, 17)).bind(None, {"tokens": (1, 32)})
+
+
+def test_a_shape_that_gives_the_batch_divides_the_data() -> None:
+    assert tokens((4, 17)).bind(None, {"tokens": (2, 17)}) == {"length": 17, "batch": 2}
+
+
+def test_constants_are_checked_against_their_input() -> None:
+    speech = bundle(tensor("audio", "batch", 4), tensor("sr", dtype="int64"), tensor("size", "n", dtype="int64"))
+    data = read_data(AskedInputs(values={"sr": (16000,), "size": (480, 640)}), speech, {})
+    sizes = data.bind(None, {})
+    assert sizes == {"n": 2, "batch": 1}
+    _, sr, size = logical_inputs(speech.inputs, sizes, data.feeding(sizes, 0, Path()))
+    assert sr.tolist() == 16000
+    assert size.tolist() == [480, 640]
+    for wrong in ((0.5,), (1, 2), ("text",)):
+        data = read_data(AskedInputs(values={"sr": wrong, "size": (1, 2)}), speech, {})
+        with pytest.raises(IrbenchError, match="--value sr=") as caught:
+            data.feeding(sizes, 0, Path())
+        assert "int64" in caught.value.hint
+
+
+def test_a_constant_of_another_model_of_the_run_is_ignored_and_one_of_none_refused() -> None:
+    other = bundle(tensor("sr", dtype="int64"))
+    asked = AskedInputs(values={"sr": (1,)})
+    refuse_unknown_values(asked, (TEXT, other))
+    assert read_data(asked, TEXT, {}).feeding({"length": 128, "batch": 1}, 0, Path()).values == {}
+    with pytest.raises(IrbenchError, match="'tokenz'") as caught:
+        refuse_unknown_values(AskedInputs(values={"tokenz": (1,)}), (TEXT,))
+    assert "Did you mean tokens?" in caught.value.hint
+
+
+def test_an_input_with_data_and_a_constant_is_refused() -> None:
+    data = tokens((1, 17), values={"tokens": (1,)})
+    with pytest.raises(IrbenchError, match="both give the input tokens"):
+        data.feeding(data.bind(None, {}), 0, Path())
+
+
+def test_the_record_has_source_and_digests(tmp_path: Path) -> None:
+    np.save(tmp_path / "tokens.npy", np.ones((1, 9), np.int64))
+    data = read_data(AskedInputs(tmp_path / "tokens.npy"), TEXT, {})
+    feeding = data.feeding(data.bind(None, {}), 0, tmp_path / "made")
+    assert feeding.source == str(tmp_path / "tokens.npy")
+    assert len(feeding.sha256["tokens"]) == 64
+    assert AskedInputs(tmp_path).as_plan()["data"] == str(tmp_path)
+    assert AskedInputs(({},)).as_plan()["data_in_memory"] == 1
+
+
+def test_more_feeds_than_can_take_turns_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module, "MOST_SAMPLES", 3)
+    data = tokens((4, 17))
+    with pytest.raises(IrbenchError, match="make 4 samples of batch 1; at most 3"):
+        data.feeding(data.bind(1, {}), 0, tmp_path)
+
+
+STEP = bundle(
+    tensor("x", "batch", 8),
+    tensor("h0", "batch", 16),
+    outputs=(tensor("y", "batch", 8), tensor("h", "batch", 16), tensor("n", "batch", 16, dtype="int64")),
+)
+CACHE = bundle(tensor("past", 1, "p"), outputs=(tensor("present", 1, "q"), tensor("longer", 1, 9, 9)))
+
+
+def test_an_output_of_equal_shape_may_be_fed_back_and_begins_with_zeros() -> None:
+    data = read_data(AskedInputs(feedback={"h0": "h"}), STEP, {})
+    feeding = data.feeding({"batch": 2}, 0, Path())
+    _, state = logical_inputs(STEP.inputs, {"batch": 2}, feeding)
+    assert state.shape == (2, 16)
+    assert not state.any()
+    assert feeding.checked_calls == 8
+
+
+@pytest.mark.parametrize(
+    ("feedback", "message", "hint"),
+    [
+        ({"h0": "hh"}, "no output called 'hh'", "Outputs: y, h, n"),
+        ({"h00": "h"}, "no input called 'h00'", "Did you mean h0?"),
+        ({"h0": "y"}, "batchx8|2x8", "equal shapes"),
+        ({"h0": "n"}, "int64", "equal shapes"),
+    ],
+)
+def test_what_cannot_be_fed_back_is_refused(feedback: dict[str, str], message: str, hint: str) -> None:
+    data = read_data(AskedInputs(feedback=feedback), STEP, {})
+    with pytest.raises(IrbenchError, match=message) as caught:
+        data.feeding({"batch": 2}, 0, Path())
+    assert hint in caught.value.hint
+
+
+def test_a_dimension_that_only_a_run_can_tell_is_left_to_the_run() -> None:
+    read_data(AskedInputs(feedback={"past": "present"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
+    with pytest.raises(IrbenchError, match="cannot be fed back"):
+        read_data(AskedInputs(feedback={"past": "longer"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
