@@ -150,7 +150,6 @@ class Comparison:
             samples=self._samples,
             scatters=scatters(self._group, self._records, self._timing, planned.cells),
             peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
-            feeds=self._group.feeding.count,
         )
 
     def _room(self, number: int) -> Room:

@@ -73,7 +73,7 @@ class Launch:
         """
         self._say(Activity("starting"))
         self._start_all()
-        tempo = choose_tempo(self._turn, self._forecast, self._starts())
+        tempo = choose_tempo(self._turn, self._forecast, self._starts(), self._plan.group.feeding.count)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo.samples)
         if self._timing.tail:

@@ -50,7 +50,7 @@ class Tempo:
     warnings: tuple[Warn, ...] = ()
 
 
-def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts) -> Tempo:
+def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> Tempo:
     """Return how many samples and blocks the speeds seen in the warm-up allow.
 
     The first launch omits tails where the launches that an interval needs would not fit into the budget with them.
@@ -59,8 +59,9 @@ def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts) -> Tempo:
         turn: Says what time is left, and what earlier launches decided.
         forecast: The protocol's numbers, and the speeds.
         starts: What this launch and later ones take until their first block.
+        feeds: How many feeds take turns.
     """
-    tempo, cost = _sized(turn, forecast, starts)
+    tempo, cost = _sized(turn, forecast, starts, feeds)
     late_s = least_seconds(tempo.timing, cost, turn.room.needed) - turn.room.until_s
     if not tempo.timing.tail or turn.number > 0 or late_s <= 0:
         return tempo
@@ -71,16 +72,16 @@ def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts) -> Tempo:
         "launches": turn.room.needed,
         "needed_s": timing.budget + late_s,
     }
-    without, _ = _sized(turn, replace(forecast, timing=replace(timing, tail=False)), starts)
+    without, _ = _sized(turn, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
     return replace(without, warnings=(Warn("tail-omitted", facts),))
 
 
-def _sized(turn: Turn, forecast: Forecast, starts: Starts) -> tuple[Tempo, LaunchCost]:
+def _sized(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> tuple[Tempo, LaunchCost]:
     """Return the most samples per round that fit into the time, and the blocks that fit then."""
     timing = forecast.timing
     # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
     kept = {cell: count for cell, count in turn.samples.items() if cell in forecast.speeds}
-    choices = iter([kept]) if kept else _choices(turn, forecast)
+    choices = iter([kept]) if kept else _choices(turn, forecast, feeds)
     samples = next(choices)
     cost = forecast.cost(starts.now_s, starts.later_s, samples)
     for fewer in choices:
@@ -91,7 +92,7 @@ def _sized(turn: Turn, forecast: Forecast, starts: Starts) -> tuple[Tempo, Launc
     return Tempo(samples, launch_size(timing, cost, turn.room, turn.scatters)), cost
 
 
-def _choices(turn: Turn, forecast: Forecast) -> Iterator[dict[str, int]]:
+def _choices(turn: Turn, forecast: Forecast, feeds: int) -> Iterator[dict[str, int]]:
     """Yield samples per round, the most first."""
     timing, speeds = forecast.timing, forecast.speeds
     streams = {cell.id: cell.load.streams for cell in turn.cells if cell.id in speeds}
@@ -99,9 +100,9 @@ def _choices(turn: Turn, forecast: Forecast) -> Iterator[dict[str, int]]:
     usual, fewest = (
         samples_per_round(completion_ns, streams, numbers) for numbers in (timing, replace(timing, min_calls=1))
     )
-    if turn.feeds == 1 or not usual:
+    if feeds == 1 or not usual:
         yield from (usual, fewest)
         return
     calls = {cell: speeds[cell].calls_per_sample for cell in streams}
-    yield from (whole_turns(samples, calls, streams, turn.feeds) for samples in (usual, fewest))
+    yield from (whole_turns(samples, calls, streams, feeds) for samples in (usual, fewest))
     yield from (equal_calls(samples, calls, streams) for samples in (usual, fewest))

@@ -52,7 +52,6 @@ class Turn:
         scatters: Of the pairs that are compared, as far as launches have shown them.
         peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
             before the first launch.
-        feeds: How many feeds take turns.
     """
 
     number: int
@@ -61,4 +60,3 @@ class Turn:
     samples: Mapping[str, int] = field(default_factory=dict[str, int])
     scatters: Sequence[Scatter] = ()
     peak_bytes: int | None = None
-    feeds: int = 1
