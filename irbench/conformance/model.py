@@ -16,7 +16,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.feeds import lay_out
 from irbench.notices import Reference, Warn
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
-from irbench.output_check import compare, judge
+from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
