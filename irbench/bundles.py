@@ -45,6 +45,7 @@ __all__ = [
     "find",
     "home",
     "install",
+    "is_in_cache",
     "latest",
     "load",
     "load_card",
@@ -78,6 +79,11 @@ def find(name: str) -> Path | None:
         return None
     version = _read(_root() / name / _CURRENT)
     return _existing(_root() / name / version) if _is_name(version) else None
+
+
+def is_in_cache(folder: Path) -> bool:
+    """Return whether a folder is one of those that exports without a folder of their own are put into."""
+    return folder.absolute().is_relative_to(_root())
 
 
 def latest() -> Path | None:

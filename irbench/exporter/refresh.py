@@ -68,13 +68,14 @@ def tell_if_outdated(place: Path, tell: Tell) -> None:
         return
     changed = [*changed_files(card.origin)]
     if changed:
-        tell(ExportNotice("bundle-outdated", {**bundle_facts(card, changed), "folder": str(place)}))
+        facts = {**bundle_facts(card, changed), "folder": str(place), "in_cache": bundles.is_in_cache(place)}
+        tell(ExportNotice("bundle-outdated", facts))
 
 
 def is_made_from(place: Path, source: Source) -> bool:
-    """Return whether a bundle was made from what ``source`` names; unknown is yes."""
+    """Return whether a bundle is known to have been made from what ``source`` names."""
     origin = bundles.load_card(place).origin
-    return origin is None or origin.location == source.location
+    return origin is not None and origin.location == source.location
 
 
 def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], tell: Tell) -> Path:

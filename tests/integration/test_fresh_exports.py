@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import sys
@@ -311,7 +312,35 @@ def test_a_bundle_in_a_folder_of_the_users_is_not_replaced_but_told(project: Pat
     scale, said = ran("out")
     assert scale == 2
     assert said.startswith("warning: plain.fakenet changed since out was exported")
-    assert "irbench export plain.fakenet -o out" in said
+    assert said.endswith("irbench export plain.fakenet -o out")
+
+
+def test_a_version_that_is_named_by_its_folder_is_used_and_told(project: Path):
+    place = exported("plain.fakenet")[0].folder
+    assert ran(str(place)) == (2, "")
+    write(project / "plain.fakenet", "3")
+    scale, said = ran(str(place))
+    assert scale == 2
+    assert said.endswith("irbench export plain.fakenet")
+
+
+def forget_origin(place: Path) -> None:
+    """Make a card one of an earlier irbench."""
+    card = json.loads((place / "card.json").read_text())
+    (place / "card.json").write_text(json.dumps({**card, "origin": None, "key": "0" * 64}))
+
+
+def test_a_folder_here_comes_before_a_bundle_of_unknown_origin(project: Path):
+    forget_origin(exported("saved")[0].folder)
+    write(project / "saved/fake.net", "4")
+    assert ran("saved")[0] == 5
+
+
+def test_a_bundle_of_an_earlier_irbench_is_made_again_or_told():
+    for model in ("fake_scaled", "plain.fakenet"):
+        forget_origin(exported(model)[0].folder)
+    assert "did not record its source: exporting again" in ran("fake_scaled")[1]
+    assert ran("plain")[1].startswith("warning: plain was exported just now")
 
 
 def test_modules_to_import_belong_to_the_model(project: Path):
