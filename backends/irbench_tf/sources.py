@@ -74,7 +74,7 @@ def load(source: str, imports: Sequence[str] = ()) -> Loaded:
         IrbenchError: It is missing, cannot be imported, or is not a model whose inputs are known.
     """
     for module in imports:
-        with _searched_first(Path.cwd()):
+        with _searched_first(_folder_of(module)):
             _import_user_module(module)
     if source in registry.names(registry.MODELS):
         return _from_zoo(registry.model(source))
@@ -172,7 +172,7 @@ def _one_signature(path: Path, found: dict[str, Any]) -> Any:
 def _call_user_function(module: str, name: str) -> Any:
     import keras
 
-    with _searched_first(Path(module).resolve().parent if module.endswith(".py") else Path.cwd()):
+    with _searched_first(_folder_of(module)):
         function = getattr(_import_user_module(module), name, None)
         if not callable(function):
             raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
@@ -188,6 +188,11 @@ def _call_user_function(module: str, name: str) -> Any:
             f"{module}:{name}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
         )
     return model
+
+
+def _folder_of(module: str) -> Path:
+    """Return the folder in which the modules are searched that a module of the user's imports."""
+    return Path(module).resolve().parent if module.endswith(".py") else Path.cwd()
 
 
 @contextmanager

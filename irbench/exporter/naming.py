@@ -43,7 +43,7 @@ def free_name(wanted: str, source: Source) -> str:
 
     What follows the name tells the model from the one that has the name: its module, or the folder it is in.
     """
-    return next(name for name in _names(wanted, source) if not owner_of(name, source))
+    return next(name for name in _names(_valid(wanted), source) if not owner_of(name, source))
 
 
 def owner_of(name: str, source: Source) -> str:
@@ -58,6 +58,11 @@ def owner_of(name: str, source: Source) -> str:
         return "" if card.bundle.source in (source.text, source.absolute) else card.bundle.source or name
     gone = not Source(card.origin.source, Path(card.origin.folder)).exists
     return "" if gone or card.origin.location == source.location else card.origin.location
+
+
+def _valid(wanted: str) -> str:
+    """Return a name that files and commands can have, as a model's own is any text."""
+    return "".join("_" if sign in _RESERVED else sign for sign in wanted).lstrip(".-")[:_LONGEST] or "model"
 
 
 def _names(wanted: str, source: Source) -> Iterator[str]:

@@ -238,6 +238,28 @@ def test_a_bundle_is_used_where_only_tools_have_changed_and_one_is_missing(monke
     assert bundles.find("fake_scaled") == place
 
 
+def test_a_bundle_from_another_machine_is_used_where_no_exporter_is_installed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place = exported("fake_scaled")[0].folder
+    scales = project / "../plugin/fake_plugin/scales.py"
+    monkeypatch.setattr("irbench.exporter.identity._version", lambda name: None if name == "numpy" else "1.0")
+    write(scales, "SCALE = 3\n")
+    assert ran("fake_scaled")[0] == 3, "what is here is exported all the same"
+    card = json.loads((place / "card.json").read_text())
+    card["origin"]["files"] = {"/elsewhere/scales.py": next(iter(card["origin"]["files"].values()))}
+    bundles.point_to(place)
+    (place / "card.json").write_text(json.dumps(card))
+    assert ran("fake_scaled")[0] == 2
+
+
+@pytest.mark.parametrize(("stem", "name"), [("net+int8", "net_int8"), ("a b", "a b"), ("..net", "net")])
+def test_a_name_that_would_mean_something_else_is_changed(stem: str, name: str):
+    write(Path(f"{stem}.fakenet"), "2")
+    assert exported(f"{stem}.fakenet")[0].name == name
+    assert ran(name)[0] == 2
+
+
 def test_a_module_that_hides_another_is_noticed(project: Path):
     write(project / "lib/deep.py", "SCALE = 2\n")
     text = "import sys\nsys.path.append('lib')\nimport deep\n\ndef fake_hidden():\n    return deep.SCALE\n"
