@@ -295,15 +295,25 @@ def test_no_model_takes_the_name_of_one_of_the_zoo(project: Path):
     assert "fake_scaled of irbench models" in said
     with pytest.raises(IrbenchError, match="The name fake_scaled belongs to") as caught:
         exported("plain.fakenet", name="fake_scaled")
-    assert "--name" in caught.value.hint
+    assert caught.value.hint == "Choose another with --name."
 
 
 def test_a_chosen_name_is_kept_and_belongs_to_one_model():
     assert exported("plain.fakenet", name="mine")[0].name == "mine"
     assert ran("mine")[0] == 2
-    with pytest.raises(IrbenchError, match=r"The name mine belongs to the model .*plain\.fakenet"):
+    with pytest.raises(IrbenchError, match=r"The name mine belongs to the model .*plain\.fakenet") as caught:
         exported("saved", name="mine")
+    assert f"rm -r {bundles.home()}/bundles/mine" in caught.value.hint
     assert exported("plain.fakenet", name="other")[0].name == "other"
+
+
+def test_a_damaged_bundle_is_replaced_by_force_and_keeps_no_name(project: Path):
+    place = exported("plain.fakenet")[0].folder
+    (place / "card.json").write_text("{")
+    assert exported("plain.fakenet", force=True)[0].name == "plain"
+    assert not place.exists()
+    (bundles.find("plain") / "card.json").write_text("{")  # type: ignore[operator]
+    assert exported("saved", name="plain")[0].name == "plain"
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "net+int8", "net:batch=1", "net.onnx", "x" * 101, "-x", "a\nb"])
