@@ -45,6 +45,7 @@ __all__ = [
     "find",
     "home",
     "install",
+    "is_in_cache",
     "latest",
     "load",
     "load_card",
@@ -78,6 +79,11 @@ def find(name: str) -> Path | None:
         return None
     version = _read(_root() / name / _CURRENT)
     return _existing(_root() / name / version) if _is_name(version) else None
+
+
+def is_in_cache(folder: Path) -> bool:
+    """Return whether a folder is one of those that exports without a folder of their own are put into."""
+    return folder.absolute().is_relative_to(_root())
 
 
 def latest() -> Path | None:
@@ -159,11 +165,17 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
 def _made_alike(home_of_name: Path, card: Card) -> list[Path]:
     """Return the versions of a name that an export of the same content replaces; others may be needed again."""
     read = None if card.origin is None else _contents(card.origin)
-    return [
-        card_file.parent
-        for card_file in home_of_name.glob(f"{card.key[:16]}-*/{CARD}")
-        if (origin := load_card(card_file.parent).origin) is None or _contents(origin) == read
-    ]
+    versions = [file.parent for file in home_of_name.glob(f"{card.key[:16]}-*/{CARD}")]
+    return [version for version in versions if _origin_contents(version) in (None, read)]
+
+
+def _origin_contents(version: Path) -> dict[str, str] | None:
+    """Return the checksums of what a version was made from; ``None`` where it does not say, or is damaged."""
+    try:
+        origin = load_card(version).origin
+    except IrbenchError:
+        return None
+    return None if origin is None else _contents(origin)
 
 
 def _contents(origin: Origin) -> dict[str, str]:

@@ -55,8 +55,8 @@ class Origin:
         location: Where the model is, whatever it was called: a path, ``path:function``, or the name of a zoo model.
         exporter: The name of the exporter.
         options: Those of the export, by name.
-        tools: Versions of the distributions that decide what an export makes; ``None`` for one that was missing.
         files: Every file that was read to make the model, by absolute path: its own, modules that were imported, data.
+        tools: Versions of the distributions that decide what an export makes; ``None`` for one that was missing.
         folders: Folders whose files all count, also new ones.
         listings: Folders that were listed, each with a digest of the names in it; empty where they are unknown.
         modules: Top-level modules that were imported, each with the file that it was found in.
@@ -67,8 +67,8 @@ class Origin:
     location: str
     exporter: str
     options: Mapping[str, Any]
-    tools: Mapping[str, str | None]
     files: Mapping[str, FileState]
+    tools: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     folders: tuple[str, ...] = ()
     listings: Mapping[str, str] = field(default_factory=dict[str, str])
     modules: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -12,7 +12,16 @@ import numpy as np
 from irbench import feeds
 from irbench.errors import IrbenchError
 
-__all__ = ["MODELS_FILE", "conversions", "save_keras_file", "save_saved_model"]
+__all__ = [
+    "LAYERS_FILE",
+    "MODELS_FILE",
+    "TRAINED_FILE",
+    "conversions",
+    "save_custom_layer",
+    "save_keras_file",
+    "save_saved_model",
+    "save_weights",
+]
 
 MODELS_FILE = """
 import keras
@@ -38,6 +47,50 @@ def mixes_samples():
     rows = keras.Input((4,), name="rows")
     return keras.Model(rows, keras.layers.Lambda(lambda x: x - keras.ops.mean(x, axis=0, keepdims=True))(rows))
 """
+
+LAYERS_FILE = """
+import keras
+from gains import GAIN
+
+@keras.saving.register_keras_serializable(package="own")
+class Gain(keras.layers.Layer):
+    def call(self, x):
+        return x * GAIN
+"""
+
+TRAINED_FILE = """
+import keras
+import tensorflow as tf
+
+def build():
+    rows = keras.Input((4,), name="rows")
+    model = keras.Model(rows, keras.layers.Dense(3)(rows), name="trained_net")
+    model.load_weights("net.weights.h5")
+    tf.train.Checkpoint(model).restore("checkpoint-1").expect_partial()
+    tf.saved_model.load("saved")
+    return model
+"""
+
+
+def save_custom_layer(path: Path) -> None:
+    """Save a model with a layer of the module ``own_layers``, which must be importable."""
+    import keras
+
+    layers = __import__("own_layers")
+    rows = keras.Input((4,), name="rows")
+    keras.Model(rows, keras.layers.Dense(3)(layers.Gain()(rows))).save(path)
+
+
+def save_weights(folder: Path) -> None:
+    """Save the weights of a dense layer in the three ways that are not Python's own."""
+    import keras
+    import tensorflow as tf
+
+    rows = keras.Input((4,), name="rows")
+    model = keras.Model(rows, keras.layers.Dense(3)(rows))
+    model.save_weights(folder / "net.weights.h5")
+    tf.train.Checkpoint(model).save(str(folder / "checkpoint"))
+    model.export(folder / "saved", verbose=False)
 
 
 def save_keras_file(path: Path, unsafe: bool) -> None:

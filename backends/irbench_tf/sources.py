@@ -82,7 +82,7 @@ def load(source: str, imports: Sequence[str] = (), signature: str | None = None)
             f"{source} is not a SavedModel folder, and only those have signatures.", hint="Leave --signature out."
         )
     for module in imports:
-        with _searched_first(Path.cwd()):
+        with _searched_first(_folder_of(module)):
             _import_user_module(module)
     if source in registry.names(registry.MODELS):
         return _from_zoo(registry.model(source))
@@ -157,7 +157,7 @@ def _from_saved_model(path: Path, signature: str | None) -> Loaded:
 def _call_user_function(module: str, name: str) -> Any:
     import keras
 
-    with _searched_first(Path(module).resolve().parent if module.endswith(".py") else Path.cwd()):
+    with _searched_first(_folder_of(module)):
         function = getattr(_import_user_module(module), name, None)
         if not callable(function):
             raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
@@ -173,6 +173,11 @@ def _call_user_function(module: str, name: str) -> Any:
             f"{module}:{name}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
         )
     return model
+
+
+def _folder_of(module: str) -> Path:
+    """Return the folder in which the modules are searched that a module of the user's imports."""
+    return Path(module).resolve().parent if module.endswith(".py") else Path.cwd()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from irbench import bundles, feeds, registry
@@ -43,7 +44,7 @@ def make(
     os.chdir(folder)
     with ReadRecorder() as recorder:
         bundle = registry.exporter(exporter).export(request, say)
-    return bundle, recorder.reads(counted)
+    return bundle, recorder.reads(replace(counted, ignored=(*counted.ignored, request.directory)))
 
 
 def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> OutputError:

@@ -98,7 +98,7 @@ def exporter_of(source: Source) -> str:
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not file.is_file():
         shown = source.text.rpartition(":")[0] if source.function else source.text
-        raise IrbenchError(f"There is no file {shown}.", hint=_similar_file(source.folder / shown) or "Check the path.")
+        raise IrbenchError(f"There is no file {shown}.", hint=_similar_file(Path(shown)) or "Check the path.")
     name = _taker(source)
     if name is None:
         raise _unknown(source.text)
@@ -138,8 +138,9 @@ def _name(wanted: str, source: Source, options: ExportOptions, tell: Tell) -> st
     if options.name is not None or options.output is not None:
         return options.name or wanted
     name = free_name(wanted, source)
-    if name != wanted:
-        tell(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner_of(wanted, source)}))
+    owner = owner_of(wanted, source)
+    if owner:
+        tell(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner}))
     return name
 
 

@@ -45,11 +45,17 @@ def identity(source: Source, exporter: str, options: ExportOptions) -> str:
 
 
 def stored_options(options: ExportOptions, folder: Path) -> dict[str, Any]:
-    """Return the options that affect the result as JSON values; a path of weights is absolute."""
+    """Return the options that affect the result as JSON values; paths are absolute."""
     values = {name: value for name, value in asdict(options).items() if name not in ("force", "output")}
     if options.weights not in (None, "random"):
-        values["weights"] = str((folder / str(options.weights)).absolute())
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        values["weights"] = Path(str(options.weights))
+    return {name: _stored(value, folder) for name, value in values.items()}
+
+
+def _stored(value: Any, folder: Path) -> Any:
+    if isinstance(value, Path):
+        return str((folder / value).absolute())
+    return list(value) if isinstance(value, tuple) else value
 
 
 def tool_versions(exporter: str) -> dict[str, str | None]:

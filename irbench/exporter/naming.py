@@ -32,9 +32,9 @@ def require_name(name: str, source: Source) -> None:
         )
     owner = owner_of(name, source)
     if owner:
+        removed = f", or remove that bundle: rm -r {place.parent}" if (place := _place_of(name)) else "."
         raise IrbenchError(
-            f"The name {name} belongs to the model {owner}.",
-            hint=f"Choose another with --name, or remove that bundle: rm -r {bundles.home() / 'bundles' / name}",
+            f"The name {name} belongs to the model {owner}.", hint=f"Choose another with --name{removed}"
         )
 
 
@@ -43,21 +43,25 @@ def free_name(wanted: str, source: Source) -> str:
 
     What follows the name tells the model from the one that has the name: its module, or the folder it is in.
     """
-    return next(name for name in _names(wanted, source) if not owner_of(name, source))
+    return next(name for name in _names(_valid(wanted), source) if not owner_of(name, source))
 
 
 def owner_of(name: str, source: Source) -> str:
     """Return which other model a name means; empty where it is free, or means a bundle of ``source``."""
     if name in registry.names(registry.MODELS):
         return "" if source.is_zoo and source.text == name else f"{name} of irbench models"
-    place = bundles.find(name)
-    if place is None:
+    card = _card_of(name)
+    if card is None:
         return ""
-    card = bundles.load_card(place)
     if card.origin is None:
         return "" if card.bundle.source in (source.text, source.absolute) else card.bundle.source or name
     gone = not Source(card.origin.source, Path(card.origin.folder)).exists
     return "" if gone or card.origin.location == source.location else card.origin.location
+
+
+def _valid(wanted: str) -> str:
+    """Return a name that files and commands can have, as a model's own is any text."""
+    return "".join("_" if sign in _RESERVED else sign for sign in wanted).lstrip(".-")[:_LONGEST] or "model"
 
 
 def _names(wanted: str, source: Source) -> Iterator[str]:
@@ -68,9 +72,23 @@ def _names(wanted: str, source: Source) -> Iterator[str]:
 
 
 def _source_of(name: str) -> Source | None:
-    place = bundles.find(name)
-    origin = None if place is None else bundles.load_card(place).origin
+    card = _card_of(name)
+    origin = None if card is None else card.origin
     return None if origin is None else Source(origin.source, Path(origin.folder))
+
+
+def _place_of(name: str) -> Path | None:
+    """Return the bundle of a name that is not reserved for a model of the zoo."""
+    return None if name in registry.names(registry.MODELS) else bundles.find(name)
+
+
+def _card_of(name: str) -> bundles.Card | None:
+    """Return the card of a name; ``None`` where there is no bundle of it, or a damaged one, which may be replaced."""
+    place = bundles.find(name)
+    try:
+        return None if place is None else bundles.load_card(place)
+    except IrbenchError:
+        return None
 
 
 def _places(source: Source | None) -> tuple[str, ...]:

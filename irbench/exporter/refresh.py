@@ -48,7 +48,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         tell(bundle_used(card))
         return place
     tools = {} if key == card.key else _changed_tools(card.origin)
-    if not changed and None in tools.values():
+    if None in tools.values() and not any(map(exists, changed)):  # its files may lie elsewhere on another machine
         tell(ExportNotice("not-exportable", {**bundle_facts(card), "tools": tools}))
         return place
     if key != card.key:  # otherwise the export tells what changed
@@ -68,13 +68,14 @@ def tell_if_outdated(place: Path, tell: Tell) -> None:
         return
     changed = [*changed_files(card.origin)]
     if changed:
-        tell(ExportNotice("bundle-outdated", {**bundle_facts(card, changed), "folder": str(place)}))
+        facts = {**bundle_facts(card, changed), "folder": str(place), "in_cache": bundles.is_in_cache(place)}
+        tell(ExportNotice("bundle-outdated", facts))
 
 
 def is_made_from(place: Path, source: Source) -> bool:
-    """Return whether a bundle was made from what ``source`` names; unknown is yes."""
+    """Return whether a bundle is known to have been made from what ``source`` names."""
     origin = bundles.load_card(place).origin
-    return origin is None or origin.location == source.location
+    return origin is not None and origin.location == source.location
 
 
 def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], tell: Tell) -> Path:
@@ -85,7 +86,7 @@ def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], tell
 
 def _request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, ExportOptions]:
     try:
-        options = msgspec.convert(dict(origin.options), ExportOptions)
+        options = msgspec.convert(dict(origin.options), ExportOptions, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise IrbenchError(
             f"The options of the export of {origin.source} cannot be read: {error}",

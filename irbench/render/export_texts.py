@@ -68,9 +68,10 @@ def _origin_unknown(facts: Facts, now: datetime) -> str:
 
 
 def _outdated(facts: Facts, now: datetime) -> str:
+    place = "" if facts["in_cache"] else f" -o {facts['folder']}"
     return (
         f"{_files(facts)} changed since {facts['folder']} was exported {_when(facts, now)}; to measure the present"
-        f" model: irbench export {facts['source']} -o {facts['folder']}"
+        f" model: irbench export {facts['source']}{place}"
     )
 
 

@@ -102,7 +102,9 @@ class Exporter(Protocol):
     def export(self, request: ExportRequest, say: Callable[[str], None], /) -> Bundle:
         """Write the bundle's files into ``request.directory`` and return it; ``say`` reports progress.
 
-        Runs in a worker.
+        Runs in a worker, in the folder in which the model was named. irbench records which files are read, and exports
+        again when one has changed: those that Python opens, and those that a library opens by itself are announced with
+        ``sys.audit("open", path, mode, flags)``.
 
         Raises:
             IrbenchError: The model cannot be exported; says why and what to do.

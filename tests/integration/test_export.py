@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner, Result
-from export_checks import MODELS_FILE
+from export_checks import LAYERS_FILE, MODELS_FILE, TRAINED_FILE
 
 from irbench import bundles, feeds
 from irbench.cli.commands.export import command
@@ -197,6 +197,38 @@ def test_code_inside_a_keras_file_is_not_run(tmp_path):
     path = tmp_path / "lambda.keras"
     call_in_worker("export_checks:save_keras_file", path, True, deadline_s=120, environment=QUIET)
     assert "which irbench does not run" in refused(path).message
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_a_custom_layer_needs_the_module_that_registers_it(tmp_path, monkeypatch):
+    (tmp_path / "gains.py").write_text("GAIN = 2.0\n")
+    (tmp_path / "own_layers.py").write_text(LAYERS_FILE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    call_in_worker("export_checks:save_custom_layer", tmp_path / "own.keras", deadline_s=120, environment=QUIET)
+    error = refused("own.keras")
+    assert "own.keras needs Gain of the module own_layers" in error.message
+    assert "--import own_layers" in error.hint
+    result = call("own.keras", "--import", "own_layers", "--name", "mine")
+    assert result.exit_code == 0, result.output or result.exception
+    origin = bundles.load_card(bundles.find("mine")).origin
+    assert {Path(name).name for name in origin.files} >= {"own.keras", "own_layers.py", "gains.py"}
+    (tmp_path / "own_layers.py").write_text("")
+    assert "own.keras needs Gain" in refused("own.keras", "--import", "own_layers").message
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_weights_that_hdf5_and_tensorflow_read_belong_to_the_model(tmp_path, monkeypatch):
+    (tmp_path / "trained.py").write_text(TRAINED_FILE)
+    monkeypatch.chdir(tmp_path)
+    call_in_worker("export_checks:save_weights", tmp_path, deadline_s=120, environment=QUIET)
+    place = export("trained:build", ExportOptions(), lambda _: None)
+    origin = bundles.load_card(place).origin
+    names = {Path(name).name for name in origin.files}
+    assert names >= {"trained.py", "net.weights.h5", "checkpoint-1.index", "saved_model.pb"}
+    assert bundles.load(place).name == "trained_net"
 
 
 @pytest.mark.ci

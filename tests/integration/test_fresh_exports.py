@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import sys
@@ -237,6 +238,28 @@ def test_a_bundle_is_used_where_only_tools_have_changed_and_one_is_missing(monke
     assert bundles.find("fake_scaled") == place
 
 
+def test_a_bundle_from_another_machine_is_used_where_no_exporter_is_installed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place = exported("fake_scaled")[0].folder
+    scales = project / "../plugin/fake_plugin/scales.py"
+    monkeypatch.setattr("irbench.exporter.identity._version", lambda name: None if name == "numpy" else "1.0")
+    write(scales, "SCALE = 3\n")
+    assert ran("fake_scaled")[0] == 3, "what is here is exported all the same"
+    card = json.loads((place / "card.json").read_text())
+    card["origin"]["files"] = {"/elsewhere/scales.py": next(iter(card["origin"]["files"].values()))}
+    bundles.point_to(place)
+    (place / "card.json").write_text(json.dumps(card))
+    assert ran("fake_scaled")[0] == 2
+
+
+@pytest.mark.parametrize(("stem", "name"), [("net+int8", "net_int8"), ("a b", "a b"), ("..net", "net")])
+def test_a_name_that_would_mean_something_else_is_changed(stem: str, name: str):
+    write(Path(f"{stem}.fakenet"), "2")
+    assert exported(f"{stem}.fakenet")[0].name == name
+    assert ran(name)[0] == 2
+
+
 def test_a_module_that_hides_another_is_noticed(project: Path):
     write(project / "lib/deep.py", "SCALE = 2\n")
     text = "import sys\nsys.path.append('lib')\nimport deep\n\ndef fake_hidden():\n    return deep.SCALE\n"
@@ -272,15 +295,25 @@ def test_no_model_takes_the_name_of_one_of_the_zoo(project: Path):
     assert "fake_scaled of irbench models" in said
     with pytest.raises(IrbenchError, match="The name fake_scaled belongs to") as caught:
         exported("plain.fakenet", name="fake_scaled")
-    assert "--name" in caught.value.hint
+    assert caught.value.hint == "Choose another with --name."
 
 
 def test_a_chosen_name_is_kept_and_belongs_to_one_model():
     assert exported("plain.fakenet", name="mine")[0].name == "mine"
     assert ran("mine")[0] == 2
-    with pytest.raises(IrbenchError, match=r"The name mine belongs to the model .*plain\.fakenet"):
+    with pytest.raises(IrbenchError, match=r"The name mine belongs to the model .*plain\.fakenet") as caught:
         exported("saved", name="mine")
+    assert f"rm -r {bundles.home()}/bundles/mine" in caught.value.hint
     assert exported("plain.fakenet", name="other")[0].name == "other"
+
+
+def test_a_damaged_bundle_is_replaced_by_force_and_keeps_no_name(project: Path):
+    place = exported("plain.fakenet")[0].folder
+    (place / "card.json").write_text("{")
+    assert exported("plain.fakenet", force=True)[0].name == "plain"
+    assert not place.exists()
+    (bundles.find("plain") / "card.json").write_text("{")  # type: ignore[operator]
+    assert exported("saved", name="plain")[0].name == "plain"
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "net+int8", "net:batch=1", "net.onnx", "x" * 101, "-x", "a\nb"])
@@ -311,7 +344,35 @@ def test_a_bundle_in_a_folder_of_the_users_is_not_replaced_but_told(project: Pat
     scale, said = ran("out")
     assert scale == 2
     assert said.startswith("warning: plain.fakenet changed since out was exported")
-    assert "irbench export plain.fakenet -o out" in said
+    assert said.endswith("irbench export plain.fakenet -o out")
+
+
+def test_a_version_that_is_named_by_its_folder_is_used_and_told(project: Path):
+    place = exported("plain.fakenet")[0].folder
+    assert ran(str(place)) == (2, "")
+    write(project / "plain.fakenet", "3")
+    scale, said = ran(str(place))
+    assert scale == 2
+    assert said.endswith("irbench export plain.fakenet")
+
+
+def forget_origin(place: Path) -> None:
+    """Make a card one of an earlier irbench."""
+    card = json.loads((place / "card.json").read_text())
+    (place / "card.json").write_text(json.dumps({**card, "origin": None, "key": "0" * 64}))
+
+
+def test_a_folder_here_comes_before_a_bundle_of_unknown_origin(project: Path):
+    forget_origin(exported("saved")[0].folder)
+    write(project / "saved/fake.net", "4")
+    assert ran("saved")[0] == 5
+
+
+def test_a_bundle_of_an_earlier_irbench_is_made_again_or_told():
+    for model in ("fake_scaled", "plain.fakenet"):
+        forget_origin(exported(model)[0].folder)
+    assert "did not record its source: exporting again" in ran("fake_scaled")[1]
+    assert ran("plain")[1].startswith("warning: plain was exported just now")
 
 
 def test_modules_to_import_belong_to_the_model(project: Path):

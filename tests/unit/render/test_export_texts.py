@@ -49,7 +49,7 @@ EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
         ),
     ),
     "bundle-outdated": (
-        {"folder": "out"},
+        {"folder": "out", "in_cache": False},
         (
             "warning: /work/net.py changed since out was exported 2 h ago (2026-01-31 12:00 UTC); to measure the"
             " present model: irbench export net.py:build -o out"
