@@ -12,6 +12,9 @@ from irbench.stats.intervals import Interval
 
 __all__ = ["as_table"]
 
+_JUDGE = "ort, unoptimised"
+"""What answers for a converted graph, so that no runtime's own choices are part of the figure."""
+
 
 def as_table(tours: Sequence[Tour]) -> TextTable:
     """Return a row for each model, backend and graph, and one for each failure.
@@ -33,10 +36,9 @@ def _rows(tour: Tour) -> Iterator[Row]:
     for found in tour.verified:
         if found.failure:
             yield Row((tour.name, found.backend, found.graph), sentence=f"verify on real inputs: {found.failure}")
-    if not tour.measured:
-        if tour.int8 is not None:
-            yield Row((tour.name, NOT_MEASURED, INT8, *(NOT_MEASURED,) * 4, *_accuracy(tour), ""))
-        return
+    if tour.int8 is not None:
+        changed = (_percent(tour.int8.error), _percent(tour.int8.decisions_kept))
+        yield Row((tour.name, _JUDGE, INT8, *(NOT_MEASURED,) * 4, *changed, f"{tour.int8.samples} real inputs"))
     for group in tour.measured:
         for cell in group.cells:
             start = (tour.name, cell.backend, _graph(cell))
@@ -47,22 +49,16 @@ def _rows(tour: Tour) -> Iterator[Row]:
 
 
 def _figures(tour: Tour, cell: CellResult, *, is_baseline: bool) -> tuple[str, ...]:
-    latency, speedup, graph = cell.latency_ms, cell.speedup, _graph(cell)
-    real = [v.max_rel for v in tour.verified if (v.graph, v.backend) == (graph, cell.backend)]
+    latency, speedup = cell.latency_ms, cell.speedup
+    real = [v.max_rel for v in tour.verified if (v.graph, v.backend) == (_graph(cell), cell.backend)]
     return (
         significant(None if latency is None else latency.p50, cell.launch_spread),
         speedup_cell(speedup, is_baseline=is_baseline),
         NOT_MEASURED if speedup is None else speedup.verdict,
         error_size(real[0] if real else None),
-        *(_accuracy(tour) if graph == INT8 else (NOT_MEASURED, NOT_MEASURED)),
+        *(NOT_MEASURED, NOT_MEASURED),
         "" if cell.state == "ok" else cell.state,
     )
-
-
-def _accuracy(tour: Tour) -> tuple[str, str]:
-    if tour.int8 is None:
-        return NOT_MEASURED, NOT_MEASURED
-    return _percent(tour.int8.error), _percent(tour.int8.decisions_kept)
 
 
 def _percent(interval: Interval) -> str:

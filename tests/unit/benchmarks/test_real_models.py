@@ -127,6 +127,12 @@ def test_the_table_has_a_row_for_each_graph_and_one_for_each_failure():
     assert "3e-07" in measured.cells
 
 
+def test_what_int8_changes_has_a_row_of_its_own_even_where_int8_was_not_measured():
+    before, after = [[np.array([[0.0, 1.0]])]] * 8, [[np.array([[0.0, 1.1]])]] * 8
+    (row,) = as_table([Tour("vad", int8=accuracy(SUBJECT, before, after))]).rows
+    assert row.cells == ("vad", "ort, unoptimised", "int8", *"----", "10 [10, 10]", "100 [100, 100]", "8 real inputs")
+
+
 @pytest.mark.parametrize(
     ("after", "error"),
     [([[2.0, 2.0]], 0), ([[2.2, 2.0]], 0.0707), ([[0.0, 0.0]], 1)],
