@@ -8,12 +8,12 @@ KNOWN_SPEED := build/known_speed
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-all picture bench bench-truth bench-fusions zoo lint types pyright schema lock clean
+.PHONY: help setup demo test test-ci test-real test-all picture bench bench-truth bench-fusions bench-real zoo lint types pyright schema lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
-test test-ci test-all: export PYTHONDONTWRITEBYTECODE :=
-test test-ci test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+test test-ci test-real test-all: export PYTHONDONTWRITEBYTECODE :=
+test test-ci test-real test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -29,6 +29,9 @@ test: $(STAMP) lint types ## Lint, check types, run the fast tests: 3 minutes
 
 test-ci: $(STAMP) pyright ## The slow tests that matter most: 3 minutes
 	$(PYTEST) -m "slow and ci"
+
+test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: part of test-all
+	$(PYTEST) -m real
 
 test-all: $(STAMP) lint types pyright ## Every test, and laws tried on more examples: more than half an hour
 	$(PYTEST) --hypothesis-profile=explore
@@ -48,6 +51,9 @@ zoo: $(STAMP) ## Export, optimise, verify and measure every model of the zoo onc
 
 bench-fusions: $(STAMP) ## Measure what fusing gains beside graphs written by hand; leave the machine alone for 25 minutes
 	$(BIN)/python -m benchmarks.fusions $(ARGUMENTS)
+
+bench-real: $(STAMP) ## Measure trained models from pinned wheels, and what int8 changes on real inputs; an hour
+	$(BIN)/python -m benchmarks.real_models $(ARGUMENTS)
 
 lint: $(STAMP) ## ruff and the import contracts
 	$(BIN)/ruff check .

