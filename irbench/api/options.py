@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
 from irbench.api import values
-from irbench.api.values import Settings, Shapes
+from irbench.api.values import Settings, Shapes, Sweep
 from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
 
@@ -30,6 +30,7 @@ class RunKeywords(TypedDict, total=False):
         backends: Backends, each with a device after a colon; every installed one that can read the models by default.
         batch: Samples per inference, a table for each; 1, or the model's own, by default.
         shape: Shapes of inputs, or sizes of dynamic dimensions, by name; ``batch`` overrides theirs.
+        shapes: Shapes that one session meets, a table for each: ``{"length": [128, 64]}``.
         streams: Inferences in flight, a row for each.
         precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
@@ -57,6 +58,7 @@ class RunKeywords(TypedDict, total=False):
     backends: str | Iterable[str] | None
     batch: str | int | Iterable[int] | None
     shape: Mapping[str, str | int | Iterable[int]] | None
+    shapes: str | Mapping[str, str | Iterable[Any]] | Iterable[Any] | None
     streams: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
@@ -97,6 +99,7 @@ class RunOptions:
     backends: tuple[str, ...] | None = None
     batch: tuple[int, ...] | None = None
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
+    shapes: Sweep | None = None
     streams: tuple[int, ...] = (1,)
     precision: tuple[str, ...] | None = None
     optimize: tuple[str, ...] = ("none",)
@@ -165,6 +168,7 @@ _READERS: Readers = {
     "backends": ('["ort", "openvino:gpu"]', values.names),
     "batch": ("[1, 8]", values.counts),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
+    "shapes": ('{"tokens": [(1, 128), (1, 64)]}', values.sweep),
     "streams": ("[1, 4]", values.counts),
     "precision": ('["fp32", "bf16"]', values.names),
     "optimize": ('["none", "int8"]', values.names),

@@ -27,6 +27,7 @@ _SUSTAINED_MATTERS = 0.03
 
 _BACKEND, _PRECISION = Column("backend", words=True), Column("prec", words=True)
 _P50, _SPREAD, _P90 = Column("p50 ms"), Column("spread", drops=2), Column("p90 ms", drops=3)
+_NEW_SHAPE = Column("new shape ms")
 _P99, _P99_9 = Column("p99 ms"), Column("p99.9 ms", drops=4)
 _FPS, _SUSTAINED = Column("FPS", drops=1), Column("sustained", drops=5)
 _VERDICT = Column("verdict", words=True)
@@ -34,7 +35,7 @@ _LAUNCHES = Column("launches", drops=2)
 _MAX_ERROR, _READY, _MEMORY = Column("max err", drops=6), Column("ready s", drops=7), Column("GB", drops=8)
 
 COLUMNS = (
-    *(_BACKEND, _PRECISION, _P50, _SPREAD, _P90, _P99, _P99_9, _FPS, _SUSTAINED),
+    *(_BACKEND, _PRECISION, _P50, _SPREAD, _P90, _P99, _P99_9, _NEW_SHAPE, _FPS, _SUSTAINED),
     *(_VERDICT, _LAUNCHES, _MAX_ERROR, _READY, _MEMORY),
 )
 """Every column in the order of the table, but that of speedups, whose heading says what its intervals are."""
@@ -60,6 +61,7 @@ def _spans(cell: CellResult) -> dict[Column, Spans | None]:
     return {
         _P50: cell.p50_over_launches,
         _P90: cell.p90_over_launches,
+        _NEW_SHAPE: cell.new_shape_over_launches,
         _FPS: cell.fps_over_launches,
         _SUSTAINED: cell.sustained_over_launches,
     }
@@ -82,6 +84,7 @@ def _columns(result: GroupResult, confidence: float) -> tuple[Column, ...]:
     conditions = {
         _P99: has_tail,
         _P99_9: has_tail,
+        _NEW_SHAPE: any(cell.new_shape_ms is not None for cell in result.cells),
         _SUSTAINED: any(_slows_down(cell) for cell in result.cells),
         _VERDICT: compares or any(cell.state != "ok" for cell in result.cells),
         _LAUNCHES: len({cell.launches_measured for cell in result.cells} - {None}) > 1,
@@ -131,6 +134,7 @@ def _figures(cell: CellResult, result: GroupResult, columns: Sequence[Column]) -
         _P99: significant(latency.p99 if latency else None),
         _P99_9: significant(latency.p99_9 if latency else None),
         _FPS: significant(cell.fps, spread),
+        _NEW_SHAPE: significant(cell.new_shape_ms),
         _SUSTAINED: significant(cell.sustained_fps, spread),
         _VERDICT: _verdict(cell),
         _LAUNCHES: NOT_MEASURED if cell.launches_measured is None else str(cell.launches_measured),

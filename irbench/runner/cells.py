@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from irbench.errors import IrbenchError
+from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.request import RunRequest
 from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision
 from irbench.spi import Description
 
-__all__ = ["AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
+__all__ = ["DYNAMIC", "AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
 
+DYNAMIC = "-dynamic"
+"""How the id of a cell ends that runs the same graph with dynamic shapes."""
 _FRAMEWORK_PRECISION: Precision = "fp32"
 """What is asked of an artifact that is no ONNX graph."""
 
@@ -40,11 +43,13 @@ class SizedModel:
         bundle: The model.
         sizes: A size for every dynamic dimension, ``batch`` included.
         precision: What its ONNX graph is run in where no precision was asked for.
+        other_sizes: The other sizes of the sweep that it is part of.
     """
 
     bundle: Bundle
     sizes: Mapping[str, int]
     precision: Precision
+    other_sizes: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,10 @@ def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: Sized
             )
             cell_id = _new_id([item.cell for item in asked], name, device, load, level)
             artifact = at_level(exported, level) if exported is not None else None
-            asked.append(AskedCell(Cell(cell_id, artifact, name, device, load, request.io), level))
+            cell = Cell(cell_id, artifact, name, device, load, request.io)
+            asked.append(AskedCell(cell, level))
+            if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
+                asked.append(AskedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
     return tuple(asked)
 
 

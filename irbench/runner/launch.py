@@ -147,7 +147,9 @@ class Launch:
         self.close()
 
     def _task(self, cell: Cell) -> CellTask:
-        return CellTask(cell, self._plan.group.bundle, self._plan.group.sizes, self._plan.timing, self._plan.seed)
+        group = self._plan.group
+        other_sizes = group.other_sizes if cell.dynamic else ()
+        return CellTask(cell, group.bundle, group.sizes, self._plan.timing, self._plan.seed, other_sizes)
 
     def _start_all(self) -> None:
         """Bring every cell to its first block: in the first launch one by one, later side by side where they may."""

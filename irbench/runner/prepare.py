@@ -18,7 +18,7 @@ from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
-from irbench.runner.sizes import bind_sizes
+from irbench.runner.sweep import sizes_of_sweep
 from irbench.spec import Artifact, Bundle, Precision
 
 __all__ = ["prepare"]
@@ -56,11 +56,15 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
 
 def _sized(request: RunRequest) -> tuple[SizedModel, ...]:
     """Return each model at each batch, in the order of their tables; sizes of all are checked before a file is read."""
-    sized = [
-        (bundle, bind_sizes(bundle, batch, request.shapes))
+    swept = [
+        (bundle, sizes_of_sweep(bundle, batch, request.shapes, request.sweep))
         for bundle, batch in product(request.bundles, request.batches or (None,))
     ]
-    return tuple(SizedModel(bundle, sizes, _precision(request, bundle)) for bundle, sizes in sized)
+    return tuple(
+        SizedModel(bundle, sizes, _precision(request, bundle), tuple(other for other in tables if other != sizes))
+        for bundle, tables in swept
+        for sizes in tables
+    )
 
 
 def _prepared(

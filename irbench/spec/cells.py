@@ -87,6 +87,7 @@ class Group:
         sizes: Every free dimension bound, ``batch`` included.
         cells: What is compared; ids are unique.
         baseline: The id of the cell that speedups are relative to.
+        other_sizes: Sizes of all dynamic dimensions that sessions with dynamic shapes meet before these.
     """
 
     bundle: Bundle
@@ -94,6 +95,7 @@ class Group:
     sizes: Mapping[str, int]
     cells: tuple[Cell, ...]
     baseline: str
+    other_sizes: tuple[Mapping[str, int], ...] = ()
 
     @property
     def has_streams(self) -> bool:

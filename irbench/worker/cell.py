@@ -25,18 +25,24 @@ from irbench.worker.inference import infer
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
+_CALLS_OF_OTHERS = 3
+"""How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
 _PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
 class CellTask:
-    """What a worker needs to know: the cell with its bound artifact, the model, and the protocol's numbers."""
+    """What a worker needs to know: the cell with its bound artifact, the model, and the protocol's numbers.
+
+    ``other_sizes`` are those that the session meets before ``sizes``, whose first call is then timed.
+    """
 
     cell: Cell
     bundle: Bundle
     sizes: Mapping[str, int]
     timing: Timing
     seed: int
+    other_sizes: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class CellHost:
         self._slots: Sequence[Slot] = ()
         self._driver: Driver | None = None
         self._feeds: Sequence[Feed] = ()
+        self._other_feeds: Sequence[Feed] = ()
         self._calls_per_sample = 1
 
     def import_runtime(self) -> None:
@@ -97,12 +104,18 @@ class CellHost:
         logical = generate(self._task.bundle.inputs, self._task.sizes, self._task.seed)
         # as in service; streams that read the same memory would find in cache what another brought there
         self._feeds = [lay_out(logical, cell.artifact) for _ in range(cell.load.streams)]
+        self._other_feeds = [
+            lay_out(generate(self._task.bundle.inputs, sizes, self._task.seed), cell.artifact)
+            for sizes in self._task.other_sizes
+        ]
         # held besides its slots, which need not keep it alive
         self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
-            first = infer(self._slots[0], self._feeds[0])
+            first = infer(self._slots[0], (*self._other_feeds, *self._feeds)[0])
+        if self._other_feeds and with_outputs:  # only the first launch asks for them, in which nobody else starts now
+            first = self._meet_shape()
         answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
         self._driver = make_driver(self._slots, self._feeds, cell.io)
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
@@ -115,6 +128,8 @@ class CellHost:
             most_s: Where the fewest calls that a warm-up has would take longer, judged by the first one, each slot
                 is called once.
         """
+        if self._other_feeds:
+            self._meet_shape()
         first_s = self._phases.durations_ns["first_inference"] / 1e9
         calls = self._fewest if self._fewest * first_s <= most_s * len(self._slots) else len(self._slots)
         with self._phases("warm_up"):
@@ -134,6 +149,19 @@ class CellHost:
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
         )
+
+    def _meet_shape(self) -> tuple[Array, ...]:
+        """Time the first call of the cell's shape in a session that is used to other shapes, and return its answer.
+
+        Only once: a second time the shape is not new.
+        """
+        if "new_shape" in self._phases.durations_ns:
+            return ()
+        for feed in self._other_feeds:
+            for _ in range(_CALLS_OF_OTHERS):
+                infer(self._slots[0], feed)
+        with self._phases("new_shape"):
+            return infer(self._slots[0], self._feeds[0])
 
     def take_round(self, block: int, samples: int, settle_calls: int) -> Round:
         """Take one round of timed samples after untimed calls."""

@@ -22,6 +22,7 @@ from irbench.cli.options.types import (
     PRECISIONS,
     SETTING,
     SHAPE,
+    SWEEP,
     THREADS,
     PlainDefault,
     as_settings,
@@ -79,6 +80,12 @@ _SECTIONS = {
     type=SHAPE,
     multiple=True,
     help="Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch.",
+)
+@click.option(
+    "--shapes",
+    type=SWEEP,
+    help="Shapes that one session meets, of an input or a dimension (length=128,64): one table for each, with fixed and"
+    " with dynamic shapes, and the cost of a new shape.",
 )
 @click.option(
     "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."

@@ -26,6 +26,7 @@ __all__ = [
     "PRECISIONS",
     "SETTING",
     "SHAPE",
+    "SWEEP",
     "THREADS",
     "Parsed",
     "PlainDefault",
@@ -114,6 +115,7 @@ DURATION = Parsed("90s|5m", _duration_s)
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)
+SWEEP = Parsed("1x128,1x64", values.sweep)
 SETTING = Parsed("backend.KEY=VALUE", values.setting_of_text, settings)
 
 

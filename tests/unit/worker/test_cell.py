@@ -72,7 +72,7 @@ class Session:
     def close(self) -> None: ...
 
 
-def host_with(streams: int, monkeypatch: pytest.MonkeyPatch) -> tuple[CellHost, Session]:
+def host_with(streams: int, monkeypatch: pytest.MonkeyPatch, *other_batches: int) -> tuple[CellHost, Session]:
     session = Session()
     backend = SimpleNamespace(compile=lambda *_: session)
     monkeypatch.setattr(registry, "backend", lambda _: backend)
@@ -82,7 +82,30 @@ def host_with(streams: int, monkeypatch: pytest.MonkeyPatch) -> tuple[CellHost, 
     specs = tuple(tensor.tensor.bind(asked.sizes) for tensor in asked.bundle.inputs)
     cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, ()))
     timing = Timing(warm_up=1e-5)
-    return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing, seed=0)), session
+    other_sizes = tuple({**asked.sizes, "batch": batch} for batch in other_batches)
+    return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing, seed=0, other_sizes=other_sizes)), session
+
+
+@pytest.mark.parametrize("with_outputs", [True, False])
+def test_the_first_call_of_a_shape_is_timed_once_in_a_session_that_has_met_the_others(
+    with_outputs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(1, monkeypatch, 5, 7)
+    answers = host.prepare(with_outputs).outputs
+    phases = host.warm_up().phases_ns
+    assert phases["new_shape"] > 0
+    (slot,) = session.slots
+    batches = [feed[0].shape[0] for feed in slot.feeds]
+    own = batches.index(1)
+    assert batches[:own] == [5, 5, 5, 5, 7, 7, 7]
+    assert set(batches[own:]) == {1}
+    assert [answer[0].shape[0] for answer in answers] == [1] * with_outputs
+
+
+def test_a_session_that_meets_no_other_shape_has_no_such_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = host_with(1, monkeypatch)
+    host.prepare(with_outputs=True)
+    assert "new_shape" not in host.warm_up().phases_ns
 
 
 @pytest.mark.parametrize("streams", [1, 3])
