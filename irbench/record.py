@@ -138,8 +138,9 @@ class CellLaunch:
         streams: Inferences in flight.
         calls_per_sample: Calls that one latency sample lasts; 1 unless calls are very short.
         rounds: One for each block, in order of blocks.
-        phases_ns: Duration of ``import``, ``load``, ``compile``, ``first_inference`` and ``warm_up``, and
-            ``ready``: process start to first output, less the time it waited for its turn.
+        phases_ns: Duration of ``import``, ``load``, ``compile``, ``first_inference`` and ``warm_up``; of ``new_shape``,
+            the first call of the shape in a session that has met those of a sweep's other tables; and ``ready``:
+            process start to first output, less the time it waited for its turn.
         peak_memory_bytes: Resident peak of each phase, by the phase's name; ``run`` is the peak since the warm-up and
             ``process`` that of the whole life.
         effective: What the runtime read back.

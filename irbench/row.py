@@ -148,6 +148,9 @@ class CellResult:
     fps_over_launches: Spans | None = None
     sustained_fps: float | None = None
     sustained_over_launches: Spans | None = None
+    new_shape_ms: float | None = None
+    """What the first call of the shape took in a session that had met others: the median over launches, or null."""
+    new_shape_over_launches: Spans | None = None
     launches_measured: int | None = None
     """In how many launches it ran: a row that is decided leaves before the others; null in older documents."""
     launch_spread: float | None = None

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from irbench.api import input_values, values
 from irbench.api.input_values import Data
-from irbench.api.values import Constants, Feedback, Settings, Shapes
+from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
 from irbench.spec import Number
@@ -37,6 +37,7 @@ class RunKeywords(TypedDict, total=False):
         data: Samples that take turns: a file or folder, or arrays by input, or a list of those.
         value: Constants for inputs: ``{"sr": 16000}``.
         feedback: Outputs that become inputs of the next call: ``{"h": "h0"}``.
+        shapes: Shapes that one session meets, a table for each: ``{"length": [128, 64]}``.
         streams: Inferences in flight, a row for each.
         precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
@@ -68,6 +69,7 @@ class RunKeywords(TypedDict, total=False):
     data: Data | None
     value: Mapping[str, Any] | None
     feedback: Mapping[str, str] | None
+    shapes: str | Mapping[str, str | Iterable[Any]] | Iterable[Any] | None
     streams: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
@@ -113,6 +115,7 @@ class RunOptions:
     data: DataSource | None = None
     value: Constants = field(default_factory=dict[str, tuple[Number, ...]])
     feedback: Feedback = field(default_factory=dict[str, str])
+    shapes: Sweep | None = None
     streams: tuple[int, ...] = (1,)
     precision: tuple[str, ...] | None = None
     optimize: tuple[str, ...] = ("none",)
@@ -190,6 +193,7 @@ _READERS: Readers = {
     "data": ('"speech/", or {"x": array}', input_values.data),
     "value": ('{"sr": 16000}', input_values.constants),
     "feedback": ('{"h": "h0"}', input_values.feedback),
+    "shapes": ('{"tokens": [(1, 128), (1, 64)]}', values.sweep),
     "streams": ("[1, 4]", values.counts),
     "precision": ('["fp32", "bf16"]', values.names),
     "optimize": ('["none", "int8"]', values.names),

@@ -49,6 +49,16 @@ def refuse_contradictions(options: RunOptions) -> None:
     """
     if options.quick and options.thorough:
         raise IrbenchError("--quick and --thorough cannot be combined.", hint="Leave one of them out.")
+    if options.shapes is not None and options.io == "bound":
+        raise IrbenchError(
+            "--shapes and --io bound cannot be combined: memory is bound to one shape.", hint="Leave --io bound out."
+        )
+    if options.shapes is not None and (options.data is not None or options.feedback):
+        other = "--feedback" if options.feedback else "--data"
+        raise IrbenchError(
+            f"--shapes and {other} cannot be combined.",
+            hint=f"Measure shapes with generated inputs: leave {other} out.",
+        )
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)
@@ -78,6 +88,7 @@ def requested(options: RunOptions) -> RunRequest:
         io=options.io,
         options=options.set,
         shapes=options.shape,
+        sweep=options.shapes,
         baseline=options.baseline,
         allow_mixed=options.allow_mixed or any(variant(level).conversion for level in options.optimize),
         seed=options.seed,
@@ -106,7 +117,8 @@ def planned(
         IrbenchError: A model is not there, or the plan is impossible.
     """
     bundles = resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports)
-    refuse_unknown_names(request.shapes, bundles)
+    swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
+    refuse_unknown_names({**request.shapes, **swept}, bundles)
     refuse_unknown_values(request.inputs, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=bundles, backends=backends)

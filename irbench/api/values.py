@@ -18,6 +18,7 @@ __all__ = [
     "Feedback",
     "Settings",
     "Shapes",
+    "Sweep",
     "count",
     "counts",
     "cpus",
@@ -33,6 +34,7 @@ __all__ = [
     "settings",
     "shape_of_text",
     "shapes",
+    "sweep",
     "text",
     "threads",
     "value_of_text",
@@ -41,6 +43,7 @@ __all__ = [
 
 T = TypeVar("T")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
 Settings: TypeAlias = Mapping[str, Mapping[str, str]]
 Constants: TypeAlias = Mapping[str, tuple[Number, ...]]
 Feedback: TypeAlias = Mapping[str, str]
@@ -181,6 +184,26 @@ def shape_of_text(text: str) -> tuple[str, tuple[int, ...]]:
     if not (equals and name):
         raise ValueError(f"{text!r} names no input or dimension")
     return name, _sizes(sizes)
+
+
+def sweep(value: str | Mapping[str, str | Iterable[Any]] | Iterable[Any]) -> Sweep:
+    """Return what has several shapes, and these: of ``"tokens=1x128,1x64"`` or ``{"length": [128, 64]}``.
+
+    Shapes alone, ``"1x128,1x64"`` or ``[(1, 128), (1, 64)]``, are those of the first input with dynamic dimensions.
+    """
+    if isinstance(value, Mapping):
+        if len(value) != 1:
+            raise ValueError(f"{value!r} is not one name with its shapes")
+        ((name, given),) = value.items()
+    elif isinstance(value, str):
+        name, _, given = value.rpartition("=")
+    else:
+        name, given = "", value
+    parts = given.split(",") if isinstance(given, str) else _not_empty(_items(given))
+    found = tuple(_sizes(part.strip() if isinstance(part, str) else part) for part in parts)
+    if len(set(found)) < len(found):
+        raise ValueError(f"{value!r} has a shape twice")
+    return text(name), found
 
 
 def settings(value: Mapping[str, Mapping[str, object]]) -> Settings:

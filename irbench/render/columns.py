@@ -83,6 +83,12 @@ FIGURES = (
         is_shown=_has_tail,
     ),
     Figure(
+        Column("new shape ms"),
+        lambda cell: significant(cell.new_shape_ms),
+        spans=lambda cell: cell.new_shape_over_launches,
+        is_shown=lambda result: any(cell.new_shape_ms is not None for cell in result.cells),
+    ),
+    Figure(
         Column("FPS", drops=1),
         lambda cell: significant(cell.fps, cell.launch_spread),
         spans=lambda cell: cell.fps_over_launches,

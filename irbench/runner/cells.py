@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from irbench.errors import IrbenchError
+from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.request import RunRequest
 from irbench.spec import AGAIN, Artifact, Bundle, Cell, Feeding, Load, Precision
 from irbench.spi import Description
 
-__all__ = ["AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
+__all__ = ["DYNAMIC", "AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
 
+DYNAMIC = "-dynamic"
+"""How the id of a cell ends that runs the same graph with dynamic shapes."""
 _FRAMEWORK_PRECISION: Precision = "fp32"
 """What is asked of an artifact that is no ONNX graph."""
 
@@ -42,12 +45,14 @@ class SizedModel:
         precision: What its ONNX graph is run in where no precision was asked for: what it holds, ``native`` where that
             is none that can be asked for.
         feeding: Its inputs.
+        other_sizes: The other sizes of the sweep that it is part of.
     """
 
     bundle: Bundle
     sizes: Mapping[str, int]
     precision: Precision
     feeding: Feeding = field(default_factory=Feeding)
+    other_sizes: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,10 @@ def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: Sized
             )
             cell_id = _new_id([item.cell for item in asked], name, device, load, level)
             artifact = at_level(exported, level) if exported is not None else None
-            asked.append(AskedCell(Cell(cell_id, artifact, name, device, load, request.io), level))
+            cell = Cell(cell_id, artifact, name, device, load, request.io)
+            asked.append(AskedCell(cell, level))
+            if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
+                asked.append(AskedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
     return tuple(asked)
 
 

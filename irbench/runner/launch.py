@@ -136,7 +136,8 @@ class Launch:
 
     def _task(self, cell: Cell) -> CellTask:
         group = self._plan.group
-        return CellTask(cell, group.bundle, group.sizes, self._timing, group.feeding)
+        other_sizes = group.other_sizes if cell.dynamic else ()
+        return CellTask(cell, group.bundle, group.sizes, self._timing, group.feeding, other_sizes)
 
     def _start_all(self) -> None:
         """Bring every cell to its first block: in the first launch one by one, later side by side where they may."""

@@ -118,16 +118,27 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], prepared: Prepare
     absent: dict[str, Failure] = {}
     for asked in asked_cells(request, readers, prepared.model):
         artifact, failure = _artifact(readers[asked.cell.backend], prepared, asked.level)
+        if asked.cell.dynamic and asked.cell.artifact is not None:
+            artifact, failure = with_sizes(asked.cell.artifact, prepared.model.sizes), None
         cells.append(replace(asked.cell, artifact=artifact))
         if failure is not None:
             absent[asked.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
     usual = _usual_baseline(able or cells, readers)
     baseline = usual if request.baseline is None else named_baseline(request.baseline, cells)
-    model = prepared.model
-    sizes = dict(model.sizes)
+    model, sizes = prepared.model, prepared.model.sizes
+    group = Group(
+        bundle=model.bundle,
+        batch=sizes["batch"],
+        sizes=dict(sizes),
+        cells=tuple(cells),
+        baseline=baseline,
+        feeding=model.feeding,
+        other_sizes=model.other_sizes,
+    )
+    if request.sweep is not None:  # which has a row for either form
+        return PlannedGroup(group, absent)
     others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, model)) is not None}
-    group = Group(model.bundle, sizes["batch"], sizes, tuple(cells), baseline, model.feeding)
     return PlannedGroup(group, absent, others)
 
 

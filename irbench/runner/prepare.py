@@ -19,6 +19,7 @@ from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline
 from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
+from irbench.runner.sweep import sizes_of_sweep
 from irbench.spec import Artifact, Bundle, Feeding, Precision
 from irbench.worker.inputs import takes_turns
 
@@ -63,16 +64,24 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
         folder: Where samples are written.
     """
     read = [read_data(request.inputs, bundle, request.shapes) for bundle in request.bundles]
-    sized = [(data, data.bind(batch, request.shapes)) for data, batch in product(read, request.batches or (None,))]
+    swept = [(data, _sizes(request, data, batch)) for data, batch in product(read, request.batches or (None,))]
+    tables = [(data, sizes, every) for data, every in swept for sizes in every]
     return tuple(
         SizedModel(
-            data.bundle,
-            sizes,
-            _precision(request, data.bundle),
-            _feeding(request, data, sizes, folder / str(number)),
+            bundle=data.bundle,
+            sizes=sizes,
+            precision=_precision(request, data.bundle),
+            feeding=_feeding(request, data, sizes, folder / str(number)),
+            other_sizes=tuple(other for other in every if other != sizes),
         )
-        for number, (data, sizes) in enumerate(sized)
+        for number, (data, sizes, every) in enumerate(tables)
     )
+
+
+def _sizes(request: RunRequest, data: ModelData, batch: int | None) -> tuple[Mapping[str, int], ...]:
+    if request.sweep is None:
+        return (data.bind(batch, request.shapes),)
+    return sizes_of_sweep(data.bundle, batch, request.shapes, request.sweep)
 
 
 def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], folder: Path) -> Feeding:

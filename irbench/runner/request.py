@@ -12,9 +12,11 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.spec import Bundle, Io, Precision, Timing
 
-__all__ = ["Preset", "RunRequest"]
+__all__ = ["Preset", "RunRequest", "Sweep"]
 
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
+Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
+"""An input or dynamic dimension, and its shapes; an empty name is the first input with dynamic dimensions."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class RunRequest:
         io: What the timed region covers.
         options: Properties by backend name, then by key.
         shapes: Shapes given for inputs, and sizes of dynamic dimensions, by name.
+        sweep: Shapes that one session meets; ``None`` for one shape.
         baseline: A row's name, optionally with ``@streams=N,precision=P``; ``None`` lets the plan choose.
         allow_mixed: Whether cells of different effective precision may be compared.
         seed: Of inputs and random orders.
@@ -57,6 +60,7 @@ class RunRequest:
     io: Io = "copy"
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    sweep: Sweep | None = None
     baseline: str | None = None
     allow_mixed: bool = False
     seed: int = 0
@@ -96,6 +100,7 @@ class RunRequest:
             "io": self.io,
             "options": {name: dict(options) for name, options in self.options.items()},
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "sweep": None if self.sweep is None else {self.sweep[0]: [list(shape) for shape in self.sweep[1]]},
             "baseline": self.baseline,
             "allow_mixed": self.allow_mixed,
             "seed": self.seed,

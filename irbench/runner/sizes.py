@@ -10,7 +10,7 @@ from irbench.spec import BATCH, BATCH_IN_FILE, Bundle, TensorSpec, names_in, sha
 from irbench.suggestions import did_you_mean
 from irbench.system import host
 
-__all__ = ["bind_sizes", "dynamic_names", "fixed_batch", "known_sizes", "refuse_unknown_names"]
+__all__ = ["bind_sizes", "dynamic_names", "fixed_batch", "has_name", "known_sizes", "refuse_unknown_names"]
 
 _EXAMPLE_SIZE = 128
 """What a hint writes for a size that nobody gave."""
@@ -80,14 +80,18 @@ def refuse_unknown_names(shapes: Mapping[str, tuple[int, ...]], bundles: Sequenc
     """
     inputs = sorted({spec.tensor.name for bundle in bundles for spec in bundle.inputs})
     dimensions = sorted({name for bundle in bundles for name in dynamic_names(bundle)})
-    aliases = {name for bundle in bundles for name in _aliases(bundle)}
     for name in shapes:
-        if name not in {*inputs, *dimensions, *aliases}:
+        if not any(has_name(bundle, name) for bundle in bundles):
             listed = f" Dynamic dimensions: {', '.join(dimensions)}." if dimensions else ""
             raise IrbenchError(
                 f"No model has an input or a dynamic dimension called {name!r}.",
                 hint=f"{did_you_mean(name, (*inputs, *dimensions))}Inputs: {', '.join(inputs)}.{listed}",
             )
+
+
+def has_name(bundle: Bundle, name: str) -> bool:
+    """Return whether a model has an input or a dynamic dimension of this name."""
+    return name in {*(spec.tensor.name for spec in bundle.inputs), *dynamic_names(bundle), *_aliases(bundle)}
 
 
 def dynamic_names(bundle: Bundle) -> tuple[str, ...]:

@@ -92,6 +92,7 @@ class Group:
         cells: What is compared; ids are unique.
         baseline: The id of the cell that speedups are relative to.
         feeding: The inputs, equal for all cells.
+        other_sizes: Sizes of all dynamic dimensions that sessions with dynamic shapes meet before these.
     """
 
     bundle: Bundle
@@ -100,6 +101,7 @@ class Group:
     cells: tuple[Cell, ...]
     baseline: str
     feeding: Feeding = field(default_factory=Feeding)
+    other_sizes: tuple[Mapping[str, int], ...] = ()
 
     @property
     def has_streams(self) -> bool:

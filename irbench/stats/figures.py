@@ -26,6 +26,7 @@ __all__ = [
     "latency_ms",
     "launch_levels",
     "launch_spread",
+    "new_shape_by_launch",
     "peak_memory_bytes",
     "percentile_ms",
     "phases_ms",
@@ -170,6 +171,16 @@ def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) 
         for record in records
         for sustained in record.sustained
         if sustained.cell == cell
+    }
+
+
+def new_shape_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, float]:
+    """Return what the first call of a shape took in a session that had met others, in ms, by the launch's number."""
+    return {
+        record.launch: measured.phases_ns["new_shape"] / 1e6
+        for record in records
+        for measured in record.cells
+        if measured.cell == cell and "new_shape" in measured.phases_ns
     }
 
 

@@ -37,6 +37,7 @@ from irbench.stats.figures import (
     latency_ms,
     launch_levels,
     launch_spread,
+    new_shape_by_launch,
     peak_memory_bytes,
     percentile_ms,
     phases_ms,
@@ -180,6 +181,7 @@ def _filled(
         return row
     everything = rounds_that_count(records, launches, row.id, all_blocks=True)
     sustained = list(sustained_by_launch(records, row.id, row.batch).values())
+    new_shape = list(new_shape_by_launch(records, row.id).values())
     latency = latency_ms(rounds, _tails(records, row.id), timing)
 
     def fps(own: Rounds) -> float:
@@ -195,6 +197,8 @@ def _filled(
         p90_over_launches=spans(percentile_ms(90)) if all(map(can_tell_p90, by_launch(rounds))) else None,
         fps=fps(rounds),
         fps_over_launches=spans(fps),
+        new_shape_ms=median(new_shape) if new_shape else None,
+        new_shape_over_launches=positive_span(new_shape, timing) if new_shape else None,
         sustained_fps=median(sustained) if sustained else None,
         sustained_over_launches=positive_span(sustained, timing) if sustained else None,
         launches_measured=sum(cell.cell == row.id for record in records for cell in record.cells),

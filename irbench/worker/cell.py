@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench import registry
+from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.clock import Stopwatch
 from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
@@ -26,18 +27,24 @@ from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, t
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
+_CALLS_OF_OTHERS = 3
+"""How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
 _PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
 class CellTask:
-    """What a worker needs to know: the cell with its bound artifact, the model, its inputs, and the timing."""
+    """What a worker needs to know: the cell with its bound artifact, the model, its inputs, and the timing.
+
+    ``other_sizes`` are those that the session meets before ``sizes``, whose first call is then timed.
+    """
 
     cell: Cell
     bundle: Bundle
     sizes: Mapping[str, int]
     timing: Timing
     feeding: Feeding = field(default_factory=Feeding)
+    other_sizes: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,7 @@ class CellHost:
         self._driver: Driver | None = None
         self._feeds: Sequence[Feed] = ()
         self._turns: Sequence[Turns] = ()
+        self._other_feeds: Sequence[Feed] = ()
         self._calls_per_sample = 1
 
     def import_runtime(self) -> None:
@@ -97,13 +105,20 @@ class CellHost:
         cell = self._task.cell
         assert cell.artifact is not None
         self._make_feeds(cell.artifact)
+        self._other_feeds = [
+            lay_out(logical_inputs(self._task.bundle.inputs, sizes, self._task.feeding), cell.artifact)
+            for sizes in self._task.other_sizes
+        ]
         # held besides its slots, which need not keep it alive
         self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
-            first = infer(self._slots[0], self._feeds[0])
-        require_loop(self._task.bundle, self._task.feeding, cell.artifact, self._feeds[0], first)
+            first = infer(self._slots[0], (*self._other_feeds, *self._feeds)[0])
+        if not self._other_feeds:
+            require_loop(self._task.bundle, self._task.feeding, cell.artifact, self._feeds[0], first)
+        elif with_outputs:  # only the first launch asks for them, in which nobody else starts now
+            first = self._meet_shape()
         answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
@@ -116,6 +131,8 @@ class CellHost:
             most_s: Where the fewest calls that a warm-up has would take longer, judged by the first one, each slot
                 is called once.
         """
+        if self._other_feeds:
+            self._meet_shape()
         first_s = self._phases.durations_ns["first_inference"] / 1e9
         calls = self._fewest if self._fewest * first_s <= most_s * len(self._slots) else len(self._slots)
         with self._phases("warm_up"):
@@ -135,6 +152,19 @@ class CellHost:
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
         )
+
+    def _meet_shape(self) -> tuple[Array, ...]:
+        """Time the first call of the cell's shape in a session that is used to other shapes, and return its answer.
+
+        Only once: a second time the shape is not new.
+        """
+        if "new_shape" in self._phases.durations_ns:
+            return ()
+        for feed in self._other_feeds:
+            for _ in range(_CALLS_OF_OTHERS):
+                infer(self._slots[0], feed)
+        with self._phases("new_shape"):
+            return infer(self._slots[0], self._feeds[0])
 
     def take_round(self, block: int, samples: int, settle_calls: int) -> Round:
         """Take one round of timed samples after untimed calls.

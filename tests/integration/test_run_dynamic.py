@@ -1,4 +1,4 @@
-"""Graphs that a runtime refuses with bound shapes, through the front door."""
+"""Graphs with dynamic shapes, through the front door: those that cannot be bound, and sessions that meet several."""
 
 from __future__ import annotations
 
@@ -79,12 +79,28 @@ def test_a_refused_graph_is_told_below_the_table(model: Path) -> None:
     assert "dynamic shapes kept: binding them fails in fake-a" in " ".join(called.out.split())
 
 
+@pytest.mark.slow
 def test_the_table_of_a_refused_graph_is_derived_from_its_samples_again(model: Path, tmp_path: Path) -> None:
     table(model, ["", "refuse-bound"], "--results", tmp_path / "results")
     store = Store(tmp_path / "results")
     folder = store.find("latest")
     stored = store.load(folder)
     assert rederive(stored, store.launches(folder)) == stored
+
+
+def test_a_session_meets_several_shapes(tmp_path: Path) -> None:
+    path = models.two_inputs(tmp_path).path
+    called = irbench("run", path, "--backends", "fake-a", "--shapes", "length=5,9", "--format", "json", *FASTEST)
+    assert called.code == 0, called.err
+    tables = called.document["groups"]
+    assert [found["shapes"]["tokens"] for found in tables] == [[1, 5], [1, 9]]
+    for found in tables:
+        bound, dynamic = sorted(found["cells"], key=lambda cell: cell["dynamic"])
+        assert (bound["label"], dynamic["label"]) == ("fake-a", "fake-a dynamic")
+        assert bound["new_shape_ms"] is None
+        assert dynamic["new_shape_ms"] > 0
+        assert dynamic["state"] == "ok"
+    assert called.document["plan"]["sweep"] == {"length": [[5], [9]]}
 
 
 def test_a_runtime_may_refuse_a_branch_that_bound_shapes_do_not_reach(tmp_path: Path) -> None:

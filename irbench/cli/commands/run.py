@@ -23,6 +23,7 @@ from irbench.cli.options.types import (
     PRECISIONS,
     SETTING,
     SHAPE,
+    SWEEP,
     THREADS,
     VALUE,
     PlainDefault,
@@ -104,6 +105,12 @@ _SECTIONS = {
     type=FEEDBACK,
     multiple=True,
     help="Give an output to an input in the next call: a decode loop; may be repeated.",
+)
+@click.option(
+    "--shapes",
+    type=SWEEP,
+    help="Shapes that one session meets, of an input or a dimension (length=128,64): one table for each, with fixed and"
+    " with dynamic shapes, and the cost of a new shape.",
 )
 @click.option(
     "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."

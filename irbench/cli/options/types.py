@@ -28,6 +28,7 @@ __all__ = [
     "PRECISIONS",
     "SETTING",
     "SHAPE",
+    "SWEEP",
     "THREADS",
     "VALUE",
     "Parsed",
@@ -121,6 +122,7 @@ CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)
 VALUE = Parsed("name=16000", values.value_of_text)
 FEEDBACK = Parsed("output=input", values.feedback_of_text)
+SWEEP = Parsed("1x128,1x64", values.sweep)
 SETTING = Parsed("backend.KEY=VALUE", values.setting_of_text, settings)
 
 

@@ -33,6 +33,8 @@ from irbench.api import values
             ({"tokens": "1x128"}, {"tokens": (1, 128)}, {"tokens": np.array([1, 128])}),
             {"tokens": (1, 128)},
         ),
+        (values.sweep, ("x=1x2,1x3", {"x": "1x2,1x3"}, {"x": [(1, 2), "1x3"]}), ("x", ((1, 2), (1, 3)))),
+        (values.sweep, ("2,3", [2, 3], [(2,), "3"], np.array([2, 3])), ("", ((2,), (3,)))),
         (values.settings, ({"ort": {"a": 1}}, {"ort": {"a": "1"}}, {"ort": {"a": True}}), {"ort": {"a": "1"}}),
     ],
 )

@@ -240,3 +240,18 @@ def test_a_graph_without_dynamic_dimensions_has_no_other_form() -> None:
     fixed = replace(GRAPH, inputs=(TensorSpec("x", "float32", (1, 3)),))
     (group,) = planned(replace(MLP, artifacts=(fixed,)))
     assert group.others == {}
+
+
+def test_a_sweep_has_a_row_with_bound_and_one_with_dynamic_shapes() -> None:
+    (group,) = planned(sweep=("x", ((2, 3), (4, 3))), variants=("none", "basic"))
+    rows = {cell.label: cell for cell in group.group.cells}
+    assert list(rows) == [
+        *("fake-a", "fake-a dynamic", "fake-a+basic"),
+        *("fake-b", "fake-b dynamic", "fake-b+basic"),
+    ]
+    assert len({cell.id for cell in group.group.cells}) == 6
+    dynamic = rows["fake-a dynamic"].artifact
+    assert dynamic is not None
+    assert (dynamic.path, dynamic.inputs[0].shape) == (GRAPH.path, (1, 3))
+    assert group.others == {}
+    assert group.group.baseline == rows["fake-a"].id

@@ -349,6 +349,17 @@ def test_phases_are_those_of_the_first_launch():
     assert (row.phases_ms.import_, row.phases_ms.ready, row.phases_ms.warm_up) == (5.0, 11.0, None)
 
 
+def test_the_cost_of_a_new_shape_is_the_median_of_all_launches_that_timed_it():
+    records = even({"only": [10.0] * 5})
+    assert rows(table(group("only"), records))["only"].new_shape_ms is None
+    for number, cost_ns in enumerate([2_000_000, 9_000_000, 3_000_000, 4_000_000]):
+        timed = replace(records[number].cells[0], phases_ns={"new_shape": cost_ns})
+        records[number] = replace(records[number], cells=(timed,))
+    row = rows(table(group("only"), records))["only"]
+    assert row.new_shape_ms == pytest.approx(3.5)
+    assert row.new_shape_over_launches.low <= 3.5 <= row.new_shape_over_launches.high
+
+
 def test_peak_memory_is_the_largest_over_launches():
     records = even({"only": [10.0] * 2})
     larger = replace(records[1].cells[0], peak_memory_bytes={"process": 5000, "load": 7})

@@ -75,7 +75,7 @@ class Session:
 
 
 def host_with(
-    streams: int, monkeypatch: pytest.MonkeyPatch, feeding: Feeding | None = None
+    streams: int, monkeypatch: pytest.MonkeyPatch, *other_batches: int, feeding: Feeding | None = None
 ) -> tuple[CellHost, Session]:
     session = Session()
     backend = SimpleNamespace(compile=lambda *_: session)
@@ -86,7 +86,31 @@ def host_with(
     specs = tuple(tensor.tensor.bind(asked.sizes) for tensor in asked.bundle.inputs)
     cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, (replace(specs[0], name="answer"),)))
     timing = Timing(warm_up=1e-5)
-    return CellHost(CellTask(cell, asked.bundle, asked.sizes, timing, feeding or Feeding())), session
+    other_sizes = tuple({**asked.sizes, "batch": batch} for batch in other_batches)
+    task = CellTask(cell, asked.bundle, asked.sizes, timing, feeding or Feeding(), other_sizes)
+    return CellHost(task), session
+
+
+@pytest.mark.parametrize("with_outputs", [True, False])
+def test_the_first_call_of_a_shape_is_timed_once_in_a_session_that_has_met_the_others(
+    with_outputs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(1, monkeypatch, 5, 7)
+    answers = host.prepare(with_outputs).outputs
+    phases = host.warm_up().phases_ns
+    assert phases["new_shape"] > 0
+    (slot,) = session.slots
+    batches = [feed[0].shape[0] for feed in slot.feeds]
+    own = batches.index(1)
+    assert batches[:own] == [5, 5, 5, 5, 7, 7, 7]
+    assert set(batches[own:]) == {1}
+    assert [answer[0].shape[0] for answer in answers] == [1] * with_outputs
+
+
+def test_a_session_that_meets_no_other_shape_has_no_such_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = host_with(1, monkeypatch)
+    host.prepare(with_outputs=True)
+    assert "new_shape" not in host.warm_up().phases_ns
 
 
 @pytest.mark.parametrize("streams", [1, 3])
@@ -123,7 +147,7 @@ def levels(slot: Recorder) -> list[float]:
 def test_samples_take_turns_and_blocks_go_on_where_the_last_one_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host, session = host_with(1, monkeypatch, written(tmp_path, 0, 1, 2))
+    host, session = host_with(1, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
     host.prepare(with_outputs=True)
     (slot,) = session.slots
     for block, settle, expected in ((0, 3, [0, 1]), (1, 1, [2, 0]), (2, 5, [1, 2])):
@@ -134,7 +158,7 @@ def test_samples_take_turns_and_blocks_go_on_where_the_last_one_stopped(
 
 @pytest.mark.parametrize("streams", [1, 3])
 def test_every_sample_is_answered_and_aligned(tmp_path: Path, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    host, session = host_with(streams, monkeypatch, written(tmp_path, 0, 1))
+    host, session = host_with(streams, monkeypatch, feeding=written(tmp_path, 0, 1))
     first = host.prepare(with_outputs=True).outputs
     assert [float(answer[0].flat[0]) for answer in first] == [0] * streams
     assert [float(host.answer_call(number)[0].flat[0]) for number in range(2)] == [0, 1]
@@ -144,7 +168,7 @@ def test_every_sample_is_answered_and_aligned(tmp_path: Path, streams: int, monk
 
 
 def test_no_two_streams_read_the_same_memory_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = host_with(3, monkeypatch, written(tmp_path, 0, 1))[0]._task
+    task = host_with(3, monkeypatch, feeding=written(tmp_path, 0, 1))[0]._task
     assert task.cell.artifact is not None
     (shared, *_) = turns_of_streams(task.bundle, task.sizes, task.feeding, task.cell.artifact, 3)
     in_flight = [shared.next() for _ in range(3)]
@@ -152,7 +176,7 @@ def test_no_two_streams_read_the_same_memory_at_a_time(tmp_path: Path, monkeypat
 
 
 def test_a_loop_feeds_outputs_back_and_begins_with_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
-    host, session = host_with(1, monkeypatch, Feeding(feedback={"image": "answer"}))
+    host, session = host_with(1, monkeypatch, feeding=Feeding(feedback={"image": "answer"}))
     monkeypatch.setattr(Recorder, "fetch", lambda slot: (slot.feeds[-1][0] + 1,))
     host.prepare(with_outputs=False)
     assert [float(host.answer_call(number)[0].flat[0]) for number in range(3)] == [1, 2, 3]
@@ -163,7 +187,7 @@ def test_a_loop_feeds_outputs_back_and_begins_with_zeros(monkeypatch: pytest.Mon
 
 
 def test_an_output_that_grows_cannot_be_fed_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    host, _ = host_with(1, monkeypatch, Feeding(feedback={"image": "answer"}))
+    host, _ = host_with(1, monkeypatch, feeding=Feeding(feedback={"image": "answer"}))
     monkeypatch.setattr(Recorder, "fetch", lambda slot: (np.concatenate([slot.feeds[-1][0]] * 2),))
     with pytest.raises(IrbenchError, match=r"answer.*2x3x8x8.*cannot be fed back.*1x3x8x8"):
         host.prepare(with_outputs=False)

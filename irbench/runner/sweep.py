@@ -1,0 +1,53 @@
+"""Shapes that one session meets: a model at several sizes, a table for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irbench.errors import IrbenchError
+from irbench.runner.request import Sweep
+from irbench.runner.sizes import bind_sizes, has_name
+from irbench.spec import Bundle, shape_text
+
+__all__ = ["sizes_of_sweep"]
+
+
+def sizes_of_sweep(
+    bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]], sweep: Sweep | None
+) -> tuple[dict[str, int], ...]:
+    """Return the sizes of all dynamic dimensions for each shape of a sweep, or once where there is none.
+
+    Args:
+        bundle: The model.
+        batch: The batch asked for; see :func:`irbench.runner.sizes.bind_sizes`.
+        shapes: Shapes and sizes that all tables share, by name.
+        sweep: What differs; without a name the shapes are those of the first input with dynamic dimensions.
+
+    Raises:
+        IrbenchError: A shape does not fit, two are the same, or the model has no dynamic dimension.
+    """
+    if sweep is None:
+        return (bind_sizes(bundle, batch, shapes),)
+    name, given = sweep
+    name = name or _first_dynamic(bundle)
+    if not has_name(bundle, name):  # another model of the run has it
+        return (bind_sizes(bundle, batch, shapes),)
+    if name in shapes:
+        raise IrbenchError(f"--shapes and --shape both set {name}.", hint="Leave one of them out.")
+    found: list[dict[str, int]] = []
+    for shape in given:
+        sizes = bind_sizes(bundle, batch, {**shapes, name: shape})
+        if sizes in found:
+            raise IrbenchError(
+                f"--shapes {name}={shape_text(shape)} asks for the same sizes as another shape of it.",
+                hint="--batch overrides the batch of a shape: leave it out, or one of the shapes.",
+            )
+        found.append(sizes)
+    return tuple(found)
+
+
+def _first_dynamic(bundle: Bundle) -> str:
+    for spec in bundle.inputs:
+        if spec.tensor.dynamic_dimensions:
+            return spec.tensor.name
+    raise IrbenchError(f"{bundle.name} has no dynamic dimensions.", hint="Leave --shapes out: it has one shape only.")
