@@ -44,6 +44,7 @@ NoteCode = Literal[
     "another-irbench",
     "chosen-backend",
     "chosen-model",
+    "ir-version-lowered",
     "layout-unchanged",
     "native-precision",
     "optimize-not-applied",

@@ -47,6 +47,13 @@ def _native(facts: Facts, _: Context) -> str:
     )
 
 
+def _lowered(facts: Facts, context: Context) -> str:
+    return (
+        f"{context.name(facts['cell'])} cannot read IR version {facts['ir_version']}, which nothing in the graph needs:"
+        f" it was given {facts['lowered_ir_version']}"
+    )
+
+
 def _tail(facts: Facts, context: Context) -> str:
     return f"p99 of {context.name(facts['cell'])} over launches: {facts['low_ms']:.3g} to {facts['high_ms']:.3g} ms"
 
@@ -102,6 +109,11 @@ NOTES: Mapping[NoteCode, Text] = {
         "on this machine the backend's default precision is another than the measured one",
         _native,
         {"backend": "openvino", "precision": "bf16", "measured": ["fp32"]},
+    ),
+    "ir-version-lowered": Text(
+        "the file names a newer IR version than the runtime reads, and uses nothing that is new in it",
+        _lowered,
+        {"cell": "ort", "ir_version": 14, "lowered_ir_version": 13},
     ),
     "tail-range": Text(
         "the lowest and the highest p99 of a launch",
