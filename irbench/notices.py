@@ -44,6 +44,7 @@ NoteCode = Literal[
     "another-irbench",
     "chosen-backend",
     "chosen-model",
+    "int8-static-chosen",
     "ir-version-lowered",
     "layout-unchanged",
     "native-precision",
