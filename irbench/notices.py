@@ -57,6 +57,8 @@ NoteCode = Literal[
     "chosen-backend",
     "chosen-model",
     "graph-refused",
+    "int8-static-chosen",
+    "ir-version-lowered",
     "layout-unchanged",
     "native-precision",
     "optimize-not-applied",

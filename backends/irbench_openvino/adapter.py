@@ -35,7 +35,17 @@ class OpenVinoBackend:
         except PackageNotFoundError:
             found = None
         install = "" if found else install_command("openvino")
-        return Description(self.name, "openvino", found, tuple(_DEVICES), install, _DOMAINS, KNOWN, RESERVED)
+        return Description(
+            name=self.name,
+            distribution="openvino",
+            version=found,
+            devices=tuple(_DEVICES),
+            install=install,
+            domains=_DOMAINS,
+            options=KNOWN,
+            reserved=RESERVED,
+            int8_methods=("static",),
+        )
 
     def probe(self) -> Availability:
         """Compile a tiny graph in each precision on each device that is here."""

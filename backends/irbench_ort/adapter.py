@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from irbench.errors import first_line
 from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
+from irbench.spi import Availability, Description, Phases, Session, install_command
 from irbench_ort import devices, precision
+from irbench_ort.creation import create_session
 from irbench_ort.options import KNOWN, RESERVED, OrtOptions, parse_options
 from irbench_ort.probing import computes, probe
 
@@ -68,7 +67,8 @@ class OrtBackend:
             written = Path(folder) / "optimised.onnx" if precision.must_be_read_back(graph) else None
             settings = self._settings(load, options, device, written)
             before = _thread_count()
-            session = _create(artifact, settings, devices.providers(device, load.precision, options.provider), device)
+            providers = devices.providers(device, load.precision, options.provider)
+            session, lowered = create_session(artifact.path, settings, providers, Path(folder))
             pool_threads = _thread_count() - before
             computed = precision.read_back(graph, written)
         assigned = devices.read_back(session, device)
@@ -83,6 +83,7 @@ class OrtBackend:
             "version": self.describe().version,
             "graph_optimization_level": options.level or self._default_level,
             **assigned,
+            **lowered,
             **{name: bool(getattr(settings, name)) for name, _ in options.attributes},
             **{key: settings.get_session_config_entry(key) for key, _ in options.config_entries},
         }
@@ -124,27 +125,6 @@ class OrtBackend:
         if written is not None:
             precision.write_optimised_graph(settings, written)
         return settings
-
-
-def _create(artifact: Artifact, settings: Any, providers: list[Any], device: str) -> Any:
-    import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as errors
-
-    try:
-        return onnxruntime.InferenceSession(str(artifact.path), settings, providers=providers)
-    except errors.NotImplemented as error:
-        raise Refusal(
-            f"ONNX Runtime has no kernel for some part of this graph on {device}: {first_line(error)}",
-            hint="Export the model with another opset or precision.",
-        ) from error
-    except errors.Fail as error:
-        found = re.search(r"Opset (\d+) .*domain ai\.onnx is till opset (\d+)", str(error), re.DOTALL)
-        if found is None:
-            raise
-        raise Refusal(
-            f"ONNX Runtime reads opset {found[2]} at most, and this graph has {found[1]}.",
-            hint=f"Lower it: onnx.version_converter.convert_version(model, {found[2]}). Or upgrade onnxruntime.",
-        ) from error
 
 
 def _level(name: str) -> Any:

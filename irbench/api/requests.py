@@ -12,6 +12,7 @@ import msgspec
 from irbench import backend_checks, registry
 from irbench.address import BackendAddress
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
+from irbench.api.int8_methods import with_suitable_int8
 from irbench.api.options import RunOptions
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
@@ -73,7 +74,8 @@ def requested(options: RunOptions) -> RunRequest:
     """
     backends = resolve_backends(options.backends or ())
     cpus = allowed_cpus(options.cpus)
-    variants = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
+    named = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
+    variants, notes = with_suitable_int8(named, backends)
     refuse_ineffective_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
     return RunRequest(
@@ -99,6 +101,7 @@ def requested(options: RunOptions) -> RunRequest:
         name=options.name,
         note=options.note,
         inputs=options.inputs,
+        notes=notes,
     )
 
 
@@ -124,11 +127,11 @@ def planned(
     request = replace(request, bundles=bundles, backends=backends)
     groups = plan(request, prepare(request, scratch, in_words(say)))
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
-    for note in levels:
+    for note in (*request.notes, *levels):
         say(note_text(note, Context()))
     for note in layouts:
         say(f"warning: {note_text(note, Context())}")
-    return replace(request, notes=(*levels, *layouts)).with_budget_for(len(groups)), groups
+    return replace(request, notes=(*request.notes, *levels, *layouts)).with_budget_for(len(groups)), groups
 
 
 def total_threads(asked: int | Literal["native"] | None, cpus: tuple[int, ...] | None) -> int | None:

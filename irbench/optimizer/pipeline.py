@@ -109,6 +109,8 @@ class _Pipeline:
     def raise_opset(self, wanted: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
         reasons: list[str] = []
+        if not self._opset:
+            return  # nothing in the graph is of ONNX's own set
         for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:

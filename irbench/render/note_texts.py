@@ -47,6 +47,17 @@ def _native(facts: Facts, _: Context) -> str:
     )
 
 
+def _static(facts: Facts, _: Context) -> str:
+    return f"{facts['chosen']} instead of {facts['asked']}: {facts['backend']} computes no dynamic int8 in integers"
+
+
+def _lowered(facts: Facts, context: Context) -> str:
+    return (
+        f"{context.name(facts['cell'])} cannot read IR version {facts['ir_version']}, which nothing in the graph needs:"
+        f" it was given {facts['lowered_ir_version']}"
+    )
+
+
 def _tail(facts: Facts, context: Context) -> str:
     return f"p99 of {context.name(facts['cell'])} over launches: {facts['low_ms']:.3g} to {facts['high_ms']:.3g} ms"
 
@@ -108,6 +119,16 @@ NOTES: Mapping[NoteCode, Text] = {
         "on this machine the backend's default precision is another than the measured one",
         _native,
         {"backend": "openvino", "precision": "bf16", "measured": ["fp32"]},
+    ),
+    "int8-static-chosen": Text(
+        "`--optimize int8` leaves the method of quantisation open, and this backend leaves only one",
+        _static,
+        {"backend": "openvino", "asked": "basic-int8", "chosen": "basic-int8-static"},
+    ),
+    "ir-version-lowered": Text(
+        "the file names a newer IR version than the runtime reads, and uses nothing that is new in it",
+        _lowered,
+        {"cell": "ort", "ir_version": 14, "lowered_ir_version": 13},
     ),
     "tail-range": Text(
         "the lowest and the highest p99 of a launch",

@@ -66,6 +66,7 @@ class Description:
         reference_rank: References answer in the order of their ranks, the lowest first, then by name: a quick one has a
             low rank. Without meaning for a backend that is no reference.
         reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
+        int8_methods: How an ONNX graph may be quantised so that it is computed in integers: ``static``, ``dynamic``.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Description:
     is_original: bool = False
     reference_rank: int = 100
     reference_name: str = ""
+    int8_methods: tuple[str, ...] = ("static", "dynamic")
 
 
 @dataclass(frozen=True)

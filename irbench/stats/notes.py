@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from irbench.notices import Note
@@ -13,7 +14,15 @@ __all__ = ["find_notes"]
 
 def find_notes(scene: Scene) -> tuple[Note, ...]:
     """Return what belongs below a group's table."""
-    return tuple(_tails(scene))
+    return (*_lowered_ir_versions(scene), *_tails(scene))
+
+
+def _lowered_ir_versions(scene: Scene) -> Iterator[Note]:
+    for cell in scene.standing.healthy:
+        for launch in itertools.islice(scene.launches_of(cell), 1):
+            held, given = (launch.effective.get(key) for key in ("ir_version", "lowered_ir_version"))
+            if given is not None:
+                yield Note("ir-version-lowered", {"cell": cell, "ir_version": held, "lowered_ir_version": given})
 
 
 def _tails(scene: Scene) -> Iterator[Note]:

@@ -118,12 +118,12 @@ def _refuse_future_opset(path: Path, opset: int | None) -> None:
 
 
 def _refuse_future_format(path: Path, model: onnx.ModelProto) -> None:
-    from onnx import IR_VERSION, defs
+    from onnx import IR_VERSION
 
     if model.ir_version > IR_VERSION:
         raise IrbenchError(
             f"{path} has format version {model.ir_version}, and the installed onnx supports up to {IR_VERSION}.",
-            hint=_UPGRADE.format(defs.onnx_opset_version()),
+            hint=f"Upgrade it: pip install -U onnx. Or lower the version: model.ir_version = {IR_VERSION}",
         )
 
 

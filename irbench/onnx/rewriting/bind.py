@@ -21,7 +21,7 @@ from irbench.onnx.reading import external_data
 from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
 from irbench.spec import Artifact, Shape, TensorSpec, shape_text
 
-__all__ = ["bind", "is_rewritten", "with_sizes"]
+__all__ = ["bind", "is_rewritten", "link_or_copy", "with_sizes"]
 
 _COPY_BYTES = 1 << 24
 
@@ -102,7 +102,7 @@ def _write_copy(source: Path, target: Path, bound: Artifact) -> None:
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     with mapped(source) as data, unfinished.open("wb") as file:
         for location in external_data.files_of(data):
-            _link_or_copy(source.parent, target.parent, location)
+            link_or_copy(source.parent, target.parent, location)
         for field in fields(data):
             if field.number == Model.GRAPH:
                 _write_graph(file, data, field, bound)
@@ -159,7 +159,7 @@ def _copy_bytes(file: BinaryIO, data: memoryview, start: int, end: int) -> None:
     file.writelines(data[position : min(position + _COPY_BYTES, end)] for position in range(start, end, _COPY_BYTES))
 
 
-def _link_or_copy(source: Path, target: Path, location: str) -> None:
+def link_or_copy(source: Path, target: Path, location: str) -> None:
     """Put external weights beside the rewritten file: a hard link costs nothing, but needs one file system.
 
     Runtimes refuse symbolic links.

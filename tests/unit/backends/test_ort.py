@@ -13,11 +13,11 @@ import pytest
 
 from irbench.onnx.reading.precision import GraphPrecision
 from irbench.onnx.rewriting.bind import bind
-from irbench.spec import Load
+from irbench.spec import Artifact, Load
 from irbench.spi import Refusal
 from irbench.worker import call_in_worker
 from irbench_ort import backend, reference
-from irbench_ort.adapter import _create
+from irbench_ort.creation import create_session
 from irbench_ort.devices import providers, read_back, refuse_fallback, require, uses_tf32
 from irbench_ort.options import KNOWN, parse_options
 from irbench_ort.precision import require_computed, require_convertible
@@ -269,5 +269,59 @@ def test_an_opset_that_it_does_not_read_yet_is_named_with_the_one_that_it_reads(
     model.opset_import[0].version = 999
     onnx.save(model, artifact.path)
     with pytest.raises(Refusal, match=r"reads opset \d+ at most, and this graph has 999") as caught:
-        _create(artifact, None, [CPU], "cpu")
+        create_session(artifact.path, None, [CPU], tmp_path)
     assert "convert_version(model, " in caught.value.hint
+
+
+class _OldRuntime:
+    """Loads a graph as a runtime does that reads no IR version above 9."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        import onnxruntime
+
+        self._session = onnxruntime.InferenceSession
+        self.paths: list[str] = []
+        monkeypatch.setattr(onnxruntime, "InferenceSession", self)
+
+    def __call__(self, path: str, settings: Any, providers: list[Any]) -> Any:
+        from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
+        version = onnx.load(path).ir_version
+        if version > 9:
+            raise Fail(f"Unsupported model IR version: {version}, max supported IR version: 9")
+        self.paths.append(path)
+        return self._session(path, settings, providers=providers)
+
+
+def newer(artifact: Artifact, version: int = 11) -> Artifact:
+    model = onnx.load(artifact.path)
+    model.ir_version = version
+    onnx.save(model, artifact.path)
+    return artifact
+
+
+def test_an_ir_version_that_the_runtime_cannot_read_is_lowered_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = newer(models.mlp(tmp_path)).path
+    old = _OldRuntime(monkeypatch)
+    session, lowered = create_session(path, None, [CPU], tmp_path)
+    assert lowered == {"ir_version": 11, "lowered_ir_version": 9}
+    assert [value.name for value in session.get_inputs()] == ["pixels"]
+    assert old.paths != [str(path)]
+
+
+def test_a_graph_that_needs_its_ir_version_is_refused_with_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    x, y = (
+        onnx.helper.make_tensor_value_info(name, kind, [2]) for name, kind in (("x", onnx.TensorProto.INT4), ("y", 1))
+    )
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Cast", ["x"], ["y"], to=1)], "g", [x], [y])
+    onnx.save(onnx.helper.make_model(graph, ir_version=11), tmp_path / "m.onnx")
+    _OldRuntime(monkeypatch)
+    with pytest.raises(Refusal, match="reads IR version 9 at most, and the types of this graph need 10") as caught:
+        create_session(tmp_path / "m.onnx", None, [CPU], tmp_path)
+    assert "Upgrade onnxruntime" in caught.value.hint
+
+
+def test_a_usual_file_is_loaded_as_it_is(tmp_path: Path):
+    assert create_session(models.mlp(tmp_path).path, None, [CPU], tmp_path)[1] == {}

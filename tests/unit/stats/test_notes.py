@@ -1,7 +1,10 @@
 """What is said of a leader follows from its direct comparison with its rival."""
 
+from dataclasses import replace
+
 from launches import MS, even, group, launch, measured, synchronous
 
+from irbench.notices import Note
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
 
@@ -28,3 +31,19 @@ def test_a_preview_of_one_launch_names_the_leader():
 
 def test_one_cell_leads_nobody():
     assert lead(group("a"), even({"a": [10.0] * 6})) is None
+
+
+def test_a_file_in_a_newer_format_than_the_runtime_reads_is_noted_once():
+    facts = {"ir_version": 14, "lowered_ir_version": 13}
+    records = [
+        replace(
+            record,
+            cells=tuple(
+                replace(cell, effective={**cell.effective, **facts}) if cell.cell == "b" else cell
+                for cell in record.cells
+            ),
+        )
+        for record in even({"a": [10.0] * 6, "b": [5.0] * 6})
+    ]
+    result = summarise(group("a", "b"), records, TIMING, Admission(), stopped_by="target", seconds=60.0)
+    assert result.notes == (Note("ir-version-lowered", {"cell": "b", **facts}),)

@@ -1,0 +1,74 @@
+"""Write a model in an earlier version of the file format, where it uses nothing that is newer.
+
+Newer exporters name the newest version whether a model needs it or not, and runtimes refuse those that they do not
+know. What versions added since 8 are element types, and fields that say nothing of what is computed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.inventory import Inventory, take_inventory
+from irbench.onnx.reading.protobuf import Model, fields, mapped
+from irbench.onnx.rewriting.bind import link_or_copy
+
+__all__ = ["least_ir_version", "lower_ir_version"]
+
+_ADDED_IN = {
+    "float8e4m3fn": 9,
+    "float8e4m3fnuz": 9,
+    "float8e5m2": 9,
+    "float8e5m2fnuz": 9,
+    "uint4": 10,
+    "int4": 10,
+    "float4e2m1": 11,
+    "float8e8m0": 12,
+    "uint2": 13,
+    "int2": 13,
+    "float6e2m3": 14,
+    "float6e3m2": 14,
+}
+"""The version that added an element type: the comments of Version in onnx.proto3."""
+_WITH_FUNCTIONS, _WITHOUT = 10, 8
+"""Functions may be overloaded since version 10."""
+
+
+def least_ir_version(path: Path) -> int:
+    """Return the least version, of 8 and later ones, that has everything a model uses.
+
+    Raises:
+        IrbenchError: The file is missing or not an ONNX model.
+    """
+    with mapped(path) as data:
+        has_functions = any(field.number == Model.FUNCTIONS for field in fields(data))
+    types = _types(take_inventory(path))
+    return max(_WITH_FUNCTIONS if has_functions else _WITHOUT, *(_ADDED_IN.get(dtype, 0) for dtype in types), 0)
+
+
+def lower_ir_version(path: Path, version: int, folder: Path) -> Path:
+    """Write a model with another version of the format into a folder, its weights beside it, and return its path.
+
+    Args:
+        path: The model.
+        version: At least :func:`least_ir_version`.
+        folder: Exists, and is another one than that of the model.
+
+    Raises:
+        IrbenchError: External data lies where it must not.
+        OSError: The folder cannot be written.
+    """
+    external_data.require_sound(path)
+    target = folder / path.name
+    with mapped(path) as data, target.open("wb") as file:
+        for location in external_data.files_of(data):
+            link_or_copy(path.parent, folder, location)
+        file.write(bytes((Model.IR_VERSION << 3, version)))  # a version below 128 takes one byte
+        for field in fields(data):
+            if field.number != Model.IR_VERSION:
+                file.write(data[field.tag : field.end])
+    return target
+
+
+def _types(found: Inventory) -> set[str]:
+    return {weight.dtype for weight in found.weights} | found.others
