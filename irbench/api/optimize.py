@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
-from irbench.api import values
+from irbench.api import input_values, values
+from irbench.api.check_inputs import sized_inputs
 from irbench.api.display import Displayable
+from irbench.api.input_values import Data
 from irbench.api.options import Readers, read_keywords
+from irbench.api.output_graph import copy_to, spare_original
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import resolve_bundles
-from irbench.api.values import Shapes
+from irbench.api.values import Constants, Shapes
 from irbench.errors import IrbenchError
-from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, copy_model
+from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe
 from irbench.optimizer import optimize as optimize_graph
 from irbench.render.optimization_advice import advice
 from irbench.render.optimize import in_words
-from irbench.runner.sizes import bind_sizes, refuse_unknown_names
-from irbench.spec import BATCH, Bundle
+from irbench.runner.asked_inputs import AskedInputs, DataSource
+from irbench.spec import BATCH, Bundle, Number
+from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,6 +53,8 @@ class OptimizeOptions:
         layout: ``nchw`` takes images so where the graph turns them into that itself.
         batch: Bound first; ``None`` leaves it dynamic.
         shape: Shapes of inputs, or sizes of dynamic dimensions, to bind, by name.
+        data: Samples to check, calibrate and judge on, in place of generated inputs.
+        value: Constants for inputs.
         output: Where the graph is copied to; ``None`` leaves it in the cache alone.
     """
 
@@ -60,6 +66,8 @@ class OptimizeOptions:
     layout: Layout = "keep"
     batch: int | None = None
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
+    data: DataSource | None = None
+    value: Constants = field(default_factory=dict[str, tuple[Number, ...]])
     output: Path | None = None
 
 
@@ -159,6 +167,8 @@ def optimize(
     layout: Layout = "keep",
     batch: int | None = None,
     shape: Mapping[str, str | int | Iterable[int]] | None = None,
+    data: Data | None = None,
+    value: Mapping[str, Any] | None = None,
     output: str | PathLike[str] | None = None,
     progress: ProgressOption = "auto",
 ) -> OptimizedModel:
@@ -174,6 +184,9 @@ def optimize(
         layout: ``"nchw"`` takes images so where the graph turns them into that itself.
         batch: Bind the batch first; dynamic by default.
         shape: Bind the shapes of inputs, or dynamic dimensions, by name.
+        data: Check, calibrate and judge on these samples, which :func:`irbench.run` describes; half of them calibrate
+            static int8, and the result is judged on the others.
+        value: Constants for inputs: ``{"sr": 16000}``.
         output: Copy the graph to this file.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
 
@@ -189,6 +202,8 @@ def optimize(
         "layout": layout,
         "batch": batch,
         "shape": shape,
+        "data": data,
+        "value": value,
         "output": output,
     }
     options = OptimizeOptions(**read_keywords("optimize", given, _READERS))
@@ -201,18 +216,24 @@ def optimize_with(models: tuple[str, ...], options: OptimizeOptions, say: Say) -
     """Optimize models one after the other; raises what :func:`optimize` does."""
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
+    AskedInputs(options.data).require_data()
     asked = recipe_of(options)
     made: list[OptimizedModel] = []
     for model, bundle in zip(models, resolve_bundles(models, everything=False, say=say), strict=True):
         if options.output is not None:
-            _spare_original(bundle, options.output)
-        found = OptimizedModel(
-            model, bundle, optimize_graph(bundle, _sizes(bundle, options), asked, in_words(say)), options
-        )
+            spare_original(bundle, options.output)
+        found = OptimizedModel(model, bundle, _optimized(bundle, options, asked, say), options)
         if options.output is not None:
-            _copy(found.kept_path, options.output)
+            copy_to(found.kept_path, options.output)
         made.append(found)
     return tuple(made)
+
+
+def _optimized(bundle: Bundle, options: OptimizeOptions, asked: Recipe, say: Say) -> Optimized:
+    inputs = AskedInputs(options.data, options.value)
+    with scratch_folder() as folder:
+        sizes, given = sized_inputs(bundle, inputs, options.batch, options.shape, folder)
+        return optimize_graph(bundle, sizes, asked, in_words(say), given)
 
 
 def recipe_of(options: OptimizeOptions) -> Recipe:
@@ -249,34 +270,6 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
     return Conversion(options.precision, options.quantize or plain.method, options.calibrate or plain.samples)
 
 
-def _sizes(bundle: Bundle, options: OptimizeOptions) -> dict[str, int]:
-    """Return the dynamic dimensions that were given a size, and no others."""
-    refuse_unknown_names(options.shape, (bundle,))
-    if options.batch is None and not options.shape:
-        return {}
-    return dict(bind_sizes(bundle, options.batch, options.shape))
-
-
-def _spare_original(bundle: Bundle, output: Path) -> None:
-    """Refuse to write over the graph that is to be optimised.
-
-    Raises:
-        IrbenchError: That is what the output names.
-    """
-    artifact = bundle.artifact(("onnx",))
-    if artifact is not None and output.exists() and output.samefile(artifact.path):
-        raise IrbenchError(f"-o {output} would overwrite the input graph.", hint="Give another path with -o.")
-
-
-def _copy(source: Path, output: Path) -> None:
-    try:
-        copy_model(source, output)
-    except OSError as error:
-        raise IrbenchError(
-            f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
-        ) from error
-
-
 _READERS: Readers = {
     "level": ('"extended"', values.text),
     "passes": ('["fold_shapes", "remove_redundant"]', values.ordered_names),
@@ -285,6 +278,8 @@ _READERS: Readers = {
     "quantize": ('"dynamic"', values.one_of(*get_args(Quantize))),
     "layout": ('"nchw"', values.one_of(*get_args(Layout))),
     "batch": ("1", values.count),
+    "data": ('"speech/", or {"x": array}', input_values.data),
+    "value": ('{"sr": 16000}', input_values.constants),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
     "output": ('"better.onnx"', Path),
 }

@@ -9,12 +9,14 @@ from irbench.optimizer.build import Optimized, optimize
 from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
 from irbench.optimizer.model_files import copy_model
 from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED, Conversion, Recipe, build_recipe, variant
+from irbench.optimizer.samples import CheckInputs
 
 __all__ = [
     "CONVERSIONS",
     "LEAST_AGREEMENT",
     "LEVELS",
     "UNOPTIMIZED",
+    "CheckInputs",
     "Conversion",
     "Lineage",
     "Optimized",

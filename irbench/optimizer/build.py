@@ -19,6 +19,7 @@ from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutco
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe
+from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.tools import Tools, find_tools, require_operators
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.system.files import move_folder
@@ -46,7 +47,9 @@ class Optimized:
     lineage: Lineage
 
 
-def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Report) -> Optimized:
+def optimize(
+    bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Report, given: CheckInputs | None = None
+) -> Optimized:
     """Return the bundle's graph after the recipe's passes, made now unless it was made before from the same things.
 
     Args:
@@ -54,6 +57,7 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Re
         sizes: Dynamic dimensions to bind before anything is done; the others stay dynamic.
         asked: What to do.
         report: Called with what runs now.
+        given: Inputs for checks and calibration; ``None`` for generated ones.
 
     Raises:
         IrbenchError: The bundle holds no ONNX graph, a tool is missing, or a pass fails or breaks the model.
@@ -63,7 +67,8 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Re
         raise IrbenchError(f"{bundle.name} contains no ONNX graph.", hint="Export it: irbench export MODEL")
     tools = find_tools(asked)
     source = digest_of_source(artifact)
-    key = key_of(source, bundle, sizes, asked, tools)
+    given = given or GENERATED
+    key = key_of(source, bundle, sizes, asked, tools, given)
     for folder in folders_for(artifact):
         found = read_intact(folder / key[:32], key)
         if found is not None:
@@ -71,17 +76,28 @@ def optimize(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Re
     require_operators(asked, tools.reference)
     created = utc_now().isoformat(timespec="milliseconds")  # several may be made within a second
     lineage = Lineage(key, source, "", asked, dict(sizes), (), tools.versions, created)
-    path, lineage = _make(bundle, artifact, lineage, tools, report)
+    lineage = replace(lineage, data=given.feeding.source, data_sha256=given.feeding.sha256)
+    path, lineage = _make(bundle, artifact, lineage, tools, report, given)
     return Optimized(_artifact(artifact, path, lineage), lineage)
 
 
-def _make(bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, report: Report) -> tuple[Path, Lineage]:
+def _make(
+    bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, report: Report, given: CheckInputs
+) -> tuple[Path, Lineage]:
     target, folder = _staging(artifact, lineage.key[:32])
     try:
         with _written_in(target.parent):
             bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
-        sizes = _sizes_of_check(bound, bundle, lineage.sizes)
-        job = OptimizationJob(bound, bundle, sizes, lineage.recipe, folder, tools.reference, tools.quantizer)
+        job = OptimizationJob(
+            artifact=bound,
+            bundle=bundle,
+            sizes=given.sizes or _sizes_of_check(bound, bundle, lineage.sizes),
+            recipe=lineage.recipe,
+            folder=folder,
+            reference=tools.reference,
+            quantizer=tools.quantizer,
+            feeding=given.feeding,
+        )
         outcome = _call(job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)

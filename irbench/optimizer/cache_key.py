@@ -14,20 +14,23 @@ from typing import Any
 import irbench
 from irbench import registry
 from irbench.optimizer.recipe import Recipe
+from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle
 from irbench.spi import Description
 
 __all__ = ["key_of"]
 
-_FORMAT = 5
+_FORMAT = 6
 _CODE = (
     *("onnx/**/*.py", "optimizer/**/*.py"),
-    *("feeds.py", "output_check.py", "worker/inference.py", "worker/reference.py"),
+    *("feeds.py", "output_check.py", "worker/inference.py", "worker/inputs.py", "worker/reference.py"),
 )
 
 
-def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools) -> str:
+def key_of(
+    source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools, given: CheckInputs = GENERATED
+) -> str:
     """Return a digest of everything that decides what comes out of an optimisation, and what is said of it.
 
     Args:
@@ -36,6 +39,7 @@ def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe,
         sizes: The dynamic dimensions that are bound first.
         asked: What is done.
         tools: What it is done with.
+        given: Inputs for checks and calibration.
 
     Raises:
         IrbenchError: There is no such pass.
@@ -53,6 +57,9 @@ def key_of(source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe,
         "classifier": bundle.classifier,
         "versions": dict(tools.versions),
         "reference": tools.reference,
+        "values": {name: list(values) for name, values in given.feeding.values.items()},
+        "data": dict(given.feeding.sha256),
+        "check_sizes": dict(given.sizes),
         "runtimes": _versions_of_runtimes(),
         "code": _digest_of_code(),
     }

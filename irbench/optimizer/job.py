@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.graph_record import Agreement, GraphStep
 from irbench.optimizer.recipe import Recipe
-from irbench.spec import Artifact, Bundle
+from irbench.spec import Artifact, Bundle, Feeding
 
 __all__ = ["MODEL_FILE", "OptimizationJob", "OptimizationOutcome"]
 
@@ -28,6 +28,7 @@ class OptimizationJob:
         folder: Where the result is written, an empty folder.
         reference: The backend that answers for the graph before and after each pass.
         quantizer: The quantizer that converts to int8; only such a recipe needs one.
+        feeding: The inputs of checks and calibration.
     """
 
     artifact: Artifact
@@ -37,6 +38,7 @@ class OptimizationJob:
     folder: Path
     reference: str
     quantizer: str | None = None
+    feeding: Feeding = field(default_factory=Feeding)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -50,6 +50,8 @@ class Lineage:
         agreement: What the conversion to another precision costs; ``None`` without one.
         nchw_inputs: Names of the inputs that are taken as NCHW since.
         weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
+        data: Where the samples come from that it was checked and calibrated on, as the user named it; empty without.
+        data_sha256: Digests of the values of those samples, by input.
     """
 
     key: str
@@ -63,6 +65,8 @@ class Lineage:
     agreement: Agreement | None = None
     nchw_inputs: tuple[str, ...] = ()
     weights_sha256: str = ""
+    data: str = ""
+    data_sha256: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def disagreement(self) -> Disagreement | None:

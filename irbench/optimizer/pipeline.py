@@ -22,7 +22,7 @@ from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutco
 from irbench.optimizer.model_files import load, vendors_of, weights_beside, write
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck
 from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes
@@ -203,8 +203,9 @@ def _convert(
     write(model, source)
     for leftover in (path, weights_beside(path)):
         leftover.unlink(missing_ok=True)
-    calibration = Samples(artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION)
-    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION)
+    given, others = halves(job.feeding)
+    calibration = Samples(artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, given)
+    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, others)
     try:
         name = convert(source, path, conversion, calibration, job.quantizer)
         made = load(path)

@@ -1,21 +1,48 @@
-"""Generate any number of different seeded inputs, for calibration and for the cost of a conversion."""
+"""Inputs for calibration and for the cost of a conversion: any number of seeded ones, or those of given data."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from irbench.feeds import POOL, generate, lay_out
-from irbench.spec import BATCH, Artifact, Bundle
+from irbench.feeds import POOL, lay_out, logical_inputs
+from irbench.spec import BATCH, Artifact, Bundle, Feeding
 from irbench.spi import Feed
 
-__all__ = ["CALIBRATION", "EVALUATION", "Samples"]
+__all__ = ["CALIBRATION", "EVALUATION", "GENERATED", "CheckInputs", "Samples", "halves"]
 
 EVALUATION = 0
 CALIBRATION = 1 << 20
 """Where the seeds of inputs begin, above the model's own. The two kinds share no seed: no graph is judged on the inputs
 that it was calibrated on."""
+
+
+@dataclass(frozen=True)
+class CheckInputs:
+    """Inputs that a user gave for checks and calibration.
+
+    Attributes:
+        feeding: Samples and constants.
+        sizes: A size for every dynamic dimension, as the samples have them; empty without samples.
+    """
+
+    feeding: Feeding
+    sizes: Mapping[str, int]
+
+
+GENERATED = CheckInputs(Feeding(), {})
+"""Nothing was given."""
+
+
+def halves(feeding: Feeding) -> tuple[Feeding, Feeding]:
+    """Return every other sample for calibration, and the others to judge the result on; a single one serves for both.
+
+    Args:
+        feeding: With samples or without.
+    """
+    first, second = feeding.samples[::2], feeding.samples[1::2]
+    return replace(feeding, samples=first), replace(feeding, samples=second or first)
 
 
 @dataclass(frozen=True)
@@ -26,8 +53,9 @@ class Samples:
         artifact: The graph.
         bundle: Its model.
         bound: A size for every dynamic dimension; that of the batch counts only where it is bound in the graph.
-        min_count: The least number of different inputs.
+        min_count: The least number of different inputs; of given samples so many are used where there are more.
         first_seed: :data:`EVALUATION` or :data:`CALIBRATION`.
+        feeding: Samples that take the place of generated inputs, and constants.
     """
 
     artifact: Artifact
@@ -35,11 +63,12 @@ class Samples:
     bound: Mapping[str, int]
     min_count: int
     first_seed: int
+    feeding: Feeding = field(default_factory=Feeding)
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """A size for every dynamic dimension: with as many different inputs in a batch as there can be."""
-        return {**self.bound, BATCH: POOL} if self._is_dynamic else self.bound
+        return {**self.bound, BATCH: POOL} if self._is_dynamic and not self.feeding.samples else self.bound
 
     @property
     def count(self) -> int:
@@ -49,8 +78,8 @@ class Samples:
     def feeds(self, artifact: Artifact) -> Iterator[Feed]:
         """Yield the inputs as ``artifact``, the graph or one made from it, takes them; the same ones each time."""
         for batch in range(self._batches):
-            seed = self.bundle.seed + self.first_seed + batch
-            yield lay_out(generate(self.bundle.inputs, self.sizes, seed), artifact)
+            seeded = replace(self.feeding, seed=self.bundle.seed + self.first_seed + batch)
+            yield lay_out(logical_inputs(self.bundle.inputs, self.sizes, seeded, batch), artifact)
 
     @property
     def _is_dynamic(self) -> bool:
@@ -60,8 +89,10 @@ class Samples:
     def _different(self) -> int:
         """Return how many different inputs a batch holds."""
         drawn_one_by_one = any(spec.tensor.shape[:1] == (BATCH,) for spec in self.bundle.inputs)
-        return min(self.sizes[BATCH], POOL) if drawn_one_by_one else 1
+        most = self.sizes[BATCH] if self.feeding.samples else POOL
+        return min(self.sizes[BATCH], most) if drawn_one_by_one else 1
 
     @property
     def _batches(self) -> int:
-        return math.ceil(self.min_count / self._different)
+        batches = math.ceil(self.min_count / self._different)
+        return min(batches, len(self.feeding.samples)) if self.feeding.samples else batches

@@ -14,7 +14,7 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.model_files import vendors_of, write
 from irbench.output_check import compare, judge
-from irbench.spec import BATCH, Artifact, Feeding
+from irbench.spec import BATCH, Artifact
 from irbench.spi import Array
 from irbench.worker.reference import answers
 
@@ -47,7 +47,7 @@ class BrokenModel(IrbenchError):
 
 
 class StepCheck:
-    """Checks step after step against the outputs of the original graph, on one seeded feed.
+    """Checks step after step against the outputs of the original graph, on one feed: the first sample, or a seeded one.
 
     Args:
         job: What is done to which graph.
@@ -96,7 +96,8 @@ class StepCheck:
     def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
         job = self._job
         bound = bind(artifact, job.sizes, self._scratch)
-        (outputs,) = answers(job.reference, bound, job.bundle, job.sizes, Feeding(job.bundle.seed))
+        feeding = replace(job.feeding, seed=job.bundle.seed, samples=job.feeding.samples[:1])
+        (outputs,) = answers(job.reference, bound, job.bundle, job.sizes, feeding)
         return outputs
 
 

@@ -187,3 +187,25 @@ def test_python_takes_arrays_in_memory(speech: Path) -> None:
     assert library.verify(speech, progress=None, **asked).ok  # type: ignore[arg-type]
     with pytest.raises(IrbenchError, match="data="):
         library.run(speech, data=[np.zeros(3)])  # type: ignore[list-item]
+
+
+def test_a_graph_is_calibrated_and_judged_on_data(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    model = write(
+        tmp_path / "dense.onnx",
+        [helper.make_node("MatMul", ["x", "weights"], ["y"])],
+        [tensor("x", "N", 8)],
+        [tensor("y", "N", 4)],
+        {"weights": weights},
+    )
+    np.save(tmp_path / "rows.npy", np.random.default_rng(1).normal(size=(10, 8)))
+    asked = ("optimize", model, "--precision", "int8", "--quantize", "static", "--format", "json")
+    seeded = irbench(*asked)
+    given = irbench(*asked, "--data", tmp_path / "rows.npy")
+    assert (seeded.code, given.code) == (0, 0), given.err
+    (without,), (with_data,) = (called.document["optimized"] for called in (seeded, given))
+    assert without["key"] != with_data["key"]
+    assert with_data["data"] == str(tmp_path / "rows.npy")
+    assert list(with_data["data_sha256"]) == ["x"]
+    assert with_data["agreement"]["samples"] == 4  # five pairs of rows: three calibrate, two judge
+    assert "add -o FILE" in given.err

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.cli.options.completion import LEVEL, MODEL
-from irbench.cli.options.types import COUNT, PASSES, SHAPE, PlainDefault, as_shapes
+from irbench.cli.options.types import COUNT, PASSES, SHAPE, VALUE, PlainDefault, as_constants, as_shapes
 from irbench.cli.output.stderr import say
+from irbench.spec import Number
 
 if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel
@@ -75,6 +76,13 @@ Examples:
     multiple=True,
     help="Fix the shape of an input, or a dynamic dimension (length=128), first; may be repeated.",
 )
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Samples to check and calibrate on, as irbench run takes them; generated inputs by default.",
+)
+@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
     "-o",
@@ -88,6 +96,7 @@ def command(
     form: Literal["table", "json"],
     output: Path | None,
     shape: Sequence[tuple[str, tuple[int, ...]]],
+    value: Sequence[tuple[str, tuple[Number, ...]]],
     **options: Any,
 ) -> None:
     """Fuse, simplify and convert ONNX graphs, checking every step.
@@ -99,14 +108,15 @@ def command(
     then `irbench run q.onnx`.
 
     --precision converts the result and compares it with the fp32 graph on 64 inputs that were not used for
-    calibration. Fixed shapes let more be computed in advance.
+    calibration. Fixed shapes let more be computed in advance. With --data every other sample calibrates, and the result
+    is compared on the others.
     """
     from irbench.api.optimize import OptimizeOptions, optimize_with
     from irbench.cli.output.console import check_writable
 
     if output is not None:
         check_writable(output)
-    asked = OptimizeOptions(shape=as_shapes(shape), output=output, **options)
+    asked = OptimizeOptions(shape=as_shapes(shape), value=as_constants(value), output=output, **options)
     made = optimize_with(tuple(dict.fromkeys(models)), asked, say)
     _print(made, form)
     if output is not None:

@@ -11,8 +11,9 @@ from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, cache_key
 from irbench.optimizer.cache_key import key_of
+from irbench.optimizer.samples import CheckInputs
 from irbench.optimizer.tools import Tools
-from irbench.spec import Bundle, InputSpec, TensorSpec
+from irbench.spec import Bundle, Feeding, InputSpec, TensorSpec
 from irbench.spi import Description
 
 TENSOR = TensorSpec("x", "float32", ("batch", 3))
@@ -39,6 +40,20 @@ def key_for(bundle: Bundle = BUNDLE, tools: Tools = TOOLS) -> str:
 )
 def test_what_a_graph_is_calibrated_and_judged_on_decides(other: Bundle) -> None:
     assert key_for(other) != key_for() == key_for(replace(BUNDLE, name="other"))
+
+
+def test_data_and_constants_decide() -> None:
+    given = [
+        CheckInputs(Feeding(), {}),
+        CheckInputs(Feeding(values={"x": (1,)}), {}),
+        CheckInputs(Feeding(sha256={"x": "ab"}), {"batch": 2}),
+        CheckInputs(Feeding(sha256={"x": "cd"}), {"batch": 2}),
+        CheckInputs(Feeding(sha256={"x": "cd"}, source="elsewhere"), {"batch": 2}),
+    ]
+    keys = [key_of("source", BUNDLE, {}, ASKED, TOOLS, inputs) for inputs in given]
+    assert keys[0] == key_for()
+    assert keys[3] == keys[4]
+    assert len(set(keys)) == 4
 
 
 class _Distribution:

@@ -1,13 +1,15 @@
 """As many different inputs as are asked for, whatever the batch, and none that is both calibrated and judged on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import models
 import numpy as np
 import pytest
 
-from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples
-from irbench.spec import BATCH, Bundle
+from irbench.feeds import write_sample
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
+from irbench.spec import BATCH, Bundle, Feeding
 
 
 @pytest.fixture
@@ -47,3 +49,30 @@ def test_they_are_the_same_each_time(bundle: Bundle):
 def test_nothing_is_judged_on_what_it_was_calibrated_on(bundle: Bundle):
     judged, calibrated = (next(feeds(samples(bundle, 8, seed)))[0] for seed in (EVALUATION, CALIBRATION))
     assert not (judged == calibrated).any()
+
+
+def written(folder: Path, bundle: Bundle, count: int) -> Feeding:
+    paths = tuple(folder / f"{number}.npz" for number in range(count))
+    for number, path in enumerate(paths):
+        write_sample(path, bundle.inputs, {"pixels": np.full((2, 3, 8, 8), number, np.float32)})
+    return Feeding(samples=paths)
+
+
+def test_given_samples_take_the_place_of_generated_ones(bundle: Bundle, tmp_path: Path):
+    given = replace(samples(bundle, 5, batch=2), feeding=written(tmp_path, bundle, 4))
+    assert [feed[0].flat[0] for feed in feeds(given)] == [0, 1, 2]
+    assert given.count == 6
+    assert replace(given, min_count=64).count == 8
+
+
+def test_no_graph_is_judged_on_the_samples_that_it_was_calibrated_on(bundle: Bundle, tmp_path: Path):
+    calibration, evaluation = halves(written(tmp_path, bundle, 5))
+    assert [path.stem for path in calibration.samples] == ["0", "2", "4"]
+    assert [path.stem for path in evaluation.samples] == ["1", "3"]
+    alone, too = halves(written(tmp_path, bundle, 1))
+    assert alone.samples == too.samples
+
+
+def test_constants_stay_while_other_inputs_are_generated(bundle: Bundle):
+    given = replace(samples(bundle, 16), feeding=Feeding(values={"pixels": (0.5,)}))
+    assert all((feed[0] == 0.5).all() for feed in feeds(given))

@@ -44,6 +44,13 @@ def test_a_calibration_of_its_own_is_measured_as_a_file() -> None:
     assert list(told(replace(LINEAGE, recipe=asked))) == ["measure it as a file: add -o FILE"]
 
 
+def test_a_conversion_on_data_is_measured_as_a_file() -> None:
+    asked = build_recipe("basic", conversion=Conversion("int8"))
+    assert list(told(replace(LINEAGE, recipe=asked, data_sha256={"tokens": "ab"}))) == [
+        "measure it as a file: add -o FILE"
+    ]
+
+
 def test_a_graph_in_which_nothing_changed_is_told() -> None:
     assert list(told(replace(LINEAGE, steps=(ORIGINAL,)))) == ["bert: nothing to simplify"]
 

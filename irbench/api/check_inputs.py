@@ -1,0 +1,43 @@
+"""The inputs that an optimised graph is checked, calibrated and judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from irbench.api.values import Shapes
+from irbench.optimizer import CheckInputs
+from irbench.runner.asked_inputs import AskedInputs
+from irbench.runner.inputs import read_data, refuse_unknown_values
+from irbench.runner.sizes import fixed_batch, refuse_unknown_names
+from irbench.spec import Bundle
+
+__all__ = ["sized_inputs"]
+
+_DYNAMIC_BATCH = 2
+"""As without data: a batch of 1 would hide broadcasting along a dynamic batch."""
+
+
+def sized_inputs(
+    bundle: Bundle, asked: AskedInputs, batch: int | None, shapes: Shapes, folder: Path
+) -> tuple[Mapping[str, int], CheckInputs | None]:
+    """Return the sizes to bind in the graph, none where none was asked for, and the inputs of its checks.
+
+    Args:
+        bundle: The model.
+        asked: Data and constants; without either the inputs are ``None``.
+        batch: The batch asked for.
+        shapes: Shapes asked for, by input name.
+        folder: Where samples are written.
+
+    Raises:
+        IrbenchError: A name is none of the model's, or data or shapes do not fit it.
+    """
+    refuse_unknown_names(shapes, (bundle,))
+    refuse_unknown_values(asked, (bundle,))
+    data = read_data(asked, bundle, shapes)
+    bound = data.bind(batch, shapes) if batch is not None or shapes else {}
+    if not data.samples and not asked.values:
+        return bound, None
+    sizes = bound or data.bind(_DYNAMIC_BATCH if fixed_batch(bundle) is None else None, {})
+    return bound, CheckInputs(data.feeding(sizes, bundle.seed, folder), sizes if data.samples else {})
