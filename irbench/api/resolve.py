@@ -15,11 +15,11 @@ from irbench.exporter import (
     bundle_facts,
     export,
     export_problems,
+    find_outdated,
     from_onnx_file,
     is_exportable,
     is_made_from,
     refreshed,
-    tell_if_outdated,
     validate,
 )
 from irbench.notices import ExportNotice
@@ -105,7 +105,9 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     if path.suffix == ".onnx":
         return from_onnx_file(path)
     if (path / "card.json").is_file():
-        tell_if_outdated(path, _teller(say))
+        outdated = find_outdated(path)
+        if outdated is not None:
+            say(export_notice_text(outdated))
         return bundles.load_intact(path)
     found = bundles.find(name)
     if found is not None and not _means_path(name, found, say):

@@ -48,6 +48,8 @@ def command(models: tuple[str, ...], compares: bool, form: Literal["table", "jso
     if compares and len(models) != 2:
         raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
     found = [inspect_graph(model) for model in models]
+    for told in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
+        say(told)
     shown = GraphDifference(*found) if compares else found
     print_data(_as_text(shown, form, to_file=output is not None), output)
 
