@@ -195,7 +195,14 @@ class _ExportWorker:
     def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[Bundle, Reads]:
         weights = stored_options(options, source.folder)["weights"]
         request = ExportRequest(
-            source.text, folder, options.opset, options.batch, options.seed, weights, options.layout, options.imports
+            source=source.text,
+            directory=folder,
+            opset=options.opset,
+            batch=options.batch,
+            seed=options.seed,
+            weights=weights,
+            layout=options.layout,
+            imports=options.imports,
         )
         made: tuple[Bundle, Reads] = self._call(
             "irbench.exporter.acceptance:make",
