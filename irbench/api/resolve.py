@@ -20,6 +20,7 @@ from irbench.exporter import (
     is_exportable,
     is_made_from,
     refreshed,
+    require_possible,
     validate,
 )
 from irbench.notices import ExportNotice
@@ -101,6 +102,7 @@ def is_first_run(models: Sequence[str], *, everything: bool) -> bool:
 
 
 def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    require_possible(name)
     path = Path(name)
     if path.suffix == ".onnx":
         return from_onnx_file(path)

@@ -4,7 +4,7 @@ from irbench.exporter.build import export, export_problems, is_exportable, valid
 from irbench.exporter.foreign import from_onnx_file, name_of_file
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.refresh import find_outdated, is_made_from, refreshed
-from irbench.exporter.source import Source
+from irbench.exporter.source import Source, require_possible
 from irbench.exporter.tellings import Tell, bundle_facts
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "is_made_from",
     "name_of_file",
     "refreshed",
+    "require_possible",
     "validate",
 ]
