@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
+from irbench.exporter import find_outdated, name_of_file
 from irbench.exporter.other_formats import refusal
+from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
 from irbench.suggestions import did_you_mean
 
@@ -32,6 +34,7 @@ class StoredGraph:
         bundle: ``None`` for a file of unknown origin, and for what was optimised.
         artifact: The form of the model that the file is; ``None`` likewise.
         lineage: How it was optimised; ``None`` where it was not, or nobody knows.
+        outdated: That what the bundle was exported from has changed since; ``None`` where it has not.
     """
 
     name: str
@@ -39,6 +42,7 @@ class StoredGraph:
     bundle: Bundle | None = None
     artifact: Artifact | None = None
     lineage: Lineage | None = None
+    outdated: ExportNotice | None = None
 
 
 @dataclass(frozen=True)
@@ -90,11 +94,10 @@ def _original(name: str) -> StoredGraph | None:
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(f"The bundle {bundle.name} contains no ONNX graph.", hint=f"irbench export {name} --force")
-    return StoredGraph(bundle.name, artifact.path, bundle, artifact)
+    return StoredGraph(bundle.name, artifact.path, bundle, artifact, outdated=find_outdated(folder))
 
 
 def _file(path: Path) -> StoredGraph:
-    from irbench.exporter import name_of_file
     from irbench.optimizer import read_lineage
 
     if not path.is_file():
@@ -124,7 +127,7 @@ def _optimized(origin: StoredGraph, typed: str, variant: str, sizes: str) -> Sto
         raise IrbenchError(f"{meant} means {len(chosen)} graphs.", hint=f"Name one: {_ways(name, chosen)}")
     (graph,) = chosen
     suffix = f":{graph.typed_sizes}" if graph.sizes else ""
-    return StoredGraph(f"{origin.name}+{variant}{suffix}", graph.path, lineage=graph.lineage)
+    return StoredGraph(f"{origin.name}+{variant}{suffix}", graph.path, lineage=graph.lineage, outdated=origin.outdated)
 
 
 def _of_sizes(kept: Sequence[_KeptGraph], typed: str) -> Sequence[_KeptGraph]:

@@ -23,6 +23,7 @@ from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
+from irbench.render.export_texts import export_notice_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -87,6 +88,11 @@ class GraphInspection(Displayable):
         from irbench.api.macs import work_of
 
         return work_of(self._graph, self.signature)
+
+    @property
+    def outdated(self) -> str:
+        """Which files changed since the model was exported, and what exports it again; empty where none has."""
+        return "" if self._graph.outdated is None else export_notice_text(self._graph.outdated)
 
     @property
     def lineage(self) -> Lineage | None:

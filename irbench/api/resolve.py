@@ -15,11 +15,12 @@ from irbench.exporter import (
     bundle_facts,
     export,
     export_problems,
+    find_outdated,
     from_onnx_file,
     is_exportable,
     is_made_from,
     refreshed,
-    tell_if_outdated,
+    require_possible,
     validate,
 )
 from irbench.notices import ExportNotice
@@ -101,11 +102,14 @@ def is_first_run(models: Sequence[str], *, everything: bool) -> bool:
 
 
 def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    require_possible(name)
     path = Path(name)
     if path.suffix == ".onnx":
         return from_onnx_file(path)
     if (path / "card.json").is_file():
-        tell_if_outdated(path, _teller(say))
+        outdated = find_outdated(path)
+        if outdated is not None:
+            say(export_notice_text(outdated))
         return bundles.load_intact(path)
     found = bundles.find(name)
     if found is not None and not _means_path(name, found, say):

@@ -3,8 +3,8 @@
 from irbench.exporter.build import export, export_problems, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file, name_of_file
 from irbench.exporter.options import ExportOptions
-from irbench.exporter.refresh import is_made_from, refreshed, tell_if_outdated
-from irbench.exporter.source import Source
+from irbench.exporter.refresh import find_outdated, is_made_from, refreshed
+from irbench.exporter.source import Source, require_possible
 from irbench.exporter.tellings import Tell, bundle_facts
 
 __all__ = [
@@ -14,11 +14,12 @@ __all__ = [
     "bundle_facts",
     "export",
     "export_problems",
+    "find_outdated",
     "from_onnx_file",
     "is_exportable",
     "is_made_from",
     "name_of_file",
     "refreshed",
-    "tell_if_outdated",
+    "require_possible",
     "validate",
 ]

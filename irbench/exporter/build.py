@@ -18,7 +18,7 @@ from irbench.exporter.naming import free_name, owner_of, require_name
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.other_formats import refusal
 from irbench.exporter.reads import Reads, reads_request
-from irbench.exporter.source import Source
+from irbench.exporter.source import Source, require_possible
 from irbench.exporter.tellings import Tell, bundle_used, source_changed
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice
@@ -82,6 +82,7 @@ def _checked(source: Source, options: ExportOptions) -> str:
         IrbenchError: No export can honour what is asked.
     """
     options.validate()
+    require_possible(source.text)
     exporter = exporter_of(source)
     require_code(source, options.imports)
     if options.name is not None:

@@ -20,7 +20,7 @@ from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
 from irbench.notices import ExportNotice
 from irbench.system.file_states import exists
 
-__all__ = ["is_made_from", "refreshed", "tell_if_outdated"]
+__all__ = ["find_outdated", "is_made_from", "refreshed"]
 
 
 def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], tell: Tell) -> Path:
@@ -56,20 +56,20 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
     return export(source.text, options, say, tell, source.folder)
 
 
-def tell_if_outdated(place: Path, tell: Tell) -> None:
-    """Tell that the source of a bundle outside the cache has changed; nothing is exported over a user's folder.
+def find_outdated(place: Path) -> ExportNotice | None:
+    """Return that the source of a bundle has changed since, where it is there and has; nothing is exported.
 
-    The bundle may be anybody's: what it says of its origin is compared with files, and nothing is searched or run.
+    A bundle outside the cache may be anybody's: what it says of its origin is compared with files, and nothing is
+    searched.
     """
-    card = bundles.load_card(place)
-    if card.origin is None:
-        return
-    if not any(exists(Path(name)) for name in card.origin.files):  # it came from another machine
-        return
-    changed = [*changed_files(card.origin)]
-    if changed:
-        facts = {**bundle_facts(card, changed), "folder": str(place), "in_cache": bundles.is_in_cache(place)}
-        tell(ExportNotice("bundle-outdated", facts))
+    card, in_cache = bundles.load_card(place), bundles.is_in_cache(place)
+    if card.origin is None or not any(exists(Path(name)) for name in card.origin.files):  # it is from another machine
+        return None
+    changed = [*(changes(card.origin, _request(card.origin, ())[0]) if in_cache else changed_files(card.origin))]
+    if not changed:
+        return None
+    facts = {**bundle_facts(card, changed), "folder": str(place), "in_cache": in_cache}
+    return ExportNotice("bundle-outdated", facts)
 
 
 def is_made_from(place: Path, source: Source) -> bool:

@@ -7,10 +7,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench import registry
+from irbench.errors import IrbenchError
 from irbench.exporter.modules import find_users_module
 from irbench.system.file_states import exists
 
-__all__ = ["Source"]
+__all__ = ["Source", "require_possible"]
+
+
+def require_possible(text: str) -> None:
+    """Refuse a text that can be no path, so that nothing has to expect it later.
+
+    Raises:
+        IrbenchError: It is too long, for example.
+    """
+    try:
+        Path(text, "card.json").exists()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise IrbenchError(
+            f"{text} is no name of a model: {reason}.", hint="List the models: irbench models"
+        ) from error
 
 
 @dataclass(frozen=True)

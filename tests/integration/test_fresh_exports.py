@@ -11,6 +11,7 @@ from pathlib import Path
 
 import fake_exporter
 import pytest
+from front_door import irbench
 
 from irbench import bundles
 from irbench.api.export import ExportedModel, export_with
@@ -354,6 +355,17 @@ def test_a_version_that_is_named_by_its_folder_is_used_and_told(project: Path):
     scale, said = ran(str(place))
     assert scale == 2
     assert said.endswith("irbench export plain.fakenet")
+
+
+def test_an_outdated_graph_is_shown_and_told(project: Path):
+    exported("plain.fakenet")
+    assert irbench("inspect", "plain").err == ""
+    write(project / "plain.fakenet", "3")
+    called = irbench("inspect", "--diff", "plain", "plain")
+    assert called.code == 0
+    (told,) = called.err.splitlines()
+    assert told.startswith("warning: plain.fakenet changed since")
+    assert told.endswith("irbench export plain.fakenet")
 
 
 def forget_origin(place: Path) -> None:

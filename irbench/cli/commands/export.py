@@ -107,7 +107,7 @@ def command(
     from irbench.api.export import require_exportable
     from irbench.exporter import ExportOptions
 
-    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports)
+    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name=name, imports=imports)
     require_exportable(models, asked)
     for model in dict.fromkeys(models):
         _export(model, asked)

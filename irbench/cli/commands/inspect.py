@@ -65,6 +65,8 @@ def command(
     if compares and (batch is not None or shape):
         raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
     found = [inspect_at(model, batch, as_shapes(shape)) for model in models]
+    for told in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
+        say(told)
     shown = GraphDifference(*found) if compares else found
     print_data(_as_text(shown, form, to_file=output is not None), output)
 
