@@ -19,7 +19,7 @@ from typing import BinaryIO
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode_length_delimited, fields, mapped
-from irbench.spec import Artifact, Shape, TensorSpec, shape_text
+from irbench.spec import Artifact, Shape, TensorSpec, names_in, shape_text
 
 __all__ = ["bind", "is_rewritten", "link_or_copy", "with_sizes"]
 
@@ -74,9 +74,10 @@ def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
     for name, size in zip(spec.shape, shape, strict=True):
         if isinstance(size, str):
             example = shape_text([128 if isinstance(size, str) else size for size in shape])
+            free = next((part for part in names_in(name) if part not in sizes), name)
             raise IrbenchError(
                 f"Input '{spec.name}' has a dynamic dimension '{name}' without a size.",
-                hint=f"Give one, for example --shape {spec.name}={example}",
+                hint=f"Give one, for example --shape {spec.name}={example}, or --shape {free}=128",
             )
         if size < 1:
             raise IrbenchError(
