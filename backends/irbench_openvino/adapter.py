@@ -12,7 +12,7 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
-from irbench_openvino.properties import KNOWN, PRECISION, RESERVED, compile_properties, read_back
+from irbench_openvino.properties import CACHE_FOLDERS, KNOWN, PRECISION, RESERVED, compile_properties, read_back
 
 __all__ = ["OpenVinoBackend"]
 
@@ -34,7 +34,17 @@ class OpenVinoBackend:
         except PackageNotFoundError:
             found = None
         install = "" if found else install_command("openvino")
-        return Description(self.name, "openvino", found, tuple(_DEVICES), install, _DOMAINS, KNOWN, RESERVED)
+        return Description(
+            self.name,
+            "openvino",
+            found,
+            tuple(_DEVICES),
+            install,
+            _DOMAINS,
+            KNOWN,
+            RESERVED,
+            cache_folders=CACHE_FOLDERS,
+        )
 
     def probe(self) -> Availability:
         """Compile a tiny graph in each precision on each device that is here."""

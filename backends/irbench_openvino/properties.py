@@ -9,7 +9,7 @@ from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal
 from irbench.suggestions import did_you_mean
 
-__all__ = ["KNOWN", "PRECISION", "RESERVED", "compile_properties", "read_back"]
+__all__ = ["CACHE_FOLDERS", "KNOWN", "PRECISION", "RESERVED", "compile_properties", "read_back"]
 
 PRECISION = "INFERENCE_PRECISION_HINT"
 
@@ -24,6 +24,9 @@ RESERVED = {
     "DEVICE_ID": "a device after the colon",
 }
 """Properties that irbench sets itself, with the argument that each follows."""
+
+CACHE_FOLDERS = ("CACHE_DIR",)
+"""Properties that name a folder of compiled models."""
 
 KNOWN = (
     "ACTIVATIONS_SCALE_FACTOR",

@@ -46,6 +46,9 @@ def refuse_contradictions(options: RunOptions) -> None:
     """
     if options.quick and options.thorough:
         raise IrbenchError("--quick and --thorough cannot be combined.", hint="Leave one of them out.")
+    for option, asked in (("--tail", options.tail), ("--sustain", options.sustain)):
+        if options.cold and asked:
+            raise IrbenchError(f"--cold and {option} cannot be combined.", hint="Cold starts are a run of their own.")
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)
@@ -81,6 +84,7 @@ def requested(options: RunOptions) -> RunRequest:
         budget_s=options.budget,
         preset="quick" if options.quick else "thorough" if options.thorough else "default",
         command=options.command,
+        cold=options.cold,
         name=options.name,
         note=options.note,
     )

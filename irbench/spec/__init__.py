@@ -2,6 +2,7 @@
 
 from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision
 from irbench.spec.models import Artifact, Bundle, Disagreement
+from irbench.spec.soak import SoakPlan
 from irbench.spec.tensors import BATCH, InputSpec, Scalar, Shape, TensorSpec
 from irbench.spec.timing import Timing
 
@@ -19,6 +20,7 @@ __all__ = [
     "Precision",
     "Scalar",
     "Shape",
+    "SoakPlan",
     "TensorSpec",
     "Timing",
 ]

@@ -66,6 +66,8 @@ class Description:
         reference_rank: References answer in the order of their ranks, the lowest first, then by name: a quick one has a
             low rank. Without meaning for a backend that is no reference.
         reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
+        cache_folders: Keys of options that name a folder in which the runtime keeps what it compiled, so that a cold
+            start can be given an empty one.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Description:
     is_original: bool = False
     reference_rank: int = 100
     reference_name: str = ""
+    cache_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -171,6 +171,11 @@ class CellHost:
         """Return what each slot answers now to the inputs of its first answer."""
         return tuple(_answer_all(self._slots, self._feeds))
 
+    @property
+    def phases_ns(self) -> Mapping[str, int]:
+        """Duration of every phase so far, in nanoseconds."""
+        return self._phases.durations_ns
+
     def peak_memory_bytes(self) -> int | None:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()
