@@ -150,5 +150,5 @@ def _still_warm(table: ColdTable, names: Mapping[tuple[str, CacheState], str]) -
         elif row.resident_share > _STILL_WARM:
             yield (
                 f"{name}: {100 * row.resident_share:.0f} % of its files stayed in memory, so a start after a reboot"
-                " takes longer. Other programs use them, or they lie on a tmpfs: end the programs, move the files."
+                " takes longer. Other programs use them, or they lie on a tmpfs: close the programs, or move the files."
             )

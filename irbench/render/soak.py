@@ -107,7 +107,7 @@ def _failed_style(row: SoakRow) -> str:
 def _drift(drift: LatencyDrift | None) -> str:
     if drift is None:
         return NOT_MEASURED
-    value, low, high = (f"{100 * end:+.1f}" for end in (drift.value, drift.low, drift.high))
+    value, low, high = (f"{round(100 * end, 1) + 0.0:+.1f}" for end in (drift.value, drift.low, drift.high))
     return f"{value} % [{low}, {high}]"
 
 

@@ -24,7 +24,8 @@ from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell, Group, Scalar
-from irbench.stats.cold_start import cold_table
+from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.summary import bound_shapes
 from irbench.store import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer
@@ -215,17 +216,21 @@ class _Measurement:
 
     def _table(self, stopped_by: ColdStop) -> ColdTable:
         expected = None if self._setting is None else self._setting.expected
-        return cold_table(
-            self._group,
-            [_row(candidate, cache) for candidate in self._candidates for cache in _CACHES],
-            self._timing,
-            allow_mixed=self._request.allow_mixed,
+        table = ColdTable(
+            model=self._group.bundle.name,
+            batch=self._group.batch,
+            shapes=bound_shapes(self._group),
+            baseline=None,
             rounds=self._rounds,
+            preview=True,
             stopped_by=stopped_by,
             seconds=self._watch.elapsed_s,
+            rows=tuple(_row(candidate, cache) for cache in _CACHES for candidate in self._candidates),
             warnings=() if expected is None else expected.warnings,
             verified_against=None if expected is None else expected.source,
         )
+        asked = self._group.baseline
+        return derive_cold_table(table, asked, self._timing, allow_mixed=self._request.allow_mixed)
 
     def _say(self, activity: Activity) -> None:
         self._listen(

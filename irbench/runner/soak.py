@@ -21,7 +21,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.spec import Cell, Scalar, SoakPlan
-from irbench.stats.soak import with_trends
+from irbench.stats.soak import derive_soak_table
 from irbench.stats.summary import bound_shapes
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
@@ -179,17 +179,18 @@ class _Soak:
     def _commit(self, stopped_by: SoakStop) -> SoakTable:
         """Derive the table anew and put it into the store's document."""
         expected = None if self._setting is None else self._setting.expected
-        table = SoakTable(
+        raw = SoakTable(
             model=self._group.bundle.name,
             batch=self._group.batch,
             shapes=bound_shapes(self._group),
             growth_limit=self._plan.growth_limit,
             confidence=self._timing.confidence,
             stopped_by=stopped_by,
-            rows=tuple(with_trends(_row(row), self._plan.growth_limit, self._timing.confidence) for row in self._rows),
+            rows=tuple(map(_row, self._rows)),
             warnings=() if expected is None else expected.warnings,
             verified_against=None if expected is None else expected.source,
         )
+        table = derive_soak_table(raw)
         self._writer.commit(replace(self._writer.document, soaks=(*self._before.soaks, table)))
         return table
 

@@ -11,16 +11,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, ColdRow, ColdStop, ColdTable
-from irbench.notices import Mark, Reference, Warn
+from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, ColdRow, ColdTable
+from irbench.notices import Mark
 from irbench.row import Spans, Speedup
-from irbench.spec import Group, Timing
+from irbench.spec import Timing
 from irbench.stats.compare import direction_confidence, holm_intervals, verdict
 from irbench.stats.estimators import median
 from irbench.stats.intervals import Interval, Looks, interval_at
-from irbench.stats.summary import bound_shapes
 
-__all__ = ["FEWEST_LAUNCHES", "cold_speedups", "cold_table", "with_figures"]
+__all__ = ["FEWEST_LAUNCHES", "cold_speedups", "derive_cold_table", "with_figures"]
 
 FEWEST_LAUNCHES = 6
 """The range of fewer values misses their median in more than 5 % of cases."""
@@ -28,47 +27,24 @@ FEWEST_LAUNCHES = 6
 _Key = tuple[str, CacheState]
 
 
-def cold_table(
-    group: Group,
-    rows: Sequence[ColdRow],
-    timing: Timing,
-    *,
-    allow_mixed: bool,
-    rounds: int,
-    stopped_by: ColdStop,
-    seconds: float,
-    warnings: tuple[Warn, ...] = (),
-    verified_against: Reference | None = None,
-) -> ColdTable:
-    """Return the table of some rows, each with its figures.
+def derive_cold_table(table: ColdTable, asked: str | None, timing: Timing, *, allow_mixed: bool) -> ColdTable:
+    """Return a table whose figures follow from the launches of its rows.
 
     Args:
-        group: What was asked for.
-        rows: With their launches, and without figures.
+        table: With launches; what figures it has are ignored.
+        asked: The id of the cell that was asked to be the baseline; another is taken where it has no figures.
         timing: Confidence, and the band that is called the same.
         allow_mixed: Whether rows of different effective precision are compared.
-        rounds: How many were finished.
-        stopped_by: Why there are no more.
-        seconds: How long it took.
-        warnings: What a reader must know.
-        verified_against: Where the expected outputs came from.
     """
-    figured = [with_figures(row, timing.confidence) for row in rows]
-    baseline = _baseline(figured, group.baseline)
+    figured = [with_figures(row, timing.confidence) for row in table.rows]
+    baseline = _baseline(figured, asked)
     compared = [row for row in figured if baseline is not None and _is_compared(row, baseline, allow_mixed)]
     speedups = {} if baseline is None else cold_speedups(compared, baseline.id, timing)
-    return ColdTable(
-        model=group.bundle.name,
-        batch=group.batch,
-        shapes=bound_shapes(group),
+    return replace(
+        table,
         baseline=None if baseline is None else baseline.id,
-        rounds=rounds,
-        preview=rounds < FEWEST_LAUNCHES,
-        stopped_by=stopped_by,
-        seconds=seconds,
+        preview=table.rounds < FEWEST_LAUNCHES,
         rows=tuple(replace(row, speedup=_marked(speedups.get((row.id, row.cache)), row, baseline)) for row in figured),
-        warnings=warnings,
-        verified_against=verified_against,
     )
 
 
@@ -116,7 +92,7 @@ def cold_speedups(rows: Sequence[ColdRow], baseline: str, timing: Timing) -> dic
     }
 
 
-def _baseline(rows: Sequence[ColdRow], asked: str) -> ColdRow | None:
+def _baseline(rows: Sequence[ColdRow], asked: str | None) -> ColdRow | None:
     """Return a row of the cell that was asked for, else the first one, of those with figures."""
     measured = [row for row in rows if row.state == "ok" and row.ready_ms is not None]
     return next((row for row in measured if row.id == asked), next(iter(measured), None))

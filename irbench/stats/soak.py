@@ -21,11 +21,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSeries
+from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSeries, SoakTable
 from irbench.stats.estimators import median
 from irbench.stats.trend import Trend, trend_of
 
-__all__ = ["blocks_left_out", "latency_drift", "memory_trend", "verdict_of_growth", "with_trends"]
+__all__ = ["blocks_left_out", "derive_soak_table", "latency_drift", "memory_trend", "verdict_of_growth", "with_trends"]
 
 _LEFT_OUT = 6
 """One block of so many is left out at the beginning."""
@@ -90,6 +90,11 @@ def _rises_throughout(sizes: Sequence[float], limit_per_block: float) -> bool:
 
 def _calls_per_block(calls: Sequence[int]) -> float:
     return (calls[-1] - calls[0]) / (len(calls) - 1) if len(calls) > 1 else 1.0
+
+
+def derive_soak_table(table: SoakTable) -> SoakTable:
+    """Return a table whose figures follow from the series of its rows."""
+    return replace(table, rows=tuple(with_trends(row, table.growth_limit, table.confidence) for row in table.rows))
 
 
 def with_trends(row: SoakRow, growth_limit: float, confidence: float) -> SoakRow:

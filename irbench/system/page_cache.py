@@ -6,6 +6,7 @@ Dropping takes no privilege. Pages that some process has mapped stay, as do thos
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -58,7 +59,8 @@ def drop(files: Iterable[Path]) -> None:
     for file in files:
         with _opened(file) as descriptor:
             if descriptor is not None:
-                os.fdatasync(descriptor)
+                with contextlib.suppress(OSError):  # some file systems have nothing to write back
+                    os.fdatasync(descriptor)
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 

@@ -87,6 +87,7 @@ def test_show_and_results_know_cold_starts(measured: tuple[Called, Path]) -> Non
     assert len(lines) == 4
 
 
+@pytest.mark.slow
 def test_a_row_that_fails_says_why_once_and_the_other_is_measured(model: Path) -> None:
     called = cold(model, "fake-a,fake-b", "--set", "fake-b.fault=crash", "--set", "fake-b.at=compile")
     assert called.code == 3
@@ -102,6 +103,7 @@ def test_wrong_outputs_are_not_measured(model: Path) -> None:
     assert {row["state"] for row in rows(called, "fake-a").values()} == {"mismatch"}
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_launches_before_it(model: Path) -> None:
     called = irbench_process(
         "run", model, "--backends", "fake-a", "--cold", "--format", "json",

@@ -23,7 +23,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def soak(model: Path, backends: str, *arguments: object) -> Called:
-    return irbench("soak", model, "--backends", backends, "--calls", 12_000, "--format", "json", *arguments)
+    return irbench("soak", model, "--backends", backends, "--calls", 6_000, "--format", "json", *arguments)
 
 
 def leaking(backend: str, size: int = LEAK_BYTES) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def test_the_series_of_a_row_are_there_block_by_block(soaked: tuple[Called, Path
     series = found["series"]
     assert len({len(values) for values in series.values()}) == 1
     assert series["calls"] == sorted(series["calls"])
-    assert found["calls"] == series["calls"][-1] >= 12_000
+    assert found["calls"] == series["calls"][-1] >= 6_000
     assert found["p50_ms"] == pytest.approx(0.3, rel=1e-3)
     assert found["drift"]["value"] == pytest.approx(0, abs=1e-3)
 
@@ -92,13 +92,13 @@ def test_too_few_calls_decide_nothing_which_matters_only_to_the_strict(model: Pa
 
 def test_a_row_that_dies_keeps_what_it_showed(model: Path) -> None:
     called = soak(
-        model, "fake-a,fake-b", "--set", "fake-b.fault=crash", "--set", "fake-b.at=run:5000",
+        model, "fake-a,fake-b", "--set", "fake-b.fault=crash", "--set", "fake-b.at=run:3000",
     )  # fmt: skip
     assert called.code == 3, called.err
     dead = row(called, "fake-b")
     assert dead["state"] == "failed"
     assert "SIGSEGV" in dead["failure"]["message"]
-    assert 0 < dead["calls"] < 5000
+    assert 0 < dead["calls"] < 3000
     assert row(called, "fake-a")["state"] == "ok"
 
 
@@ -110,8 +110,8 @@ def test_wrong_outputs_are_no_row_of_a_soak(model: Path) -> None:
 
 def test_an_interrupt_keeps_every_block(model: Path) -> None:
     called = irbench_process(
-        "soak", model, "--backends", "fake-a", "--calls", 50_000, "--format", "json",
-        "--set", "fake-a.fault=interrupt", "--set", "fake-a.at=run:30000",
+        "soak", model, "--backends", "fake-a", "--calls", 8_000, "--format", "json",
+        "--set", "fake-a.fault=interrupt", "--set", "fake-a.at=run:5000",
     )  # fmt: skip
     assert called.code == 130, called.err
     assert called.document["soaks"][0]["stopped_by"] == "interrupt"
@@ -125,7 +125,7 @@ def test_a_duration_and_a_number_of_calls_contradict_each_other(model: Path) -> 
 
 
 def test_python_soaks_too(model: Path) -> None:
-    run = public.soak(model, backends="fake-a", calls=12_000, progress=None)
+    run = public.soak(model, backends="fake-a", calls=6_000, progress=None)
     assert run.tables == ()
     assert run.soaks[0].rows[0].memory is not None
     assert "memory is steady" in str(run)

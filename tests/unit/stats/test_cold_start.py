@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow
+from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.notices import Mark
 from irbench.row import Requested
-from irbench.spec import Bundle, Cell, Group, Load, Timing
-from irbench.stats.cold_start import FEWEST_LAUNCHES, cold_speedups, cold_table, with_figures
+from irbench.spec import Timing
+from irbench.stats.cold_start import FEWEST_LAUNCHES, cold_speedups, derive_cold_table, with_figures
 
 MS = 1_000_000
 
@@ -28,16 +28,9 @@ def row(cell: str, times_ms: list[float], cache: CacheState = "cold", precision:
     return ColdRow(cell, cell, "onnx", cell, "cpu", cache, 1, "copy", asked, effective, "ok", launches=launches)
 
 
-def group(*cells: str) -> Group:
-    made = tuple(Cell(cell, None, cell, "cpu", Load()) for cell in cells)
-    return Group(Bundle("model", (), ()), 1, {}, made, cells[0])
-
-
-def table(*rows: ColdRow, allow_mixed: bool = False):
-    cells = dict.fromkeys(row.id for row in rows)
-    return cold_table(
-        group(*cells), rows, Timing(), allow_mixed=allow_mixed, rounds=6, stopped_by="launches", seconds=1.0
-    )
+def table(*rows: ColdRow, allow_mixed: bool = False) -> ColdTable:
+    raw = ColdTable("model", 1, {}, None, 6, True, "launches", 1.0, rows)
+    return derive_cold_table(raw, rows[0].id, Timing(), allow_mixed=allow_mixed)
 
 
 def test_the_median_over_launches_lies_between_order_statistics():
@@ -98,3 +91,9 @@ def test_the_baseline_is_replaced_where_it_has_no_figures():
     failed = replace(row("a", []), state="failed")
     assert table(failed, row("b", [1.0] * 6)).baseline == "b"
     assert table(failed).baseline is None
+
+
+def test_a_table_derived_once_more_is_the_same():
+    found = table(row("a", [100.0, 90, 110, 105, 95, 99]), row("b", [50.0, 45, 56, 52, 49, 50]))
+    assert found.rows[1].speedup is not None
+    assert derive_cold_table(found, found.baseline, Timing(), allow_mixed=False) == found
