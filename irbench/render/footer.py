@@ -77,8 +77,10 @@ def incomplete(document: RunDocument) -> str:
         missing = "tables may be missing"
     elif made < planned:
         missing = f"{planned - made} of {plural(planned, 'table')} {'is' if planned - made == 1 else 'are'} missing"
+    elif made > 1 or not document.groups:
+        missing = "the last table holds what was measured until then"
     else:
-        missing = "the last table holds what was measured until then" if made > 1 else "more launches were planned"
+        missing = "more launches were planned"
     return f"The run is incomplete: {missing}."
 
 

@@ -20,7 +20,7 @@ OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
     "throughput-disagrees": _CONTRADICTORY,
     "sustained-disagrees": _CONTRADICTORY,
     "only": "only {leader}: {p50_ms:.3g} ms",
-    "cold-start": "cold start: {leader} {p50_ms:.3g} ms",
+    "cold-start": "cold start: {leader} {p50_ms:.0f} ms",
     "grows": "{leader}: memory grows",
     "steady": "memory steady",
     "growth-undecided": "{leader}: growth undecided",

@@ -10,6 +10,7 @@ from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.footer import failure_text
 from irbench.render.note_texts import reference_text
 from irbench.render.plain_view import PlainView
+from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
@@ -29,7 +30,6 @@ SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
 """Why a table's measurement ended."""
 
 _STYLES: Mapping[Growth, str] = {"grows": "red", "steady": "green", "undecided": "yellow"}
-_NAMED = ("row", "prec", "calls")
 
 
 def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
@@ -132,7 +132,7 @@ def _notes(table: SoakTable) -> Iterator[str]:
     blocks = max((len(row.series.calls) for row in table.rows if row.series is not None), default=0)
     if blocks:
         left_out = blocks_left_out(blocks)
-        yield f"resident memory after each of {blocks} blocks, of which the first {left_out} are left out"
+        yield f"{plural(blocks, 'block')}, the first {left_out} left out; resident memory is read after each"
     if any(row.memory is not None and row.memory.bytes_per_call is None for row in table.rows):
         yield f"an interval needs {FEWEST_VALUES} blocks that count"
     if table.verified_against is not None:
