@@ -95,7 +95,8 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
     if load.precision != "native":
         hint = _HINTS[load.precision]
         wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
-    settable = sorted(key for key, mutability in supported.items() if mutability != "RO")
+    # folders of compiled models belong to OpenVINO itself, and no device names them
+    settable = sorted({*CACHE_FOLDERS, *(key for key, mutability in supported.items() if mutability != "RO")})
     for key in load.options:
         _require_settable(key, settable)
         if key in wanted:
