@@ -133,6 +133,8 @@ def _notes(table: ColdTable) -> Iterator[str]:
     )
     if table.verified_against is not None:
         yield f"outputs verified against {reference_text(table.verified_against)}"
+    elif any(row.speedup is not None for row in table.rows):
+        yield "speedup ?: outputs not verified"
 
 
 def _own(rows: Sequence[ColdRow]) -> str:

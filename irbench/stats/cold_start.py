@@ -44,7 +44,9 @@ def derive_cold_table(table: ColdTable, asked: str | None, timing: Timing, *, al
         table,
         baseline=None if baseline is None else baseline.id,
         preview=table.rounds < FEWEST_LAUNCHES,
-        rows=tuple(replace(row, speedup=_marked(speedups.get((row.id, row.cache)), row, baseline)) for row in figured),
+        rows=tuple(
+            replace(row, speedup=_marked(speedups.get((row.id, row.cache)), row, baseline, table)) for row in figured
+        ),
     )
 
 
@@ -106,9 +108,12 @@ def _precision(row: ColdRow) -> str:
     return str(row.effective.get("precision", row.requested.precision))
 
 
-def _marked(speedup: Speedup | None, row: ColdRow, baseline: ColdRow | None) -> Speedup | None:
-    """Return a speedup, marked where it compares different precisions."""
-    if speedup is None or baseline is None or _precision(row) == _precision(baseline):
+def _marked(speedup: Speedup | None, row: ColdRow, baseline: ColdRow | None, table: ColdTable) -> Speedup | None:
+    """Return a speedup, marked where it compares different precisions, or outputs that nothing was compared with."""
+    if speedup is None or baseline is None:
+        return speedup
+    speedup = replace(speedup, verified=table.verified_against is not None)
+    if _precision(row) == _precision(baseline):
         return speedup
     facts = {"precision": _precision(row), "baseline_precision": _precision(baseline)}
     return replace(speedup, reason=Mark("other-precision", facts))

@@ -104,6 +104,14 @@ def test_files_that_stay_in_memory_are_told_and_so_is_ignorance():
     assert "stayed in memory" not in shown(cold(), 160)
 
 
+def test_outputs_that_nothing_was_compared_with_are_marked():
+    (table,) = cold().cold_starts
+    unverified = derive_cold_table(replace(table, verified_against=None), "ort", Timing(), allow_mixed=False)
+    text = shown(replace(cold(), cold_starts=(unverified,)), 160)
+    assert "0.55 ? [" in text
+    assert "speedup ?: outputs not verified" in text
+
+
 def test_a_steady_table_says_so():
     assert "memory is steady" in shown(soaked(soak_row("ort", 0)), 120)
     assert "undecided: ort. Soak longer" in shown(soaked(soak_row("ort", 0, blocks=20)), 120)
