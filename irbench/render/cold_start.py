@@ -108,6 +108,8 @@ def _row(row: ColdRow, table: ColdTable, name: str, *, compares: bool) -> Row:
 def _span(span: Spans | None) -> str:
     if span is None:
         return NOT_MEASURED
+    if span.low == span.high:  # a single launch has no range
+        return significant(span.value)
     return f"{significant(span.value)} [{significant(span.low)}, {significant(span.high)}]"
 
 
