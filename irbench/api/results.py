@@ -181,7 +181,10 @@ class Run(Displayable):
             IrbenchError: There are several, or none.
         """
         if len(self.tables) != 1:
-            raise IrbenchError(f"The run has {len(self.tables)} tables.", hint="Choose one, for example run.tables[0].")
+            elsewhere = "cold_starts" if self.cold_starts else "soaks" if self.soaks else "tables"
+            raise IrbenchError(
+                f"The run has {len(self.tables)} tables of speeds.", hint=f"Choose one, for example run.{elsewhere}[0]."
+            )
         return self.tables[0]
 
     @property

@@ -12,6 +12,7 @@ from irbench.api.measurement import measure
 from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
 from irbench.api.progress import ProgressOption, reporting
 from irbench.api.results import Interrupted, Run
+from irbench.api.run import refuse_loaded_models
 from irbench.errors import IrbenchError
 from irbench.spec import SoakPlan
 
@@ -69,6 +70,7 @@ def soak(
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
         TypeError: There is no such option.
     """
+    refuse_loaded_models(models)
     asked = read_keywords("soak", {"duration": duration, "calls": calls, "growth_limit": growth_limit}, _OWN_READERS)
     plan = soak_plan(asked.get("duration"), asked.get("calls"), asked.get("growth_limit"))
     shared = {name: RUN_READERS[name] for name in SoakKeywords.__annotations__}
