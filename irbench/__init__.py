@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.rows import RunRow
     from irbench.api.run import plan, run
+    from irbench.api.soak import SoakKeywords, soak
     from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
     from irbench.api.verify import Verification, verify
     from irbench.errors import IrbenchError
@@ -42,6 +43,7 @@ __all__ = [
     "RunKeywords",
     "RunRow",
     "RunTable",
+    "SoakKeywords",
     "TableWinner",
     "Verification",
     "__version__",
@@ -59,6 +61,7 @@ __all__ = [
     "remove_runs",
     "results",
     "run",
+    "soak",
     "verify",
 ]
 
@@ -78,6 +81,7 @@ _MODULES = {
     "RunKeywords": "api.options",
     "RunRow": "api.rows",
     "RunTable": "api.results",
+    "SoakKeywords": "api.soak",
     "TableWinner": "api.results",
     "Verification": "api.verify",
     "backends": "api.listings",
@@ -94,6 +98,7 @@ _MODULES = {
     "remove_runs": "api.stored_runs",
     "results": "api.stored_runs",
     "run": "api.run",
+    "soak": "api.soak",
     "verify": "api.verify",
 }
 

@@ -8,7 +8,18 @@ from typing import Literal
 __all__ = ["Activity", "ActivityCode", "Outlook"]
 
 ActivityCode = Literal[
-    "expected-outputs", "starting", "compile-and-warm-up", "warm-up", "block", "alone", "tail", "launch-finished"
+    "expected-outputs",
+    "starting",
+    "compile-and-warm-up",
+    "warm-up",
+    "block",
+    "alone",
+    "tail",
+    "launch-finished",
+    "cold-survey",
+    "cold-launch",
+    "warm-launch",
+    "soak",
 ]
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from irbench.cold_row import ColdTable
 from irbench.notices import Note, Reference, Warn
 from irbench.row import (
     CellResult,
@@ -27,6 +28,7 @@ from irbench.row import (
     row_names,
     tell_apart,
 )
+from irbench.soak_row import SoakTable
 from irbench.spec import Number
 
 __all__ = [
@@ -194,6 +196,8 @@ class RunDocument:
         launches: Digest (SHA-256) of each committed launch file, by file name.
         complete: False until the run has ended by itself.
         tables_planned: How many tables it has once it is complete; null in older documents.
+        cold_starts: Tables of ``irbench run --cold``, in place of ``groups``.
+        soaks: Tables of ``irbench soak``, in place of ``groups``.
     """
 
     schema_version: int
@@ -206,3 +210,10 @@ class RunDocument:
     launches: Mapping[str, str] = field(default_factory=dict[str, str])
     complete: bool = False
     tables_planned: int | None = None
+    cold_starts: tuple[ColdTable, ...] = ()
+    soaks: tuple[SoakTable, ...] = ()
+
+    @property
+    def tables(self) -> tuple[GroupResult | ColdTable | SoakTable, ...]:
+        """All of its tables, whatever they show."""
+        return (*self.groups, *self.cold_starts, *self.soaks)

@@ -151,6 +151,11 @@ def grow(_: str) -> None:
     grown.append(np.ones(GROWTH_BYTES, np.uint8))
 
 
+def leak(size: str) -> None:
+    """Keep so many bytes, written to so that they are resident."""
+    grown.append(np.ones(int(size), np.uint8))
+
+
 def exhaust_memory(_: str) -> None:
     """Ask for more than a limit allows."""
     resource.setrlimit(
@@ -218,6 +223,7 @@ FAULTS: Mapping[str, Callable[[str], None]] = {
     "refuse": refuse,
     "grow": grow,
     "memory": exhaust_memory,
+    "leak": leak,
     "chatter": chatter,
     "daemon": leave_daemon,
     "kill-idle": kill_idle,

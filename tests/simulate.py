@@ -4,15 +4,17 @@
     python tests/simulate.py --any-time       # how often any interval of a run misses, wherever the run stops
     python tests/simulate.py --mutations      # which broken estimators the criterion rejects, and where
     python tests/simulate.py --designs        # seconds until the fastest of four cells is named
+    python tests/simulate.py --soaks          # how often memory is said to grow, and to be steady
 
 Each prints Markdown. The model of the noise is in ``simulation/regimes.py``, the criterion in
-``simulation/criterion.py``; ``docs/protocol.md`` holds the tables.
+``simulation/criterion.py``; ``docs/protocol.md`` holds the tables, and ``docs/cold-starts-and-memory.md`` that of
+soaks.
 """
 
 from __future__ import annotations
 
 import click
-from simulation import tables
+from simulation import soaks, tables
 
 _DRAWS = 200_000
 
@@ -22,7 +24,8 @@ _DRAWS = 200_000
 @click.option("--any-time", is_flag=True, help="Misses at any look, for launches that scatter in many ways.")
 @click.option("--mutations", is_flag=True, help="Broken estimators, and where the criterion rejects them.")
 @click.option("--designs", is_flag=True, help="What each part of the protocol saves, in seconds.")
-def main(runs: int | None, *, any_time: bool, mutations: bool, designs: bool) -> None:
+@click.option("--soaks", "soaked", is_flag=True, help="Verdicts on the memory of a process whose leak is known.")
+def main(runs: int | None, *, any_time: bool, mutations: bool, designs: bool, soaked: bool) -> None:
     """Print how estimators keep the promise of their intervals under noise whose truth is known."""
     if any_time:
         click.echo(tables.any_time(runs or _DRAWS))
@@ -30,7 +33,9 @@ def main(runs: int | None, *, any_time: bool, mutations: bool, designs: bool) ->
         click.echo(tables.mutations(runs or 2000))
     if designs:
         click.echo(tables.designs(runs or 400))
-    if not (any_time or mutations or designs):
+    if soaked:
+        click.echo(soaks.as_table(runs or 2000))
+    if not (any_time or mutations or designs or soaked):
         click.echo(f"{tables.regimes(runs or 4000)}\n\n{tables.dependence(runs or 4000)}")
 
 

@@ -13,7 +13,7 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
-from irbench_openvino.properties import KNOWN, PRECISION, RESERVED, compile_properties, read_back
+from irbench_openvino.properties import CACHE_FOLDERS, KNOWN, PRECISION, RESERVED, compile_properties, read_back
 
 __all__ = ["OpenVinoBackend"]
 
@@ -45,6 +45,7 @@ class OpenVinoBackend:
             options=KNOWN,
             reserved=RESERVED,
             int8_methods=("static",),
+            cache_folders=CACHE_FOLDERS,
         )
 
     def probe(self) -> Availability:

@@ -9,7 +9,7 @@ from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal
 from irbench.suggestions import did_you_mean
 
-__all__ = ["KNOWN", "PRECISION", "RESERVED", "compile_properties", "read_back"]
+__all__ = ["CACHE_FOLDERS", "KNOWN", "PRECISION", "RESERVED", "compile_properties", "read_back"]
 
 PRECISION = "INFERENCE_PRECISION_HINT"
 
@@ -24,6 +24,9 @@ RESERVED = {
     "DEVICE_ID": "a device after the colon",
 }
 """Properties that irbench sets itself, with the argument that each follows."""
+
+CACHE_FOLDERS = ("CACHE_DIR",)
+"""Properties that name a folder of compiled models."""
 
 KNOWN = (
     "ACTIVATIONS_SCALE_FACTOR",
@@ -92,7 +95,8 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
     if load.precision != "native" or not load.precision_required:
         hint = _HINTS.get(load.precision, "f32")
         wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
-    settable = sorted(key for key, mutability in supported.items() if mutability != "RO")
+    # folders of compiled models belong to OpenVINO itself, and no device names them
+    settable = sorted({*CACHE_FOLDERS, *(key for key, mutability in supported.items() if mutability != "RO")})
     for key in load.options:
         _require_settable(key, settable)
         if key in wanted:

@@ -73,7 +73,7 @@ def _picture(progress: Progress) -> Group:
     texts = (activity_text(progress.activity), outlook_text(progress.outlook))
     head = Text.assemble(
         (progress.table, "bold"),
-        f"  launch {progress.launch} of at most {progress.most_launches}  ",
+        f"  {progress.counted} {progress.launch} of at most {progress.most_launches}  ",
         bar,
         f"  {progress.elapsed_s:.0f} of at most {progress.budget_s:.0f} s",
     )
@@ -83,5 +83,5 @@ def _picture(progress: Progress) -> Group:
 def _line(progress: Progress) -> Text:
     activity, outlook = activity_text(progress.activity), outlook_text(progress.outlook)
     doing = "done" if progress.interim is not None else f"of at most {progress.most_launches} · {activity} ·"
-    said = f"{progress.table}: launch {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
+    said = f"{progress.table}: {progress.counted} {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
     return Text(f"{said} · {outlook}" if outlook else said)

@@ -16,9 +16,11 @@ from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.render.run_plan import outline, settings, too_many_threads
 from irbench.result import RunDocument
-from irbench.runner.campaign import run
+from irbench.runner import campaign, cold, soak
 from irbench.runner.plan import PlannedGroup
+from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
+from irbench.spec import SoakPlan
 from irbench.store import RunWriter, Store, default_root
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
@@ -34,7 +36,7 @@ class StoredRun:
     folder: Path
 
 
-def measure(options: RunOptions, reporter: Reporter) -> StoredRun:
+def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None = None) -> StoredRun:
     """Measure what was asked for.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
@@ -42,13 +44,14 @@ def measure(options: RunOptions, reporter: Reporter) -> StoredRun:
     Args:
         options: What is asked.
         reporter: Hears what is done.
+        soak_plan: How long rows are called to see whether they grow, in place of speeds.
 
     Raises:
         IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
     """
     host.require_linux()
     refuse_contradictions(options)
-    request = requested(options)
+    request = replace(requested(options), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
         request, groups = planned(request, options, folder, reporter.say)
@@ -69,7 +72,7 @@ def describe_plan(options: RunOptions, say: Say) -> str:
         request, groups = planned(requested(options), options, folder, say)
     _warn(request, say)
     place = f"would be stored in {options.results or default_root()}"
-    return f"{outline(groups, request.timing)}\n{settings(request, groups)}\n{place}"
+    return f"{outline(groups, request)}\n{settings(request, groups)}\n{place}"
 
 
 def measure_planned(
@@ -94,14 +97,14 @@ def measure_planned(
         IrbenchError: The store cannot be written.
         BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
     """
-    reporter.say(outline(groups, request.timing))
+    reporter.say(outline(groups, request))
     _warn(request, reporter.say)
     native = native_notes(tuple(dict.fromkeys(request.backends)), _measured_precisions(request, groups), reporter.say)
     request = replace(request, notes=(*request.notes, *native))
     writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
     listener = GuardedListener(reporter.show)
     with _telling_what_is_kept(writer):
-        document = run(request, groups, scratch, writer, listener, lock.others)
+        document = _run(request, groups, scratch, writer, listener, lock)
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
         raise listener.error
@@ -112,6 +115,21 @@ def _measured_precisions(request: RunRequest, groups: Sequence[PlannedGroup]) ->
     """Return what is pinned: the precisions asked for, otherwise fp32, and nothing if every graph runs as it is."""
     loads = [cell.load for group in groups for cell in group.group.cells]
     return request.precisions or (("fp32",) if any(load.precision == "fp32" for load in loads) else ())
+
+
+def _run(
+    request: RunRequest,
+    groups: Sequence[PlannedGroup],
+    scratch: Path,
+    writer: RunWriter,
+    listen: Listener,
+    lock: MeasurementLock,
+) -> RunDocument:
+    if request.soak is not None:
+        return soak.run(request, groups, scratch, writer, listen)
+    if request.cold:
+        return cold.run(request, groups, scratch, writer, listen)
+    return campaign.run(request, groups, scratch, writer, listen, lock.others)
 
 
 def _warn(request: RunRequest, say: Say) -> None:
@@ -131,5 +149,9 @@ def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
     try:
         yield
     except IrbenchError as error:
-        kept = f" What was measured before is kept in {writer.folder}" if writer.document.launches else ""
+        kept = f" What was measured before is kept in {writer.folder}" if _has_figures(writer.document) else ""
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
+
+
+def _has_figures(document: RunDocument) -> bool:
+    return bool(document.launches or document.cold_starts or document.soaks)

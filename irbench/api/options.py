@@ -17,7 +17,7 @@ from irbench.runner.asked_inputs import AskedInputs, DataSource
 from irbench.spec import Number
 from irbench.suggestions import did_you_mean
 
-__all__ = ["Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
+__all__ = ["RUN_READERS", "Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
 
 Readers = Mapping[str, tuple[str, Callable[[Any], Any]]]
 """By keyword: an example, and what reads a value, raising ``ValueError`` for any other."""
@@ -55,6 +55,7 @@ class RunKeywords(TypedDict, total=False):
         thorough: 10 to 20 launches, intervals down to 0.5 %.
         tail: Also p99 and p99.9.
         sustain: Also frames per second alone for so long in each launch.
+        cold: Measure cold starts in place of speeds: process start to first output, with caches empty and full.
         no_lock: Measure though another irbench does on this machine.
         results: The folder where runs are kept.
         name: What the run is called; ``irbench.load(name)`` finds it.
@@ -87,6 +88,7 @@ class RunKeywords(TypedDict, total=False):
     thorough: bool | None
     tail: bool | None
     sustain: str | float | timedelta | None
+    cold: bool | None
     no_lock: bool | None
     results: str | PathLike[str] | None
     name: str | None
@@ -133,6 +135,7 @@ class RunOptions:
     thorough: bool = False
     tail: bool = False
     sustain: float | None = None
+    cold: bool = False
     no_lock: bool = False
     results: Path | None = None
     name: str = ""
@@ -151,7 +154,7 @@ def run_options(models: Iterable[str | PathLike[str]], given: RunKeywords) -> Ru
         TypeError: There is no such keyword.
         IrbenchError: A value is none that the keyword takes.
     """
-    read = read_keywords("run", cast("Mapping[str, Any]", given), _READERS)
+    read = read_keywords("run", cast("Mapping[str, Any]", given), RUN_READERS)
     return RunOptions(models=tuple(map(str, models)), **read)
 
 
@@ -184,7 +187,7 @@ def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) ->
 
 
 _FLAG = ("True", values.flag)
-_READERS: Readers = {
+RUN_READERS: Readers = {
     "all": _FLAG,
     "imports": ('["my_layers"]', values.names),
     "backends": ('["ort", "openvino:gpu"]', values.names),
@@ -211,6 +214,7 @@ _READERS: Readers = {
     "thorough": _FLAG,
     "tail": _FLAG,
     "sustain": ('"3s", or 3', values.duration_s),
+    "cold": _FLAG,
     "no_lock": _FLAG,
     "results": ('"./results"', Path),
     "name": ('"before"', values.text),

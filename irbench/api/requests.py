@@ -60,6 +60,10 @@ def refuse_contradictions(options: RunOptions) -> None:
             f"--shapes and {other} cannot be combined.",
             hint=f"Measure shapes with generated inputs: leave {other} out.",
         )
+    others = {"--tail": options.tail, "--sustain": options.sustain, "--shapes": options.shapes}
+    for option, asked in {**others, "--feedback": options.feedback}.items():
+        if options.cold and asked:
+            raise IrbenchError(f"--cold and {option} cannot be combined.", hint="Cold starts are a run of their own.")
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)
@@ -98,6 +102,7 @@ def requested(options: RunOptions) -> RunRequest:
         budget_s=options.budget,
         preset="quick" if options.quick else "thorough" if options.thorough else "default",
         command=options.command,
+        cold=options.cold,
         name=options.name,
         note=options.note,
         inputs=options.inputs,

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api.display import Displayable, as_text
 from irbench.api.rows import RunRow, row_of, rows_to_arrow, rows_to_pandas
+from irbench.cold_row import ColdTable
 from irbench.errors import IrbenchError
 from irbench.result import GroupResult, RunDocument, row_names
+from irbench.soak_row import SoakTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +125,7 @@ class Run(Displayable):
     Attributes:
         document: All that is known of it, as ``run.json`` holds it.
         folder: Where it is stored, with its raw samples and logs.
-        tables: One for each model and batch size.
+        tables: One for each model and batch size; none where cold starts were measured, or rows soaked.
     """
 
     def __init__(self, document: RunDocument, folder: Path) -> None:
@@ -154,7 +156,17 @@ class Run(Displayable):
     @property
     def interrupted(self) -> bool:
         """Whether it was ended by Ctrl-C or a request to end."""
-        return any(table.result.stopped_by == "interrupt" for table in self.tables)
+        return any(table.stopped_by == "interrupt" for table in self.document.tables)
+
+    @property
+    def cold_starts(self) -> tuple[ColdTable, ...]:
+        """Its tables of cold starts; empty unless it was called with ``cold=True``."""
+        return self.document.cold_starts
+
+    @property
+    def soaks(self) -> tuple[SoakTable, ...]:
+        """Its tables of :func:`irbench.soak`; empty for any other run."""
+        return self.document.soaks
 
     @property
     def rows(self) -> tuple[RunRow, ...]:
@@ -169,7 +181,10 @@ class Run(Displayable):
             IrbenchError: There are several, or none.
         """
         if len(self.tables) != 1:
-            raise IrbenchError(f"The run has {len(self.tables)} tables.", hint="Choose one, for example run.tables[0].")
+            elsewhere = "cold_starts" if self.cold_starts else "soaks" if self.soaks else "tables"
+            raise IrbenchError(
+                f"The run has {len(self.tables)} tables of speeds.", hint=f"Choose one, for example run.{elsewhere}[0]."
+            )
         return self.tables[0]
 
     @property
@@ -222,7 +237,7 @@ class Run(Displayable):
 
     def __repr__(self) -> str:
         """Return the run's id, its name and its models."""
-        models = ", ".join(dict.fromkeys(table.model for table in self.tables))
+        models = ", ".join(dict.fromkeys(table.model for table in self.document.tables))
         return f"<Run {self.id}{f' {self.name!r}' if self.name else ''}: {models or 'no table'}>"
 
     def __rich__(self) -> RenderableType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from typing import Unpack
 
@@ -12,7 +13,7 @@ from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.results import Interrupted, Run
 from irbench.errors import IrbenchError
 
-__all__ = ["plan", "run", "run_with"]
+__all__ = ["plan", "refuse_loaded_models", "run", "run_with"]
 
 
 @names_run_keywords
@@ -70,11 +71,19 @@ def plan(*models: str | PathLike[str], progress: ProgressOption = None, **option
         return describe_plan(_asked(models, options), reporter.say)
 
 
-def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords) -> RunOptions:
-    """Return what is asked for; a loaded model, whose text would be taken for a name, is refused."""
+def refuse_loaded_models(models: Iterable[object]) -> None:
+    """Refuse a loaded model, whose text would be taken for a name.
+
+    Raises:
+        IrbenchError: One of them is neither a name nor a path.
+    """
     for model in models:
         if not isinstance(model, str | PathLike):
             raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
+
+
+def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords) -> RunOptions:
+    refuse_loaded_models(models)
     return run_options(models, options)
 
 

@@ -8,9 +8,12 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
+from irbench.render.cold_start import cold_view
 from irbench.render.footer import incomplete
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
+from irbench.render.plain_view import PlainView
+from irbench.render.soak import soak_view
 from irbench.result import RunDocument
 
 __all__ = ["DocumentView"]
@@ -31,9 +34,11 @@ class DocumentView:
     ) -> None:
         self._document = document
         self._call = call or f"irbench show {document.run_id} --warnings"
-        self._groups = [
-            GroupView(group, document.environment, document.plan, intervals=intervals, warnings=warnings)
-            for group in document.groups
+        facts = (document.environment, document.plan)
+        self._groups: list[GroupView | PlainView] = [
+            *(GroupView(group, *facts, intervals=intervals, warnings=warnings) for group in document.groups),
+            *(cold_view(table, *facts) for table in document.cold_starts),
+            *(soak_view(table, *facts) for table in document.soaks),
         ]
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irbench.render.cold_start import cold_view
 from irbench.render.context import context_of
 from irbench.render.flat_rows import as_csv, as_json_lines
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable
@@ -9,6 +12,7 @@ from irbench.render.headline import headline
 from irbench.render.line_wrapping import plain
 from irbench.render.origin import origin_lines
 from irbench.render.rows import group_table
+from irbench.render.soak import soak_view
 from irbench.render.table_title import title
 from irbench.render.warnings import whole_warnings
 from irbench.result import GroupResult, RunDocument
@@ -40,9 +44,16 @@ def render_document(document: RunDocument, form: str) -> str:
         return as_csv(document)
     if form == "md":
         origin = "\n".join(f"- {plain(line)}" for line in origin_lines(document))
-        parts = (*(_markdown(group, document) for group in document.groups), incomplete(document), origin)
+        parts = (*_tables(document), incomplete(document), origin)
         return "\n\n".join(part for part in parts if part) + "\n"
     raise ValueError(form)
+
+
+def _tables(document: RunDocument) -> Iterator[str]:
+    yield from (_markdown(group, document) for group in document.groups)
+    facts = (document.environment, document.plan)
+    yield from (cold_view(table, *facts).as_markdown() for table in document.cold_starts)
+    yield from (soak_view(table, *facts).as_markdown() for table in document.soaks)
 
 
 def _markdown(group: GroupResult, document: RunDocument) -> str:

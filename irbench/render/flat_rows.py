@@ -11,8 +11,10 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
+from irbench.cold_row import ColdRow
 from irbench.render.origin import command_text, machine_text, versions
 from irbench.result import CellResult, RunDocument
+from irbench.soak_row import SoakRow
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_json_lines", "compound_fields"]
 
@@ -25,10 +27,20 @@ def as_json_lines(document: RunDocument) -> str:
 def as_csv(document: RunDocument) -> str:
     """Return a row for each cell: raw numbers, empty where nothing was measured, JSON where a field is open-ended."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, CSV_COLUMNS, lineterminator="\n")
+    columns, parts = _columns(document)
+    writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(dict(_flatten(row)) for row in _rows(document))
+    writer.writerows(dict(_flatten(row, parts)) for row in _rows(document))
     return buffer.getvalue()
+
+
+def _columns(document: RunDocument) -> tuple[Sequence[str], Mapping[str, Any]]:
+    """Return the columns of the kind of tables that the run has, and the fields whose parts have some of their own."""
+    if document.cold_starts:
+        return _csv_columns(_COLD_TABLE, ColdRow, left_out="launches"), compound_fields(ColdRow)
+    if document.soaks:
+        return _csv_columns(_SOAK_TABLE, SoakRow, left_out="series"), compound_fields(SoakRow)
+    return CSV_COLUMNS, _PARTS
 
 
 def _rows(document: RunDocument) -> Iterator[dict[str, Any]]:
@@ -54,13 +66,28 @@ def _rows(document: RunDocument) -> Iterator[dict[str, Any]]:
         }
         for cell in group.cells:
             yield {**run, **table, "is_baseline": cell.id == group.baseline, **msgspec.to_builtins(cell)}
+    yield from ({**run, **row} for row in (*_cold_rows(document), *_soak_rows(document)))
 
 
-def _flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _cold_rows(document: RunDocument) -> Iterator[dict[str, Any]]:
+    for number, table in enumerate(document.cold_starts):
+        facts = {"group": number, **{name: getattr(table, name) for name in _COLD_TABLE}}
+        for row in table.rows:
+            yield {**facts, "is_baseline": row.id == table.baseline, **msgspec.to_builtins(row)}
+
+
+def _soak_rows(document: RunDocument) -> Iterator[dict[str, Any]]:
+    for number, table in enumerate(document.soaks):
+        facts = {"group": number, **{name: getattr(table, name) for name in _SOAK_TABLE}}
+        for row in table.rows:
+            yield {**facts, "is_baseline": None, **msgspec.to_builtins(row)}
+
+
+def _flatten(row: Mapping[str, Any], parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield each column with its value."""
     for key, value in row.items():
-        if key in _PARTS:
-            yield from ((f"{key}.{name}", _leaf((value or {}).get(name))) for name in _names(_PARTS[key]))
+        if key in parts:
+            yield from ((f"{key}.{name}", _leaf((value or {}).get(name))) for name in _names(parts[key]))
         else:
             yield key, _leaf(value)
 
@@ -95,12 +122,20 @@ def _names(part: Any) -> tuple[str, ...]:
 _PARTS = compound_fields(CellResult)
 """The fields of a cell whose parts have columns of their own."""
 
-CSV_COLUMNS = (
-    *("run_id", "run_name", "run_note", "created", "irbench_version", "machine", "versions", "command"),
-    *("group", "model", "shapes", "launches", "stopped_by", "preview", "is_baseline"),
-    *(
+_RUN = ("run_id", "run_name", "run_note", "created", "irbench_version", "machine", "versions", "command")
+_COLD_TABLE = ("model", "shapes", "rounds", "stopped_by", "preview")
+_SOAK_TABLE = ("model", "shapes", "growth_limit", "stopped_by")
+
+
+def _csv_columns(of_table: Sequence[str], row_type: Any, left_out: str = "") -> tuple[str, ...]:
+    parts = compound_fields(row_type)
+    of_row = (
         column
-        for name in _names(CellResult)
-        for column in ([f"{name}.{part}" for part in _names(_PARTS[name])] if name in _PARTS else [name])
-    ),
-)
+        for name in _names(row_type)
+        if name != left_out
+        for column in ([f"{name}.{part}" for part in _names(parts[name])] if name in parts else [name])
+    )
+    return (*_RUN, "group", *of_table, "is_baseline", *of_row)
+
+
+CSV_COLUMNS = _csv_columns(("model", "shapes", "launches", "stopped_by", "preview"), CellResult)

@@ -9,10 +9,10 @@ from irbench.render.context import Context
 from irbench.render.note_texts import mark_text, note_text, reference_text
 from irbench.render.quantities import plural
 from irbench.render.table_title import SEPARATOR
-from irbench.result import CellResult, GroupResult, RunDocument, StoppedBy
+from irbench.result import CellResult, GroupResult, RunDocument, State, StoppedBy
 from irbench.stats.figures import calls_to_bound
 
-__all__ = ["STOPPED_TEXTS", "footer", "incomplete", "mismatches", "not_applicable", "reason"]
+__all__ = ["STOPPED_TEXTS", "failure_text", "footer", "incomplete", "mismatches", "not_applicable", "reason"]
 
 STOPPED_TEXTS: Mapping[StoppedBy, str] = {
     "target": "target reached",
@@ -72,24 +72,37 @@ def incomplete(document: RunDocument) -> str:
     """Return that the run did not end by itself, and which tables are missing; an empty line where it did."""
     if document.complete:
         return ""
-    planned, made = document.tables_planned, len(document.groups)
+    planned, made = document.tables_planned, len(document.tables)
     if planned is None:
         missing = "tables may be missing"
     elif made < planned:
         missing = f"{planned - made} of {plural(planned, 'table')} {'is' if planned - made == 1 else 'are'} missing"
+    elif made > 1 or not document.groups:
+        missing = "the last table holds what was measured until then"
     else:
-        missing = "the last table holds what was measured until then" if made > 1 else "more launches were planned"
+        missing = "more launches were planned"
     return f"The run is incomplete: {missing}."
 
 
 def reason(cell: CellResult) -> str:
     """Return in words why a cell has no figures, or none that count."""
-    state = cell.state.replace("-", " ")
     if cell.failure is None or cell.state == "not-applicable":  # told below the table, once for all such rows
-        return state
-    where = f"{state} at {cell.failure.stage.replace('_', ' ')}" if cell.state == "failed" else state
-    why = SEPARATOR.join(part.strip() for part in (cell.failure.message, cell.failure.hint or "") if part.strip())
-    return why if cell.state == "mismatch" and cell.latency_ms is not None else f"{where}: {why}"
+        return cell.state.replace("-", " ")
+    return failure_text(cell.state, cell.failure, has_figures=cell.latency_ms is not None)
+
+
+def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -> str:
+    """Return a row's state, at which stage it came to that, and why.
+
+    Args:
+        state: Of the row.
+        failure: Why.
+        has_figures: Whether the row shows figures all the same; of wrong outputs the reason alone is then returned.
+    """
+    words = state.replace("-", " ")
+    where = f"{words} at {failure.stage.replace('_', ' ')}" if state == "failed" else words
+    why = SEPARATOR.join(part.strip() for part in (failure.message, failure.hint or "") if part.strip())
+    return why if state == "mismatch" and has_figures else f"{where}: {why}"
 
 
 def _protocol(result: GroupResult) -> Iterator[str]:

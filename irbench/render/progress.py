@@ -18,6 +18,10 @@ _ACTIVITIES: Mapping[ActivityCode, str] = {
     "alone": "{row} alone (--sustain)",
     "tail": "{row}: tail latency (--tail)",
     "launch-finished": "launch finished",
+    "cold-survey": "{row}: verifying, and finding the files it reads (--cold)",
+    "cold-launch": "{row}, cold cache (--cold)",
+    "warm-launch": "{row}, warm cache (--cold)",
+    "soak": "{row}: block {block}",
 }
 
 

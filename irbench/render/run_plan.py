@@ -9,7 +9,7 @@ from irbench.render.quantities import plural
 from irbench.render.table_title import IO_TEXTS
 from irbench.runner.plan import MOST_CELLS, PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.spec import Timing
+from irbench.spec import SoakPlan, Timing
 from irbench.stats import expected_seconds
 from irbench.system import host
 
@@ -19,25 +19,46 @@ _GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
 
 
-def outline(groups: Sequence[PlannedGroup], timing: Timing) -> str:
+def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
     """Return a line for each table (model, sizes, rows), then why tables are split and how long all takes at least.
 
     Args:
         groups: What will be measured.
-        timing: The protocol's numbers; its budget is that of one group.
+        request: How; the budget of its timing is that of one group.
     """
     lines = [_line(group) for group in groups]
-    lines += _splits(groups)
+    if request.soak is not None:
+        return "\n".join((*lines, _soak_text(groups, request.soak)))
+    if request.cold:
+        return "\n".join((*lines, _cold_text(groups, request.timing)))
+    return "\n".join((*lines, *_splits(groups), _speed_text(groups, request.timing)))
+
+
+def _speed_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
     launches = f"{timing.min_launches} to {timing.max_launches}"
     if timing.min_launches == timing.max_launches:
         launches = str(timing.min_launches)
     least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S)[0] for group in groups)
     budget = f"no launch begins that would end after {timing.budget * len(groups):.0f} s"
-    lines.append(
+    return (
         f"{launches} launches x {timing.blocks} blocks each, at least about {least_s:.0f} s;"
         f" slow models use the whole budget: {budget}"
     )
-    return "\n".join(lines)
+
+
+def _cold_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
+    return (
+        f"cold starts: up to {timing.max_launches} rounds, in each a launch of every row with a cold and with a warm"
+        f" cache; no round begins that would end after {timing.budget * len(groups):.0f} s"
+    )
+
+
+def _soak_text(groups: Sequence[PlannedGroup], asked: SoakPlan) -> str:
+    rows = plural(sum(len(group.measured) for group in groups), "row")
+    if asked.calls is not None:
+        return f"soak: {rows} one after the other, {asked.calls} calls each"
+    whole_s = asked.seconds * sum(len(group.measured) for group in groups)
+    return f"soak: {rows} one after the other, {asked.seconds:.0f} s each, {whole_s:.0f} s in all besides their starts"
 
 
 def first_run_text(model: str, backends: Sequence[str]) -> str:

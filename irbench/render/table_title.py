@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from irbench.render.quantities import plural
-from irbench.result import CellResult, GivenInputs, GroupResult
-from irbench.spec import Number, shape_text
+from irbench.result import GivenInputs, GroupResult, Requested
+from irbench.spec import Number, Scalar, shape_text
 
-__all__ = ["IO_TEXTS", "SEPARATOR", "inputs_text", "shapes_text", "title"]
+__all__ = ["IO_TEXTS", "SEPARATOR", "inputs_text", "shapes_text", "shared_facts", "sizes_text", "title"]
 
 SEPARATOR = " · "
 IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}
@@ -22,21 +22,39 @@ def title(
     result: GroupResult, environment: Mapping[str, Any] | None = None, plan: Mapping[str, Any] | None = None
 ) -> str:
     """Return the model, its shapes, and everything that all cells have in common."""
-    ran = [cell for cell in result.cells if cell.effective] or list(result.cells)
     facts = (
         f"{result.model}  {shapes_text(result)}",
-        _same({_precision(cell) for cell in ran}, "mixed precision"),
-        f"{_threads(ran)}{_cores(environment or {}, plan or {})}",
-        _same({cell.device for cell in ran}, "mixed devices"),
+        *shared_facts(result.cells, environment or {}, plan or {}),
         _mode(result),
         inputs_text(result.given_inputs),
     )
     return SEPARATOR.join(fact for fact in facts if fact)
 
 
+class _TableRow(Protocol):
+    @property
+    def effective(self) -> Mapping[str, Scalar]: ...
+    @property
+    def requested(self) -> Requested: ...
+    @property
+    def device(self) -> str: ...
+
+
+def shared_facts(
+    rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]
+) -> tuple[str, str, str]:
+    """Return the precision, the threads and the device of the rows of any table, or that they differ."""
+    ran = [row for row in rows if row.effective] or list(rows)
+    return (
+        _same({_precision(row) for row in ran}, "mixed precision"),
+        f"{_threads(ran)}{_cores(environment, plan)}",
+        _same({row.device for row in ran}, "mixed devices"),
+    )
+
+
 def shapes_text(result: GroupResult) -> str:
     """Return the shapes of a table's inputs: ``1x224x224x3``, or ``ids 1x128, mask 1x128`` where there are several."""
-    return ", ".join(_shape(name, shape, len(result.shapes)) for name, shape in result.shapes.items())
+    return sizes_text(result.shapes)
 
 
 def inputs_text(given: GivenInputs | None) -> str:
@@ -58,11 +76,16 @@ def _values(values: Sequence[Number]) -> str:
     return shown if len(values) <= _MOST_VALUES else f"{shown},..."
 
 
-def _precision(cell: CellResult) -> str:
+def sizes_text(shapes: Mapping[str, Sequence[int]]) -> str:
+    """Return shapes by input as :func:`shapes_text` does."""
+    return ", ".join(_shape(name, shape, len(shapes)) for name, shape in shapes.items())
+
+
+def _precision(cell: _TableRow) -> str:
     return str(cell.effective.get("precision") or cell.requested.precision)
 
 
-def _threads(cells: Sequence[CellResult]) -> str:
+def _threads(cells: Sequence[_TableRow]) -> str:
     found = {cell.effective.get("threads") or cell.requested.threads for cell in cells}
     if len(found) != 1:
         return "threads differ"

@@ -89,7 +89,8 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
     Raises:
         IrbenchError: No backend can run any model, or the baseline is not a row.
     """
-    groups = [part for model in prepared.models for part in split(_group(request, prepared.readers, model), MOST_CELLS)]
+    whole = [_group(request, prepared.readers, model) for model in prepared.models]
+    groups = whole if request.takes_turns else [part for group in whole for part in split(group, MOST_CELLS)]
     if not any(group.can_run for group in groups):
         failure = next(iter(groups[0].absent.values()))
         names = " and ".join(bundle.name for bundle in request.bundles)

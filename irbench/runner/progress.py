@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from irbench.activity import Activity, Outlook
 from irbench.result import GroupResult
@@ -19,13 +19,15 @@ class Progress:
     Attributes:
         model: The group's model.
         activity: What runs now.
-        launch: The launch under way, counted from 1; 0 before the first.
+        launch: The launch under way, counted from 1; 0 before the first. The round of launches with ``--cold``, and the
+            row of a soak.
         most_launches: After how many the group ends at the latest.
         elapsed_s: Since the group began.
         budget_s: What the group may take.
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
         batch: The group's batch, where the run has several; ``None`` where it has one.
+        counted: What ``launch`` counts.
     """
 
     model: str
@@ -37,6 +39,7 @@ class Progress:
     outlook: Outlook | None = None
     interim: GroupResult | None = None
     batch: int | None = None
+    counted: Literal["launch", "round", "row"] = "launch"
 
     @property
     def table(self) -> str:

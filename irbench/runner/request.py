@@ -10,7 +10,7 @@ from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Bundle, Io, Precision, Timing
+from irbench.spec import Bundle, Io, Precision, SoakPlan, Timing
 
 __all__ = ["Preset", "RunRequest", "Sweep"]
 
@@ -44,6 +44,8 @@ class RunRequest:
         notes: What belongs below every table.
         preset: Which of the presets ``timing`` began with.
         command: The command line, in words; empty where there was none.
+        cold: Whether cold starts are measured, in place of speeds.
+        soak: How long rows are called to see whether they grow, in place of speeds; ``None`` where speeds are measured.
         name: What the user calls the run; empty without a name.
         note: What is to be remembered of it.
         inputs: Data and constants for inputs.
@@ -69,9 +71,16 @@ class RunRequest:
     notes: tuple[Note, ...] = ()
     preset: Preset = "default"
     command: tuple[str, ...] = ()
+    cold: bool = False
+    soak: SoakPlan | None = None
     name: str = ""
     note: str = ""
     inputs: AskedInputs = field(default_factory=AskedInputs)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether cells are measured one after the other and not side by side, so that a table may have any number."""
+        return self.cold or self.soak is not None
 
     def with_budget_for(self, groups: int, elapsed_s: float = 0.0) -> RunRequest:
         """Return the request with what is left of the whole run's budget, if it has one, shared among its groups.
@@ -108,6 +117,8 @@ class RunRequest:
             "budget_s": self.budget_s,
             "preset": self.preset,
             "command": list(self.command),
+            "cold": self.cold,
+            "soak": asdict(self.soak) if self.soak is not None else None,
             "name": self.name,
             "note": self.note,
             **self.inputs.as_plan(),

@@ -13,9 +13,9 @@ from irbench.spec import Cell
 from irbench.worker.cell import CellTask
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
-__all__ = ["Workers"]
+__all__ = ["START_DEADLINE_S", "Workers", "failure_of", "thread_environment"]
 
-_START_DEADLINE_S = 60.0
+START_DEADLINE_S = 60.0
 """A worker may take this long to start even where the protocol's deadline is shorter."""
 
 
@@ -117,9 +117,9 @@ class Workers:
 
     def _start_one(self, cell: str, task: CellTask) -> None:
         load = task.cell.load
-        deadline_s = max(_START_DEADLINE_S, self._deadline_s)
+        deadline_s = max(START_DEADLINE_S, self._deadline_s)
         start_ns = now_ns()
-        worker = Worker(self._logs / f"{cell}.log", cpus=load.cpus, environment=_environment(load.threads))
+        worker = Worker(self._logs / f"{cell}.log", cpus=load.cpus, environment=thread_environment(load.threads))
         self._workers[cell] = worker
         self._try(
             cell,
@@ -157,17 +157,27 @@ class Workers:
             worker.kill()
             if isinstance(error, WorkerTimedOut):
                 self._timed_out.add(cell)
-            self.failures[cell] = Failure(stage, error.message, self._remedy(error, worker.log))
+            self.failures[cell] = failure_of(stage, error, worker.log, self._deadline_s)
             return None
 
-    def _remedy(self, error: CallFailed | WorkerDied, log: Path) -> str | None:
-        if isinstance(error, WorkerTimedOut):
-            return f"If the model is really that slow: irbench run --deadline {2 * self._deadline_s:.0f}s"
-        if isinstance(error, WorkerDied) and not error.hint:
-            return f"What it printed is in {log}"
-        return error.hint or None
+
+def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline_s: float) -> Failure:
+    """Return why a cell has no number, and what helps.
+
+    Args:
+        stage: What its worker was asked for.
+        error: How that ended.
+        log: Where the worker wrote what it printed.
+        deadline_s: The protocol's deadline.
+    """
+    remedy = error.hint or None
+    if isinstance(error, WorkerTimedOut):
+        remedy = f"If the model is really that slow: irbench run --deadline {2 * deadline_s:.0f}s"
+    elif isinstance(error, WorkerDied) and not error.hint:
+        remedy = f"What it printed is in {log}"
+    return Failure(stage, error.message, remedy)
 
 
-def _environment(threads: int | None) -> Mapping[str, str]:
+def thread_environment(threads: int | None) -> Mapping[str, str]:
     """Return the variables that keep libraries which size their own pools within the cell's threads."""
     return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}

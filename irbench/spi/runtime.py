@@ -67,6 +67,8 @@ class Description:
             low rank. Without meaning for a backend that is no reference.
         reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
         int8_methods: How an ONNX graph may be quantised so that it is computed in integers: ``static``, ``dynamic``.
+        cache_folders: Keys of options that name a folder in which the runtime keeps what it compiled, so that a cold
+            start can be given an empty one.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Description:
     reference_rank: int = 100
     reference_name: str = ""
     int8_methods: tuple[str, ...] = ("static", "dynamic")
+    cache_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from irbench.errors import IrbenchError
 from irbench.record import Failure, LaunchRecord
 from irbench.result import Basis, CellResult, GroupResult, RunDocument
 from irbench.spec import Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing
+from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
@@ -35,12 +37,17 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
         IrbenchError: The document does not say what its tables were made from.
     """
     groups = enumerate(document.groups)
+    timing, mixed = planned_timing(document.plan), bool(document.plan.get("allow_mixed"))
     return replace(
         document,
         groups=tuple(
             _derive(table, document, [launch for launch in launches if launch.group == number])
             for number, table in groups
         ),
+        cold_starts=tuple(
+            derive_cold_table(table, table.baseline, timing, allow_mixed=mixed) for table in document.cold_starts
+        ),
+        soaks=tuple(map(derive_soak_table, document.soaks)),
     )
 
 

@@ -53,7 +53,7 @@ from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
 
-__all__ = ["summarise"]
+__all__ = ["bound_shapes", "summarise"]
 
 
 def summarise(
@@ -101,7 +101,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     return GroupResult(
         model=group.bundle.name,
         batch=group.batch,
-        shapes=_shapes(group),
+        shapes=bound_shapes(group),
         baseline=scene.standing.baseline,
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
@@ -263,6 +263,7 @@ def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]
     return [cell_launch.tail_ns for record in records for cell_launch in record.cells if cell_launch.cell == cell]
 
 
-def _shapes(group: Group) -> dict[str, tuple[int, ...]]:
+def bound_shapes(group: Group) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each of a group's inputs, by its name."""
     bound = (spec.tensor.bind(group.sizes) for spec in group.bundle.inputs)
     return {array.name: tuple(size for size in array.shape if isinstance(size, int)) for array in bound}

@@ -18,12 +18,18 @@ OutcomeKind: TypeAlias = Literal[
     "throughput-disagrees",
     "sustained-disagrees",
     "only",
+    "cold-start",
+    "grows",
+    "steady",
+    "growth-undecided",
     "mismatch",
     "failed",
     "interrupted",
     "not-measured",
 ]
-"""Somebody won, or why nobody did, as in :data:`irbench.result.NoWinner`; ``only`` is a single row with figures."""
+"""Somebody won, or why nobody did, as in :data:`irbench.result.NoWinner`; ``only`` is a single row with figures.
+``cold-start`` names the row that answers first with a cold cache; a soak finds that memory ``grows``, is ``steady``, or
+is ``growth-undecided``."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -31,10 +37,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: What it is.
-        leader: The row that is, or looks, fastest, by its name; the row with figures where there is only one.
+        leader: The row that is, or looks, fastest, by its name; the row with figures where there is only one. Of a
+            soak, the first row that is what the kind says.
         rival: The row that comes next.
         ratio: How many times as fast as its rival the leader is.
-        p50_ms: Of the only row with figures.
+        p50_ms: Of the only row with figures; of a cold start, the median time to the first output.
         unverified: Whether some speedup is of answers that nothing was compared with.
     """
 

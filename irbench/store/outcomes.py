@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from irbench.result import GroupResult, RunDocument, row_names
+from irbench.cold_row import ColdRow, ColdTable
+from irbench.result import CellResult, GroupResult, RunDocument, row_names, tell_apart
+from irbench.row import State
+from irbench.soak_row import SoakRow, SoakTable
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 __all__ = ["entry_of"]
@@ -15,22 +18,22 @@ _GRAVEST: tuple[OutcomeKind, ...] = ("mismatch", "failed", "interrupted")
 
 def entry_of(document: RunDocument, folder: str) -> RunEntry:
     """Return what listings show of a run."""
-    cells = [cell for group in document.groups for cell in group.cells]
-    rows = (name for group in document.groups for name in row_names(group.cells).values())
+    cells = [row for rows in _rows(document) for row in rows]
+    names = (name for rows in _rows(document) for name in _names(rows).values())
     return RunEntry(
         run_id=document.run_id,
         created=document.created,
         folder=folder,
-        models=tuple(dict.fromkeys(group.model for group in document.groups)),
-        rows=tuple(dict.fromkeys(rows)),
+        models=tuple(dict.fromkeys(table.model for table in document.tables)),
+        rows=tuple(dict.fromkeys(names)),
         backends=tuple(dict.fromkeys(cell.backend for cell in cells)),
-        outcomes=tuple(dict.fromkeys(map(_outcome, document.groups))) or (Outcome("not-measured"),),
-        measured=any(cell.latency_ms is not None for cell in cells),
-        launches=len(document.launches),
+        outcomes=tuple(dict.fromkeys(_outcomes(document))) or (Outcome("not-measured"),),
+        measured=any(map(_is_measured, cells)),
+        launches=len(document.launches) + sum(table.rounds for table in document.cold_starts),
         complete=document.complete,
         name=str(document.plan.get("name") or ""),
         note=str(document.plan.get("note") or ""),
-        batches=tuple(dict.fromkeys(group.batch for group in document.groups)),
+        batches=tuple(dict.fromkeys(table.batch for table in document.tables)),
         streams=tuple(dict.fromkeys(cell.requested.streams for cell in cells)),
         threads=next((cell.requested.threads for cell in cells), None),
         precisions=tuple(
@@ -38,6 +41,50 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         ),
         machine=_machine(document.environment),
     )
+
+
+def _rows(document: RunDocument) -> Iterator[tuple[CellResult | ColdRow | SoakRow, ...]]:
+    yield from (group.cells for group in document.groups)
+    yield from (table.rows for table in document.cold_starts)
+    yield from (table.rows for table in document.soaks)
+
+
+def _names(rows: Collection[CellResult | ColdRow | SoakRow]) -> dict[str, str]:
+    return tell_apart({row.id: (row.label, row.requested.precision) for row in rows})
+
+
+def _is_measured(row: CellResult | ColdRow | SoakRow) -> bool:
+    if isinstance(row, CellResult):
+        return row.latency_ms is not None
+    return row.ready_ms is not None if isinstance(row, ColdRow) else row.memory is not None
+
+
+def _outcomes(document: RunDocument) -> Iterator[Outcome]:
+    yield from map(_outcome, document.groups)
+    yield from map(_cold_outcome, document.cold_starts)
+    yield from map(_soak_outcome, document.soaks)
+
+
+def _cold_outcome(table: ColdTable) -> Outcome:
+    """Return the row that answered first with a cold cache."""
+    times = {
+        row.id: row.ready_ms.value for row in table.rows if row.cache == "cold" and row.ready_ms and not row.failure
+    }
+    if not times:
+        return _without_figures({row.state for row in table.rows})
+    first = min(times, key=times.__getitem__)
+    return Outcome("cold-start", _names(table.rows)[first], p50_ms=times[first])
+
+
+def _soak_outcome(table: SoakTable) -> Outcome:
+    """Return the gravest thing that was found of a row's memory."""
+    names = _names(table.rows)
+    found = {row.memory.verdict: names[row.id] for row in reversed(table.rows) if row.memory and not row.failure}
+    if "grows" in found:
+        return Outcome("grows", found["grows"])
+    if "undecided" in found:
+        return Outcome("growth-undecided", found["undecided"])
+    return Outcome("steady") if found else _without_figures({row.state for row in table.rows})
 
 
 def _machine(environment: Mapping[str, Any]) -> str:
@@ -56,7 +103,10 @@ def _outcome(group: GroupResult) -> Outcome:
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None:
             return Outcome("only", names[cell.id], p50_ms=cell.latency_ms.p50)
-    states = {cell.state for cell in group.cells}
+    return _without_figures({cell.state for cell in group.cells})
+
+
+def _without_figures(states: Collection[State]) -> Outcome:
     gravest: list[OutcomeKind] = [state for state in _GRAVEST if state in states]
     return Outcome(gravest[0] if gravest else "not-measured")
 

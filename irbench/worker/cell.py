@@ -219,6 +219,11 @@ class CellHost:
         turns.take(outputs)
         return outputs
 
+    @property
+    def phases_ns(self) -> Mapping[str, int]:
+        """Duration of every phase so far, in nanoseconds."""
+        return self._phases.durations_ns
+
     def peak_memory_bytes(self) -> int | None:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()

@@ -196,6 +196,11 @@ _SECTIONS = {
     show_default="off",
     help="Also run each row alone for this long in every launch.",
 )
+@click.option(
+    "--cold",
+    is_flag=True,
+    help="Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner is undecided.")
 @click.option("--no-lock", is_flag=True, help="Measure even if another irbench is measuring on this machine.")
 @click.option(

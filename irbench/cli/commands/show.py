@@ -70,6 +70,7 @@ def command(
     document = store.load(folder)
     _introduce(document, folder)
     if samples:
+        _refuse_samples_elsewhere(document)
         _write_samples(folder, document, wanted, output)
     else:
         write_document(document, wanted, output, intervals=intervals, warnings=warnings)
@@ -81,6 +82,15 @@ def _refuse_options_of_the_table(**asked: bool) -> None:
             raise IrbenchError(
                 f"--{option} applies to --format table only.",
                 hint=f"Other formats include this anyway ({field}): leave --{option} out.",
+            )
+
+
+def _refuse_samples_elsewhere(document: RunDocument) -> None:
+    for field, tables in (("cold_starts", document.cold_starts), ("soaks", document.soaks)):
+        if tables:
+            raise IrbenchError(
+                "--samples applies to runs that compare speeds.",
+                hint=f"Every raw time of this run is in {field} of its JSON: irbench show --format json",
             )
 
 

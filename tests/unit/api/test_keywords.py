@@ -17,6 +17,7 @@ READ: dict[Callable[..., Any], tuple[Any, ...]] = {
     irbench.optimize: (MODEL,),
     irbench.doctor: (),
     irbench.export: ("resnet50",),
+    irbench.soak: (MODEL,),
 }
 
 
@@ -62,6 +63,7 @@ def test_an_unknown_level_is_refused(level: str):
     [
         irbench.run,
         irbench.plan,
+        irbench.soak,
         irbench.doctor,
         irbench.backends,
         lambda **given: irbench.export("resnet50", **given),

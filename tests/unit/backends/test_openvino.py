@@ -89,6 +89,11 @@ def test_a_property_that_cannot_be_set_is_refused_with_a_way_out(key: str, messa
     assert caught.value.hint
 
 
+def test_a_folder_of_compiled_models_can_be_named_although_no_device_has_such_a_property():
+    assert "CACHE_DIR" not in CPU_PROPERTIES
+    assert compile_properties(Load(options={"CACHE_DIR": "/cache"}), CPU_PROPERTIES)["CACHE_DIR"] == "/cache"
+
+
 def test_a_misspelt_property_is_answered_with_the_nearest_one():
     with pytest.raises(Refusal) as caught:
         compile_properties(Load(options={"ENABLE_CPU_PINING": "NO"}), CPU_PROPERTIES)

@@ -9,17 +9,21 @@ import pytest
 
 from irbench.activity import ActivityCode
 from irbench.api import doctor
+from irbench.cold_row import ColdStop
 from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.render import finding_texts, progress
+from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
+from irbench.render.soak import SOAK_STOP_TEXTS
 from irbench.render.table_title import IO_TEXTS
 from irbench.render.texts import WARNINGS
 from irbench.result import StoppedBy
+from irbench.soak_row import SoakStop
 from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
 
@@ -32,6 +36,8 @@ TABLES = {
     "marks": (MARKS, MarkCode),
     "notes": (NOTES, NoteCode),
     "outcomes": (OUTCOME_TEXTS, OutcomeKind),
+    "stopping reasons of cold starts": (COLD_STOP_TEXTS, ColdStop),
+    "stopping reasons of soaks": (SOAK_STOP_TEXTS, SoakStop),
     "stopping reasons": (STOPPED_TEXTS, StoppedBy),
     "warnings": (WARNINGS, WarningCode),
 }

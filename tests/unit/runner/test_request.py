@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import models
@@ -11,7 +12,7 @@ from irbench.render.run_plan import outline
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
-from irbench.spec import Bundle, InputSpec, Timing
+from irbench.spec import Bundle, InputSpec, SoakPlan, Timing
 
 
 @pytest.fixture
@@ -27,23 +28,35 @@ def groups(bundle: Bundle, scratch: Path, batches: tuple[int, ...]) -> tuple[Pla
 
 def test_a_split_is_explained_by_the_rows_that_one_table_can_hold(bundle: Bundle, tmp_path: Path) -> None:
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), streams=(1, 2, 3, 4))
-    said = outline(plan(request, prepare(request, tmp_path)), Timing()).splitlines()
+    said = outline(plan(request, prepare(request, tmp_path)), request).splitlines()
     assert "8 rows make 2 tables (at most 6 rows in each), each with the baseline" in said
 
 
 def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle, tmp_path: Path) -> None:
-    said = outline(groups(bundle, tmp_path, (1, 8)), Timing()).splitlines()
+    said = outline(groups(bundle, tmp_path, (1, 8)), RunRequest((), ())).splitlines()
     assert said[:2] == ["mlp (batch 1): fake-a, fake-a x2", "mlp (batch 8): fake-a, fake-a x2"]
     assert "4 to 12 launches x 8 blocks" in said[2]
 
 
 def test_the_outline_foretells_more_time_for_more_work(bundle: Bundle, tmp_path: Path) -> None:
     def least_s(batches: tuple[int, ...], timing: Timing) -> int:
-        words = outline(groups(bundle, tmp_path, batches), timing).split("about ")[1].split()
+        words = outline(groups(bundle, tmp_path, batches), RunRequest((), (), timing=timing)).split("about ")[1].split()
         return int(words[0])
 
     assert 0 < least_s((1,), Timing()) < least_s((1, 8), Timing())
     assert least_s((1,), Timing(min_launches=3, max_launches=3)) < least_s((1,), Timing())
+
+
+def test_rows_that_take_turns_share_one_table_and_the_outline_says_what_is_measured(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), streams=(1, 2, 3, 4), cold=True)
+    (table,) = plan(request, prepare(request, tmp_path))
+    assert len(table.measured) == 8
+    assert "up to 12 rounds" in outline([table], request)
+    asked = replace(request, cold=False, soak=SoakPlan(seconds=30))
+    assert "soak: 8 rows one after the other, 30 s each, 240 s in all" in outline([table], asked)
+    assert "100 calls each" in outline([table], replace(asked, soak=SoakPlan(calls=100)))
 
 
 def test_without_a_budget_every_group_has_the_protocols(bundle: Bundle) -> None:

@@ -1,0 +1,76 @@
+"""A table with a title above it and sentences below: what tables of cold starts and soaks are shown as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.text import Text
+
+from irbench.render.line_wrapping import wrap
+from irbench.render.table import TextTable
+
+__all__ = ["PlainView"]
+
+_NARROWEST = 100
+_INDENT = " "
+
+
+@dataclass(frozen=True)
+class PlainView:
+    """What a person sees of a table, in as much width as there is.
+
+    Attributes:
+        title: What all rows have in common.
+        headline: What the table says; may be empty.
+        table: Its rows.
+        notes: What the columns mean and how they were measured.
+        warnings: What speaks against the figures.
+    """
+
+    title: str
+    headline: str
+    table: TextTable
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width that shows every column; called by rich."""
+        table = Measurement.get(console, options, self.table).maximum + len(_INDENT)
+        width = min(options.max_width, max(_NARROWEST, table))
+        return Measurement(width, width)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; called by rich."""
+        yield from self.as_lines(options.max_width)
+
+    def as_lines(self, width: int) -> Iterator[Text]:
+        """Yield the view as lines of at most ``width`` cells, as far as the table's columns allow."""
+        yield from _paragraph(self.title, width, "bold")
+        yield from _paragraph(self.headline, width, "")
+        for line in self.table.as_lines(width - len(_INDENT)):
+            line.pad_left(len(_INDENT))
+            yield line
+        left_out = self.table.left_out(width - len(_INDENT))
+        if left_out:
+            yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
+        for note in self.notes:
+            yield from _paragraph(note, width, "dim")
+        for warning in self.warnings:
+            yield from _paragraph(warning, width, "yellow")
+
+    def as_markdown(self) -> str:
+        """Return a heading, the table and a list of the sentences below it, as Markdown."""
+        below = "\n".join(f"- {line}" for line in (*self.notes, *self.warnings))
+        return "\n\n".join(filter(None, (f"### {self.title}", self.headline, self.table.as_markdown(), below)))
+
+    def shortens(self, _width: int) -> bool:
+        """Whether some sentence has more to say than is shown: none has."""
+        return False
+
+
+def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:
+    for line in wrap(text, width) if text else ():
+        yield Text(line, style=style)

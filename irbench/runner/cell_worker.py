@@ -1,0 +1,144 @@
+"""One cell in a process of its own, with nothing beside it: for what is measured one cell at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from irbench.measure.clock import now_ns
+from irbench.output_check import judge
+from irbench.record import Failure, OutputError, Stage
+from irbench.runner.answers import fallback, worst_error
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.reference import Expected
+from irbench.runner.workers import START_DEADLINE_S, failure_of, thread_environment
+from irbench.spec import Cell, Timing
+from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.process import CallFailed, Worker, WorkerDied
+
+__all__ = ["CellFailed", "CellWorker", "Setting", "checked"]
+
+
+class CellFailed(Exception):
+    """A cell has no number.
+
+    Attributes:
+        failure: Why.
+        output_error: How far its outputs are from the reference, where that is why.
+    """
+
+    def __init__(self, failure: Failure, output_error: OutputError | None = None) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.output_error = output_error
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all workers of a table have in common.
+
+    Attributes:
+        planned: The table.
+        timing: The protocol's numbers.
+        logs: Where workers write what they print.
+        expected: The outputs that each cell is compared with.
+    """
+
+    planned: PlannedGroup
+    timing: Timing
+    logs: Path
+    expected: Expected
+
+    def task(self, cell: Cell) -> CellTask:
+        """Return what a worker must know of a cell."""
+        group = self.planned.group
+        return CellTask(cell, group.bundle, group.sizes, self.timing, group.feeding)
+
+
+@dataclass
+class CellWorker:
+    """A worker that is started at once. Use it as a context manager: it ends the process.
+
+    Args:
+        cell: Whose worker.
+        setting: Of its table.
+        environment: Variables to set besides the present ones.
+
+    Attributes:
+        spawned_ns: Just before the process was started.
+    """
+
+    cell: Cell
+    setting: Setting
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        self._log = self.setting.logs / f"{self.cell.id}.log"
+        environment = {**thread_environment(self.cell.load.threads), **self.environment}
+        self.spawned_ns = now_ns()
+        self._worker = Worker(self._log, cpus=self.cell.load.cpus, environment=environment)
+
+    def hold(self, target: str, *args: Any) -> None:
+        """Make the object in the worker that later calls by method name belong to; raises as :meth:`ask` does."""
+        self._ask("start", target, args, max(START_DEADLINE_S, self._deadline_s), hold=True)
+
+    def ask(self, stage: Stage, target: str, *args: Any, extra_s: float = 0.0) -> Any:
+        """Call a function, or a method of what is held, and return what it returned.
+
+        Args:
+            stage: What a failure of this call is called in the cell's row.
+            target: ``module:function``, or a method's name.
+            args: Its arguments.
+            extra_s: What it may take on top of the protocol's deadline, in seconds.
+
+        Raises:
+            CellFailed: It raised, the process ended, or the deadline passed.
+        """
+        return self._ask(stage, target, args, self._deadline_s + extra_s, hold=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.kill()
+
+    @property
+    def _deadline_s(self) -> float:
+        return self.setting.timing.deadline
+
+    def _ask(self, stage: Stage, target: str, args: Sequence[Any], deadline_s: float, *, hold: bool) -> Any:
+        try:
+            return self._worker.ask(target, *args, deadline_s=deadline_s, hold=hold)
+        except (CallFailed, WorkerDied) as error:
+            raise CellFailed(failure_of(stage, error, self._log, self._deadline_s)) from error
+
+
+def checked(cell: Cell, prepared: Prepared, setting: Setting) -> OutputError | None:
+    """Return how far a cell's answers are from the reference; ``None`` where there is none.
+
+    Args:
+        cell: It.
+        prepared: Its session, with its answers.
+        setting: Of its table.
+
+    Raises:
+        CellFailed: It runs on another device than was asked for, or its answers are wrong.
+    """
+    elsewhere = fallback(cell, prepared.effective)
+    if elsewhere is not None:
+        raise CellFailed(elsewhere)
+    if setting.expected.outputs is None:
+        return None
+    try:
+        first, *_ = setting.expected.outputs
+        classifier = setting.planned.group.bundle.classifier
+        error = worst_error(prepared.outputs, first, classifier, setting.expected.scale)
+    except ValueError as problem:
+        raise CellFailed(Failure("verify", str(problem))) from problem
+    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
+    wrong = judge(error, str(prepared.effective.get("precision")), graph_precision)
+    if wrong is not None:
+        raise CellFailed(wrong, error)
+    return error

@@ -1,0 +1,280 @@
+"""Measure cold starts: each launch a fresh process, alone, with its caches emptied or filled just before."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import cast, get_args
+
+from irbench import registry
+from irbench.activity import Activity
+from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdStop, ColdTable
+from irbench.measure.clock import Stopwatch, now_ns
+from irbench.record import Failure, OutputError
+from irbench.result import RunDocument
+from irbench.row import Requested, State
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked
+from irbench.runner.files_read import files_read
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.progress import Listener, Progress
+from irbench.runner.reference import expected_outputs
+from irbench.runner.request import RunRequest
+from irbench.runner.signals import signals_deferred
+from irbench.spec import Cell, Group, Scalar
+from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.summary import bound_shapes
+from irbench.store import RunWriter
+from irbench.system import page_cache
+from irbench.worker.cold_start import FirstAnswer
+
+__all__ = ["run"]
+
+_CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
+_CACHE_VARIABLES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "TRITON_CACHE_DIR")
+"""Environment variables that name the folder in which a runtime or a driver keeps what it compiled."""
+
+
+def run(
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
+) -> RunDocument:
+    """Measure the cold starts of the planned groups and return the document, which is also in the store.
+
+    An interrupt ends the run; every finished launch is in the document, whose last table says so.
+
+    Args:
+        request: What was asked for.
+        groups: What is measured.
+        scratch: A folder that is gone after the run.
+        writer: An open run of the store.
+        listen: Hears what happens, between launches only.
+
+    Raises:
+        IrbenchError: The store cannot be written.
+    """
+    writer.commit(replace(writer.document, tables_planned=len(groups)))
+    watch = Stopwatch()
+    for number, planned in enumerate(groups):
+        share = request.with_budget_for(len(groups) - number, watch.elapsed_s)
+        table = _Measurement(planned, share, scratch / f"group-{number}", writer, listen).run()
+        if table.stopped_by == "interrupt":
+            return writer.document
+    return writer.commit(replace(writer.document, complete=True))
+
+
+@dataclass
+class _Candidate:
+    """A cell and what is known of it so far.
+
+    Attributes:
+        cell: It.
+        folder: For the caches of compiled code that its warm launches share.
+        files: What it reads when it starts.
+        file_bytes: Their size.
+        effective: What the runtime read back.
+        output_error: How far its outputs are from the reference.
+        failure: Why it has no figures.
+        state: What became of it.
+        launches: By the state of the caches.
+    """
+
+    cell: Cell
+    folder: Path
+    files: tuple[Path, ...] = ()
+    file_bytes: int | None = None
+    effective: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    output_error: OutputError | None = None
+    failure: Failure | None = None
+    state: State = "interrupted"
+    launches: dict[CacheState, list[ColdLaunch]] = field(
+        default_factory=lambda: {cache: list[ColdLaunch]() for cache in _CACHES}
+    )
+
+    def leave(self, failure: Failure, output_error: OutputError | None = None) -> None:
+        """Take no further part."""
+        self.failure, self.output_error = failure, output_error or self.output_error
+        self.state = {"verify": "mismatch", "plan": "not-applicable"}.get(failure.stage, "failed")  # type: ignore[assignment]
+
+
+class _Measurement:
+    """Launches the cells of one table in rounds until there are enough, or the time is up."""
+
+    def __init__(
+        self, planned: PlannedGroup, request: RunRequest, scratch: Path, writer: RunWriter, listen: Listener
+    ) -> None:
+        self._planned = planned
+        self._group: Group = planned.group
+        self._request = request
+        self._timing = request.timing
+        self._scratch = scratch
+        self._writer = writer
+        self._listen = listen
+        self._before = writer.document
+        self._watch = Stopwatch()
+        self._random = random.Random(f"cold/{request.seed}/{len(self._before.cold_starts)}")  # noqa: S311 - order
+        self._candidates = [_Candidate(cell, scratch / f"warm-{cell.id}") for cell in planned.group.cells]
+        self._rounds = 0
+        self._setting: Setting | None = None
+
+    def run(self) -> ColdTable:
+        """Measure the table and return it; the store holds it too."""
+        for candidate in self._candidates:
+            if candidate.cell.id in self._planned.absent:
+                candidate.leave(self._planned.absent[candidate.cell.id])
+        try:
+            self._prepare()
+            for candidate in self._able:
+                self._survey(candidate)
+            return self._commit(self._measure_rounds())
+        except KeyboardInterrupt:
+            with signals_deferred():  # who interrupts once more must not lose what the first one kept
+                return self._commit("interrupt")
+
+    @property
+    def _able(self) -> list[_Candidate]:
+        return [candidate for candidate in self._candidates if candidate.failure is None]
+
+    def _prepare(self) -> None:
+        self._say(Activity("expected-outputs"))
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        expected = expected_outputs(self._group, self._scratch, self._timing.deadline)
+        self._setting = Setting(self._planned, self._timing, self._writer.logs, expected)
+
+    def _survey(self, candidate: _Candidate) -> None:
+        """Start a cell once, untimed: verify its outputs, see which files it reads, and fill its caches."""
+        assert self._setting is not None
+        cell = candidate.cell
+        assert cell.artifact is not None
+        self._say(Activity("cold-survey", cell.label))
+        try:
+            with CellWorker(cell, self._setting, _caches_in(candidate.folder)) as worker:
+                worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
+                worker.ask("import", "import_runtime")
+                answer: FirstAnswer = worker.ask("compile", "answer", self._setting.expected.outputs is not None)
+                candidate.effective = answer.prepared.effective
+                candidate.output_error = checked(cell, answer.prepared, self._setting)
+                candidate.files = files_read(cell.artifact, worker.ask("compile", "files"))
+            candidate.file_bytes = sum(file.stat().st_size for file in candidate.files)
+            candidate.state = "ok"
+        except CellFailed as failed:
+            candidate.leave(failed.failure, failed.output_error)
+
+    def _measure_rounds(self) -> ColdStop:
+        longest_s = 0.0
+        while self._able and self._rounds < self._timing.max_launches:
+            if self._rounds and self._watch.elapsed_s + longest_s > self._timing.budget:
+                return "budget"
+            watch = Stopwatch()
+            turns = list(product(self._able, _CACHES))
+            self._random.shuffle(turns)
+            for candidate, cache in turns:
+                self._launch(candidate, cache)
+            self._rounds += 1
+            with signals_deferred():  # a launch is told where and only where it is stored
+                self._commit("unfinished")
+            longest_s = max(longest_s, watch.elapsed_s)
+        return "launches" if self._able else "failures"
+
+    def _launch(self, candidate: _Candidate, cache: CacheState) -> None:
+        if candidate.failure is not None:  # it failed earlier in this round
+            return
+        self._say(Activity("cold-launch" if cache == "cold" else "warm-launch", candidate.cell.label))
+        fresh = self._scratch / f"{candidate.cell.id}-{self._rounds}"
+        if cache == "cold":
+            page_cache.drop(candidate.files)
+        else:
+            page_cache.read_in(candidate.files)
+        resident = page_cache.residency(candidate.files).share
+        folder = fresh if cache == "cold" else candidate.folder
+        cell = _with_empty_caches(candidate.cell, fresh) if cache == "cold" else candidate.cell
+        try:
+            launch = self._timed(cell, folder, resident)
+        except CellFailed as failed:
+            candidate.leave(failed.failure, failed.output_error)
+            return
+        candidate.launches[cache].append(launch)
+
+    def _timed(self, cell: Cell, folder: Path, resident_share: float | None) -> ColdLaunch:
+        assert self._setting is not None
+        with CellWorker(cell, self._setting, _caches_in(folder)) as worker:
+            worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
+            worker.ask("import", "import_runtime")
+            answer: FirstAnswer = worker.ask("compile", "answer", False)
+            whole_ns = now_ns() - worker.spawned_ns
+        phases = {"start": answer.first_line_ns - worker.spawned_ns, **answer.phases_ns}
+        launch = ColdLaunch(self._rounds, phases, 0, resident_share, answer.read_bytes)
+        return replace(launch, own_ns=max(0, whole_ns - launch.ready_ns))
+
+    def _commit(self, stopped_by: ColdStop) -> ColdTable:
+        """Derive the table anew from the launches and put it into the store's document."""
+        table = self._table(stopped_by)
+        document = replace(self._writer.document, cold_starts=(*self._before.cold_starts, table))
+        self._writer.commit(document)
+        return table
+
+    def _table(self, stopped_by: ColdStop) -> ColdTable:
+        expected = None if self._setting is None else self._setting.expected
+        table = ColdTable(
+            model=self._group.bundle.name,
+            batch=self._group.batch,
+            shapes=bound_shapes(self._group),
+            baseline=None,
+            rounds=self._rounds,
+            preview=True,
+            stopped_by=stopped_by,
+            seconds=self._watch.elapsed_s,
+            rows=tuple(_row(candidate, cache) for cache in _CACHES for candidate in self._candidates),
+            warnings=() if expected is None else expected.warnings,
+            verified_against=None if expected is None else expected.source,
+        )
+        asked = self._group.baseline
+        return derive_cold_table(table, asked, self._timing, allow_mixed=self._request.allow_mixed)
+
+    def _say(self, activity: Activity) -> None:
+        self._listen(
+            Progress(
+                model=self._group.bundle.name,
+                activity=activity,
+                launch=min(self._rounds + 1, self._timing.max_launches),
+                most_launches=self._timing.max_launches,
+                elapsed_s=self._watch.elapsed_s,
+                budget_s=self._timing.budget,
+                batch=self._group.batch if len(self._request.batches or ()) > 1 else None,
+                counted="round",
+            )
+        )
+
+
+def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:
+    cell = candidate.cell
+    return ColdRow(
+        id=cell.id,
+        label=cell.label,
+        artifact="" if cell.artifact is None else cell.artifact.label,
+        backend=cell.backend,
+        device=cell.device,
+        cache=cache,
+        batch=cell.load.batch,
+        io=cell.io,
+        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
+        effective=candidate.effective,
+        state=candidate.state if candidate.failure or candidate.launches[cache] else "interrupted",
+        failure=candidate.failure,
+        output_error=candidate.output_error,
+        file_bytes=candidate.file_bytes,
+        launches=tuple(candidate.launches[cache]),
+    )
+
+
+def _caches_in(folder: Path) -> dict[str, str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    return dict.fromkeys(_CACHE_VARIABLES, str(folder))
+
+
+def _with_empty_caches(cell: Cell, folder: Path) -> Cell:
+    """Return a cell whose options that name a folder of compiled code name an empty one."""
+    keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
+    given = {key: str(folder) for key in keys if key in cell.load.options}
+    return replace(cell, load=replace(cell.load, options={**cell.load.options, **given}))

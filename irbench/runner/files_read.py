@@ -1,0 +1,34 @@
+"""Which files a cell reads when it starts: those that its process had mapped or imported, and the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from irbench.onnx.reading.external_data import files_of
+from irbench.onnx.reading.protobuf import mapped
+from irbench.spec import Artifact
+
+__all__ = ["files_read"]
+
+
+def files_read(artifact: Artifact, seen: Iterable[str]) -> tuple[Path, ...]:
+    """Return each file once.
+
+    Args:
+        artifact: What the cell compiles.
+        seen: What an earlier process of the cell had mapped or imported.
+    """
+    found = {path.resolve() for path in (*map(Path, seen), *_model_files(artifact))}
+    return tuple(sorted(path for path in found if path.is_file()))
+
+
+def _model_files(artifact: Artifact) -> Iterator[Path]:
+    path = artifact.path
+    if path.is_dir():
+        yield from (file for file in path.rglob("*") if file.is_file())
+        return
+    yield path
+    if artifact.kind == "onnx":
+        with mapped(path) as data:
+            yield from (path.parent / location for location in files_of(data))

@@ -1,0 +1,140 @@
+"""Tables of cold starts and soaks at fixed widths, as they were looked at."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from documents import ENVIRONMENT, document
+from golden_files import check_golden
+from rich.console import Console
+
+from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
+from irbench.notices import Reference
+from irbench.record import Failure
+from irbench.render import DocumentView, render_document
+from irbench.result import Requested, RunDocument
+from irbench.soak_row import SoakRow, SoakSeries, SoakTable
+from irbench.spec import Timing
+from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.rederive import rederive
+from irbench.stats.soak import derive_soak_table
+
+MS = 1_000_000
+SHAPES = {"image": (1, 224, 224, 3)}
+CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in logs/tf.log")
+REFERENCE = Reference("backend", "ort", "ort with optimisations off")
+
+
+def cold_row(name: str, cache: CacheState, ready_ms: float, resident: float | None, launches: int = 8) -> ColdRow:
+    def launch(number: int) -> ColdLaunch:
+        scale = ready_ms * MS * (1 + 0.01 * ((number * len(name)) % 7 - 3))
+        shares = {"start": 0.05, "import": 0.35, "load": 0.1, "compile": 0.35, "first_inference": 0.15}
+        phases = {phase: round(share * scale) for phase, share in shares.items()}
+        return ColdLaunch(number, phases, 210 * MS, resident, 135_000_000 if cache == "cold" else 0)
+
+    effective = {"precision": "fp32", "threads": 2, "device": "cpu"}
+    made = tuple(map(launch, range(launches)))
+    return ColdRow(
+        name, name, "onnx", name, "cpu", cache, 1, "copy", Requested(2, 1, "fp32"), effective, "ok", launches=made
+    )
+
+
+def cold(launches: int = 8, resident: float | None = 0.03) -> RunDocument:
+    failed = replace(cold_row("tf", "cold", 1, None, 0), state="failed", failure=CRASH, effective={})
+    rows = (
+        cold_row("ort", "cold", 420, resident, launches), cold_row("openvino", "cold", 770, 0.05, launches), failed,
+        cold_row("ort", "warm", 240, 1.0, launches), cold_row("openvino", "warm", 430, 1.0, launches),
+        replace(failed, cache="warm"),
+    )  # fmt: skip
+    table = ColdTable("resnet50", 1, SHAPES, None, launches, True, "budget", 84.0, rows, verified_against=REFERENCE)
+    derived = derive_cold_table(table, "ort", Timing(), allow_mixed=False)
+    return replace(document(), groups=(), cold_starts=(derived,), environment=ENVIRONMENT)
+
+
+def soak_row(name: str, bytes_per_call: float, blocks: int = 120) -> SoakRow:
+    numbers = range(1, blocks + 1)
+    series = SoakSeries(
+        calls=tuple(100 * number for number in numbers),
+        elapsed_ns=tuple(500 * MS * number for number in numbers),
+        median_ns=tuple(5 * MS + (number * 7919) % 1000 for number in numbers),
+        resident_bytes=tuple(
+            300_000_000 + int(bytes_per_call * 100 * number) + 4096 * ((number * 5) % 3) for number in numbers
+        ),
+    )
+    effective = {"precision": "fp32", "threads": 2, "device": "cpu"}
+    return SoakRow(name, name, "onnx", name, "cpu", 1, "copy", Requested(2, 1, "fp32"), effective, "ok", series=series)
+
+
+def soaked(*rows: SoakRow) -> RunDocument:
+    table = SoakTable("resnet50", 1, SHAPES, 1000.0, 0.95, "finished", rows, verified_against=REFERENCE)
+    return replace(document(), groups=(), soaks=(derive_soak_table(table),), environment=ENVIRONMENT)
+
+
+def soak_example() -> RunDocument:
+    died = replace(soak_row("tf", 0, 30), state="failed", failure=replace(CRASH, stage="measure"))
+    return soaked(soak_row("ort", 12), soak_row("openvino", 5400), died)
+
+
+def shown(found: RunDocument, width: int) -> str:
+    return "\n".join(line.plain.rstrip() for line in DocumentView(found).as_lines(width)) + "\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_cold_starts_look_as_they_were_looked_at(width: int):
+    check_golden(f"cold-{width}", shown(cold(), width))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_soaks_look_as_they_were_looked_at(width: int):
+    check_golden(f"soak-{width}", shown(soak_example(), width))
+
+
+def test_few_rounds_make_a_preview_that_says_what_is_missing():
+    text = shown(cold(launches=3), 160)
+    assert "preview: intervals need 6 rounds (--budget)" in text
+    assert "[range]" in text
+    assert "[95 %]" not in text
+
+
+def test_files_that_stay_in_memory_are_told_and_so_is_ignorance():
+    assert "ort, cold cache: 40 % of its files stayed in memory" in shown(cold(resident=0.4), 160)
+    assert "the kernel does not tell whether its files left" in shown(cold(resident=None), 160)
+    assert "stayed in memory" not in shown(cold(), 160)
+
+
+def test_outputs_that_nothing_was_compared_with_are_marked():
+    (table,) = cold().cold_starts
+    unverified = derive_cold_table(replace(table, verified_against=None), "ort", Timing(), allow_mixed=False)
+    text = shown(replace(cold(), cold_starts=(unverified,)), 160)
+    assert "0.55 ? [" in text
+    assert "speedup ?: outputs not verified" in text
+
+
+def test_a_steady_table_says_so():
+    assert "memory is steady" in shown(soaked(soak_row("ort", 0)), 120)
+    assert "undecided: ort. Soak longer" in shown(soaked(soak_row("ort", 0, blocks=20)), 120)
+
+
+@pytest.mark.parametrize("found", [cold(), soak_example()], ids=["cold", "soak"])
+def test_every_format_holds_every_row(found: RunDocument):
+    for form in ("md", "csv", "jsonl"):
+        text = render_document(found, form)
+        for name in ("ort", "openvino", "tf"):
+            assert name in text
+    lines = render_document(found, "csv").splitlines()
+    rows = found.cold_starts[0].rows if found.cold_starts else found.soaks[0].rows
+    assert len(lines) == 1 + len(rows)
+
+
+@pytest.mark.parametrize("found", [cold(), soak_example()], ids=["cold", "soak"])
+def test_figures_follow_from_what_is_stored(found: RunDocument):
+    assert rederive(found, ()) == found
+
+
+def test_a_console_of_any_width_shows_them():
+    for width in (60, 100, 120):
+        console = Console(width=width, record=True, file=io.StringIO())
+        console.print(DocumentView(cold()))
+        assert "ort, cold cache" in console.export_text()

@@ -1,0 +1,42 @@
+"""What workers of cold starts and soaks see of themselves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from irbench.worker import cold_start
+from irbench.worker.soak import resident_bytes
+
+MEGABYTES_50 = 50_000_000
+
+
+def test_a_process_knows_the_files_that_it_mapped_and_imported():
+    found = {*cold_start._mapped_files(), *cold_start._module_files()}
+    assert np.__file__ in found
+    assert any("libc" in path for path in found)
+    assert all(Path(path).is_absolute() for path in found)
+
+
+def test_resident_memory_rises_by_what_is_written_to():
+    before = resident_bytes()
+    held = np.ones(MEGABYTES_50, np.uint8)
+    after = resident_bytes()
+    assert before is not None
+    assert after is not None
+    assert 0.9 * held.nbytes < after - before < 1.5 * held.nbytes
+
+
+def test_where_the_kernel_tells_nothing_memory_is_unknown(tmp_path: Path):
+    assert resident_bytes(tmp_path) is None
+
+
+def test_a_worker_imports_numpy_before_the_rest_of_irbench_so_that_its_import_is_timed():
+    code = "import sys, irbench.worker; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    before, _, _ = done.stdout.partition(" numpy ")
+    own = {name for name in before.split() if name.startswith("irbench")}
+    assert own == {"irbench", "irbench.measure", "irbench.measure.clock"}
