@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -42,32 +42,39 @@ _BUDGET_WITH_TAIL_S = 300.0
 """Of a table, where none is given: 1,000 uninterrupted calls of each row in each launch take their time."""
 
 
+_COLD = "cold starts are a run of their own"
+_EXCLUDED: Mapping[str, Mapping[str, str]] = {
+    "--quick": {"--thorough": "one is for speed, the other for precision"},
+    "--cold": dict.fromkeys(("--tail", "--sustain", "--shapes", "--feedback"), _COLD),
+    "--shapes": {
+        "--data": "shapes are measured with generated inputs",
+        "--feedback": "a decode loop has one shape",
+        "--io bound": "memory is bound to one shape",
+    },
+}
+"""Options that cannot be obeyed together, and why."""
+
+
 def refuse_contradictions(options: RunOptions) -> None:
     """Refuse options that cannot be obeyed together, before anything is looked up.
 
     Raises:
         IrbenchError: Two of them contradict each other, or a model's name is empty.
     """
-    if options.quick and options.thorough:
-        raise IrbenchError("--quick and --thorough cannot be combined.", hint="Leave one of them out.")
-    if options.shapes is not None and options.io == "bound":
-        raise IrbenchError(
-            "--shapes and --io bound cannot be combined: memory is bound to one shape.", hint="Leave --io bound out."
-        )
-    if options.shapes is not None and (options.data is not None or options.feedback):
-        other = "--feedback" if options.feedback else "--data"
-        raise IrbenchError(
-            f"--shapes and {other} cannot be combined.",
-            hint=f"Measure shapes with generated inputs: leave {other} out.",
-        )
-    others = {"--tail": options.tail, "--sustain": options.sustain, "--shapes": options.shapes}
-    for option, asked in {**others, "--feedback": options.feedback}.items():
-        if options.cold and asked:
-            raise IrbenchError(f"--cold and {option} cannot be combined.", hint="Cold starts are a run of their own.")
+    for option, others in _EXCLUDED.items():
+        for other, reason in others.items():
+            if _is_asked(options, option) and _is_asked(options, other):
+                raise IrbenchError(f"{option} and {other} cannot be combined: {reason}.", hint="Leave one of them out.")
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)
     options.inputs.require_data()
+
+
+def _is_asked(options: RunOptions, option: str) -> bool:
+    name, _, value = option.removeprefix("--").partition(" ")
+    given = getattr(options, name)
+    return given == value if value else bool(given)
 
 
 def requested(options: RunOptions) -> RunRequest:

@@ -21,11 +21,11 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.results import Interrupted
 from irbench.api.values import Constants, Feedback, Shapes
-from irbench.conformance import model as model_check
-from irbench.conformance import score
+from irbench.conformance import score, verification
 from irbench.conformance.case import CaseResult, Runtime, SuiteReport
-from irbench.conformance.model import ModelReport, NoReference, VerificationRequest, trials, verified_cells
+from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.suite import collect_cases, run_cases
+from irbench.conformance.verification import ModelReport, NoReference, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.render.context import Context
@@ -85,7 +85,7 @@ class Verification(Displayable):
     def exit_code(self) -> ExitCode:
         """What ``irbench verify`` exits with."""
         if isinstance(self.report, ModelReport):
-            return model_check.exit_code(self.report)
+            return verification.exit_code(self.report)
         return score.exit_code(self.report.cases) if self.report.complete else ExitCode.INTERRUPTED
 
     @property
@@ -246,8 +246,7 @@ def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch
     except NoReference as lack:
         words = warning_words(lack.warning, Context())
         raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack
-    cells: list[CellResult] = []
-    complete = False
+    cells, complete = list[CellResult](), False
     try:
         for cell in verified_cells(planned.trials):
             cells.append(cell)

@@ -3,154 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from irbench.address import BackendAddress
 from irbench.conformance.data import DataSet
 from irbench.conformance.trial import Answered
-from irbench.errors import ExitCode, IrbenchError
+from irbench.conformance.verification import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
+from irbench.errors import IrbenchError
 from irbench.feeds import lay_out
-from irbench.notices import Reference, Warn
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
-from irbench.spec import Artifact, Bundle, Cell, Feeding, TensorSpec, shape_text
+from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
-__all__ = [
-    "DataSets",
-    "ModelReport",
-    "NoReference",
-    "PlannedTrials",
-    "Trial",
-    "VerificationRequest",
-    "as_logical",
-    "exit_code",
-    "require_fit",
-    "trials",
-    "verified_cells",
-]
+__all__ = ["as_logical", "require_fit", "trials", "verified_cells"]
 
 _DEADLINE_S = 300.0
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
-
-
-class NoReference(Exception):
-    """Nothing could compute the expected outputs; the warning says what was tried."""
-
-    def __init__(self, warning: Warn) -> None:
-        super().__init__(warning.code)
-        self.warning = warning
-
-
-@dataclass(frozen=True)
-class DataSets:
-    """A folder of data sets, which hold the expected outputs.
-
-    Attributes:
-        folder: As the user named it.
-        count: How many data sets it holds.
-    """
-
-    folder: str
-    count: int
-
-
-@dataclass(frozen=True)
-class ModelReport:
-    """The document of one verified model.
-
-    Attributes:
-        model: Its name.
-        verified_against: Where the expected outputs come from; ``None`` where nobody kept that.
-        complete: False where the run was interrupted; the cells are those that were done.
-        cells: As in the run document, with ``state``, ``failure``, ``effective`` and ``output_error``, and no times.
-        warnings: What speaks against the comparison.
-    """
-
-    model: str
-    verified_against: Reference | DataSets | None
-    complete: bool
-    cells: tuple[CellResult, ...]
-    warnings: tuple[Warn, ...] = ()
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Inputs with the outputs that they must lead to, and cells whose shapes are bound to them.
-
-    Attributes:
-        name: Of the data set; empty where there is one only.
-        inputs: Logical inputs of the only call; empty where a feeding has them.
-        expected: For each call, in the order of the model's outputs.
-        bundle: The model.
-        sizes: Every dynamic dimension bound.
-        cells: One for each backend.
-        absent: Why some of them cannot run it, by cell id.
-        others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
-        feeding: Where the inputs of the calls come from; ``None`` for a data set with expected outputs.
-        scale: Size of the inputs, which small outputs are compared with.
-    """
-
-    name: str
-    inputs: tuple[Array, ...]
-    expected: tuple[Outputs, ...]
-    bundle: Bundle
-    sizes: Mapping[str, int]
-    cells: tuple[Cell, ...]
-    absent: Mapping[str, Failure]
-    others: Mapping[str, Artifact]
-    feeding: Feeding | None = None
-    scale: float = 1.0
-
-
-@dataclass(frozen=True)
-class PlannedTrials:
-    """What every backend must answer.
-
-    Attributes:
-        trials: One for each data set; a single one for seeded inputs.
-        source: Where the expected outputs come from.
-        warnings: What speaks against comparing with them.
-    """
-
-    trials: tuple[Trial, ...]
-    source: Reference | DataSets | None
-    warnings: tuple[Warn, ...] = ()
-
-
-@dataclass(frozen=True)
-class VerificationRequest:
-    """What is verified.
-
-    Attributes:
-        bundle: The model.
-        backends: In the order of the rows.
-        shapes: Of inputs with dynamic dimensions, by name.
-        data: A folder of data sets with expected outputs; ``None`` for the reference that ``irbench run`` compares
-            with.
-        inputs: Data and constants for inputs, without ``data``.
-    """
-
-    bundle: Bundle
-    backends: tuple[BackendAddress, ...]
-    shapes: Mapping[str, tuple[int, ...]]
-    data: Path | None
-    inputs: AskedInputs = field(default_factory=AskedInputs)
 
 
 def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
@@ -185,16 +67,6 @@ def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
     for cells in zip(*(trial.cells for trial in planned), strict=True):
         rows = [_row(trial, cell, named=len(planned) > 1) for trial, cell in zip(planned, cells, strict=True)]
         yield max(rows, key=_badness)
-
-
-def exit_code(report: ModelReport) -> ExitCode:
-    """Return what the cells come to: an interrupt first, then wrong outputs, then failures."""
-    states = {cell.state for cell in report.cells}
-    if not report.complete:
-        return ExitCode.INTERRUPTED
-    if "mismatch" in states:
-        return ExitCode.DIFFERENT
-    return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK
 
 
 def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:

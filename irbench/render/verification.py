@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
-from irbench.conformance.model import DataSets, ModelReport
 from irbench.conformance.score import OperatorScore, operator_scores
+from irbench.conformance.verification import DataSets, ModelReport
 from irbench.notices import Warn
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, error_size

@@ -9,7 +9,7 @@ import pytest
 
 from irbench import registry
 from irbench.api.verify import VerifyOptions, verify_with
-from irbench.conformance.model import PlannedTrials, VerificationRequest
+from irbench.conformance.verification import PlannedTrials, VerificationRequest
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from irbench.conformance.case import CaseResult, Runtime, SuiteReport
-from irbench.conformance.model import DataSets, ModelReport, exit_code
 from irbench.conformance.score import counts
+from irbench.conformance.verification import DataSets, ModelReport, exit_code
 from irbench.notices import Reference
 from irbench.record import Failure, OutputError
 from irbench.render.verification import model_view, suite_view

@@ -1,0 +1,140 @@
+"""What is verified of one model, and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irbench.address import BackendAddress
+from irbench.errors import ExitCode
+from irbench.notices import Reference, Warn
+from irbench.record import Failure
+from irbench.result import CellResult
+from irbench.runner.asked_inputs import AskedInputs
+from irbench.spec import Artifact, Bundle, Cell, Feeding
+from irbench.spi import Array, Outputs
+
+__all__ = [
+    "DataSets",
+    "ModelReport",
+    "NoReference",
+    "PlannedTrials",
+    "Trial",
+    "VerificationRequest",
+    "exit_code",
+]
+
+
+class NoReference(Exception):
+    """Nothing could compute the expected outputs; the warning says what was tried."""
+
+    def __init__(self, warning: Warn) -> None:
+        super().__init__(warning.code)
+        self.warning = warning
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """A folder of data sets, which hold the expected outputs.
+
+    Attributes:
+        folder: As the user named it.
+        count: How many data sets it holds.
+    """
+
+    folder: str
+    count: int
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """The document of one verified model.
+
+    Attributes:
+        model: Its name.
+        verified_against: Where the expected outputs come from; ``None`` where nobody kept that.
+        complete: False where the run was interrupted; the cells are those that were done.
+        cells: As in the run document, with ``state``, ``failure``, ``effective`` and ``output_error``, and no times.
+        warnings: What speaks against the comparison.
+    """
+
+    model: str
+    verified_against: Reference | DataSets | None
+    complete: bool
+    cells: tuple[CellResult, ...]
+    warnings: tuple[Warn, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Inputs with the outputs that they must lead to, and cells whose shapes are bound to them.
+
+    Attributes:
+        name: Of the data set; empty where there is one only.
+        inputs: Logical inputs of the only call; empty where a feeding has them.
+        expected: For each call, in the order of the model's outputs.
+        bundle: The model.
+        sizes: Every dynamic dimension bound.
+        cells: One for each backend.
+        absent: Why some of them cannot run it, by cell id.
+        others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
+        feeding: Where the inputs of the calls come from; ``None`` for a data set with expected outputs.
+        scale: Size of the inputs, which small outputs are compared with.
+    """
+
+    name: str
+    inputs: tuple[Array, ...]
+    expected: tuple[Outputs, ...]
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    cells: tuple[Cell, ...]
+    absent: Mapping[str, Failure]
+    others: Mapping[str, Artifact]
+    feeding: Feeding | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class PlannedTrials:
+    """What every backend must answer.
+
+    Attributes:
+        trials: One for each data set; a single one for seeded inputs.
+        source: Where the expected outputs come from.
+        warnings: What speaks against comparing with them.
+    """
+
+    trials: tuple[Trial, ...]
+    source: Reference | DataSets | None
+    warnings: tuple[Warn, ...] = ()
+
+
+@dataclass(frozen=True)
+class VerificationRequest:
+    """What is verified.
+
+    Attributes:
+        bundle: The model.
+        backends: In the order of the rows.
+        shapes: Of inputs with dynamic dimensions, by name.
+        data: A folder of data sets with expected outputs; ``None`` for the reference that ``irbench run`` compares
+            with.
+        inputs: Data and constants for inputs, without ``data``.
+    """
+
+    bundle: Bundle
+    backends: tuple[BackendAddress, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    data: Path | None
+    inputs: AskedInputs = field(default_factory=AskedInputs)
+
+
+def exit_code(report: ModelReport) -> ExitCode:
+    """Return what the cells come to: an interrupt first, then wrong outputs, then failures."""
+    states = {cell.state for cell in report.cells}
+    if not report.complete:
+        return ExitCode.INTERRUPTED
+    if "mismatch" in states:
+        return ExitCode.DIFFERENT
+    return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK
