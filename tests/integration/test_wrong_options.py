@@ -46,7 +46,7 @@ RUN = [
     (("--backends", "tf", "--set", "tf.gappler=off"), "tf has no option 'gappler'", "Did you mean grappler?"),
     (("--backends", "ort", "--set", "ort.intra_op_num_threads=1"), "is set by irbench itself", "Use --threads."),
     (("--baseline", "fake-q"), "--baseline fake-q does not match any row", "The rows are: fake-a"),
-    (("--shape", "pixel=1x3x8x8"), "No model has an input called 'pixel'", "Inputs: pixels"),
+    (("--shape", "pixel=1x3x8x8"), "dynamic dimension called 'pixel'", "Did you mean pixels? Inputs: pixels"),
     # numbers
     (("--batch", "0"), "'0' is not a whole number", "irbench run --help"),
     (("--batch", "-1"), "'-1' is not a whole number", "irbench run --help"),
@@ -72,7 +72,12 @@ RUN = [
     # contradictions
     (("--quick", "--thorough"), "--quick and --thorough cannot", "Leave one"),
     (("--all",), "--all and a model cannot", "Leave one"),
-    (("--batch", "8", "--shape", "pixels=4x3x8x8"), "contradicts the size 8", "--batch"),
+    (("--batch", "8", "--shape", "batch=4"), "--shape batch=4 and --batch 8", "Leave one"),
+    (("--shape", "batch=4", "--shape", "pixels=8x3x8x8"), "contradicts the size 4", "--shape"),
+    (("--shape", "batch=4x8"), "a dynamic dimension, which has one size", "--shape batch=8"),
+    (("--shapes", "batch=1,8", "--io", "bound"), "cannot be combined", "--io bound"),
+    (("--shapes", "pixel=1x3x8x8,2x3x8x8"), "dynamic dimension called 'pixel'", "Did you mean pixels?"),
+    (("--shapes", "batch=1,1"), "has a shape twice", "--help"),
     (
         ("--shape", "pixels=4x3x8x8", "--shape", "pixels=5x3x8x8"),
         "--shape pixels=5x3x8x8 cannot be combined",
