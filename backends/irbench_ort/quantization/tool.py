@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.spi import Array
 from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
+from irbench_ort.quantization.biases import separate_biases
 from irbench_ort.quantization.calibration import CalibrationReader, channel_means
 from irbench_ort.quantization.methods import DYNAMIC, STATIC
-from irbench_ort.quantization.shared_biases import separate_biases
 
 if TYPE_CHECKING:
     import onnx
