@@ -165,7 +165,6 @@ def test_layers_that_share_a_bias_are_quantised_each_with_its_own(tmp_path: Path
     target.parent.mkdir()
     quantize_static(source, target, pixels)
     onnx.checker.check_model(onnx.load(target), full_check=True)
-    assert "b" not in {initializer.name for initializer in onnx.load(target).graph.initializer}
     before, after = answers(source), answers(target)
     assert np.abs(after - before).max() < 0.05 * np.abs(before).max()
 
@@ -189,5 +188,6 @@ def test_the_bias_of_a_dense_layer_may_have_any_shape_that_is_broadcast(shape, t
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), source)
     quantize_static(source, target, pixels)
     assert operators(target)["DequantizeLinear"] >= 2
+    assert "b" not in {initializer.name for initializer in onnx.load(target).graph.initializer}
     before, after = answers(source), answers(target)
     assert np.abs(after - before).max() < 0.05 * np.abs(before).max()
