@@ -100,7 +100,11 @@ class Tour:
         """What went wrong, in words; what int8 changes in the answers is a figure, and not among it."""
         cells = [cell for group in self.measured for cell in group.cells if not cell.artifact.endswith(INT8)]
         return (
-            *(f"{problem.step}: {problem.reason}" for problem in self.problems),
+            *(
+                f"{problem.step}: {problem.reason}"
+                for problem in self.problems
+                if problem.step.split()[-1] not in self.refused_by
+            ),
             *(
                 f"{found.graph} on {found.backend}: {found.failure}"
                 for found in self.verified

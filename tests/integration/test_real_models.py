@@ -34,5 +34,6 @@ def test_a_trained_model_answers_rightly_on_every_backend_at_every_level(subject
     assert tour.wrong == ()
     assert {found.graph for found in tour.verified} == {"none", *SCOPE.levels}
     assert tour.measured
-    assert tour.int8 is not None
-    assert tour.int8.error.value < LARGEST_ERROR_OF_INT8
+    if "int8" not in subject.refused_by:
+        assert tour.int8 is not None
+        assert tour.int8.error.value < LARGEST_ERROR_OF_INT8

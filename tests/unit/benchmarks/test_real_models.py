@@ -206,3 +206,10 @@ def test_a_table_is_written_while_the_models_are_visited(tmp_path, monkeypatch):
     assert called.exit_code == 1
     assert "verify none: too odd" in called.stdout
     assert "verify none: too odd" in (tmp_path / "t.md").read_text()
+
+
+def test_what_a_model_is_known_to_be_refused_by_is_not_wrong():
+    problem, verified = Problem("optimize int8", "nothing to convert"), Verified("none", "openvino", None, "no rank")
+    tour = Tour("vad", (verified,), problems=(problem,))
+    assert tour.wrong == ("optimize int8: nothing to convert", "none on openvino: no rank")
+    assert replace(tour, refused_by=frozenset({"int8", "openvino"})).wrong == ()
