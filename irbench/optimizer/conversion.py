@@ -21,6 +21,9 @@ _LEAST_OPSET_OF_INT8 = 13
 """The first one in which QuantizeLinear takes a scale for each channel."""
 
 
+_QUANTISED = "multiplies by constant weights outside of If, Loop and Scan, as Conv, Gemm, MatMul and LSTM do"
+
+
 class NothingToConvert(IrbenchError):
     """No operation of the graph can compute in the precision."""
 
@@ -90,7 +93,7 @@ def convert(source: Path, target: Path, asked: Conversion, calibration: Samples,
 def _quantize(source: Path, target: Path, asked: Conversion, calibration: Samples, quantizer: Quantizer) -> str:
     suitable = quantizer.suitable_method(source)
     if suitable is None:
-        raise NothingToConvert("int8", "multiplies by constant weights, as Conv, Gemm, MatMul and LSTM do")
+        raise NothingToConvert("int8", _QUANTISED)
     method = suitable if asked.method == "auto" else asked.method
     quantizer.quantize(QuantizationRequest(source, target, method, lambda: _named(calibration)))
     return f"quantize_{method}"

@@ -11,7 +11,7 @@ from benchmarks.real.tour import Scope, visit
 from benchmarks.real.wheels import WheelsUnavailable, fetch
 from benchmarks.workbench import Workbench
 
-SCOPE = Scope(verified=2, judged=8, how=("--quick", "--budget", "20s"))
+SCOPE = Scope(verified=2, calibrated=16, judged=8, how=("--quick", "--budget", "20s"))
 LARGEST_ERROR_OF_INT8 = 1.0
 
 
@@ -31,9 +31,9 @@ def models(request: pytest.FixtureRequest) -> Path:
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_a_trained_model_answers_rightly_on_every_backend_at_every_level(subject, models, tmp_path):
     tour = visit(Workbench(tmp_path, quick=True), subject, models, SCOPE)
-    assert not tour.problems
-    assert not [found for found in tour.verified if found.failure]
+    assert tour.wrong == ()
     assert {found.graph for found in tour.verified} == {"none", *SCOPE.levels}
-    assert {(cell.label, cell.state) for group in tour.measured for cell in group.cells if cell.state != "ok"} == set()
-    assert tour.int8 is not None
-    assert tour.int8.error.value < LARGEST_ERROR_OF_INT8
+    assert tour.measured
+    if "int8" not in subject.refused_by:
+        assert tour.int8 is not None
+        assert tour.int8.error.value < LARGEST_ERROR_OF_INT8

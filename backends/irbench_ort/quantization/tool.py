@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.spi import Array
 from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
+from irbench_ort.quantization.biases import separate_biases
 from irbench_ort.quantization.calibration import CalibrationReader, channel_means
 from irbench_ort.quantization.methods import DYNAMIC, STATIC
 
@@ -40,9 +41,10 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
 
     prepared = _prepared(source)
     model = onnx.load(prepared)
+    separate_biases(model)
     if names := corrected_inputs(model):
         correct_biases(model, channel_means(prepared, names, feeds()))
-        _save(model, prepared)
+    _save(model, prepared)
     reader: Any = CalibrationReader(feeds())  # theirs is a class to inherit from, of which one method is called
     quantization.quantize_static(
         prepared,

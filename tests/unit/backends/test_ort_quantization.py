@@ -140,3 +140,54 @@ def test_the_method_follows_what_holds_the_weights(mlp: Path, tmp_path: Path):
     assert suitable_method(mlp) == "static"
     assert suitable_method(recurrent(tmp_path)) == "dynamic"
     assert suitable_method(recurrent(tmp_path, constant=False)) is None
+
+
+def sharing(folder: Path) -> Path:
+    """Write layers that share a bias, beside a value that is called like the bias with a number behind it."""
+    random = np.random.default_rng(5)
+    weights = [numpy_helper.from_array(random.normal(0, 0.3, (3, 3, 1, 1)).astype("f"), f"w{n}") for n in range(3)]
+    bias = numpy_helper.from_array(random.normal(0, 0.3, 3).astype("f"), "b")
+    layers = [helper.make_node("Conv", [x, w, "b"], [y]) for x, w, y in (("pixels", "w0", "b0"), ("b0", "w1", "b1"))]
+    graph = helper.make_graph(
+        [*layers, helper.make_node("Conv", ["b1", "w2", "b"], ["b2"]), helper.make_node("Neg", ["b2"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, (4, 3, 8, 8))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (4, 3, 8, 8))],
+        [*weights, bias],
+    )
+    path = folder / "sharing.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
+def test_layers_that_share_a_bias_are_quantised_each_with_its_own(tmp_path: Path):
+    source, target = sharing(tmp_path), tmp_path / "out" / "model.onnx"
+    target.parent.mkdir()
+    quantize_static(source, target, pixels)
+    onnx.checker.check_model(onnx.load(target), full_check=True)
+    before, after = answers(source), answers(target)
+    assert np.abs(after - before).max() < 0.05 * np.abs(before).max()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 1), (1,), (3,)])
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_the_bias_of_a_dense_layer_may_have_any_shape_that_is_broadcast(shape, transposed, tmp_path: Path):
+    random = np.random.default_rng(5)
+    weight = random.normal(0, 0.3, (3, 192) if transposed else (192, 3)).astype("f")
+    constants = [numpy_helper.from_array(array, name) for name, array in (("w", weight), ("b", np.ones(shape, "f")))]
+    flat = helper.make_node("Flatten", ["pixels"], ["rows"])
+    graph = helper.make_graph(
+        [flat, helper.make_node("Gemm", ["rows", "w", "b"], ["y"], transB=transposed)],
+        "g",
+        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, (4, 3, 8, 8))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (4, 3))],
+        constants,
+    )
+    source, target = tmp_path / "dense.onnx", tmp_path / "out" / "model.onnx"
+    target.parent.mkdir()
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), source)
+    quantize_static(source, target, pixels)
+    assert operators(target)["DequantizeLinear"] >= 2
+    assert "b" not in {initializer.name for initializer in onnx.load(target).graph.initializer}
+    before, after = answers(source), answers(target)
+    assert np.abs(after - before).max() < 0.05 * np.abs(before).max()

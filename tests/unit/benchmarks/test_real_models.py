@@ -1,6 +1,7 @@
 import json
 import subprocess
 import zipfile
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -79,7 +80,8 @@ def test_a_model_goes_through_every_step_on_real_inputs(root):
     assert {(v.graph, v.backend, v.failure) for v in tour.verified} == {
         (graph, *told) for graph in ("none", "basic", "all") for told in (("ort", ""), ("openvino", "no scalars"))
     }
-    assert not tour.is_complete
+    assert tour.wrong[:2] == ("none on openvino: no scalars", "basic on openvino: no scalars")
+    assert not replace(tour, refused_by=frozenset({"openvino"})).wrong
 
 
 def test_a_step_that_fails_is_kept_with_its_reason_and_the_others_go_on(root):
@@ -204,3 +206,10 @@ def test_a_table_is_written_while_the_models_are_visited(tmp_path, monkeypatch):
     assert called.exit_code == 1
     assert "verify none: too odd" in called.stdout
     assert "verify none: too odd" in (tmp_path / "t.md").read_text()
+
+
+def test_what_a_model_is_known_to_be_refused_by_is_not_wrong():
+    problem, verified = Problem("optimize int8", "nothing to convert"), Verified("none", "openvino", None, "no rank")
+    tour = Tour("vad", (verified,), problems=(problem,))
+    assert tour.wrong == ("optimize int8: nothing to convert", "none on openvino: no rank")
+    assert replace(tour, refused_by=frozenset({"int8", "openvino"})).wrong == ()
