@@ -191,8 +191,7 @@ def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     group = groups[0].group
     expected = expected_outputs(group, scratch, bundle.seed, _DEADLINE_S)
     if expected.outputs is None:
-        (warning,) = expected.warnings
-        raise NoReference(warning)
+        raise NoReference(expected.warnings[0])
     inputs = generate(bundle.inputs, group.sizes, bundle.seed)
     return PlannedTrials((_trial("", inputs, expected.outputs, groups),), expected.source, expected.warnings)
 
@@ -207,8 +206,7 @@ def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratc
 
 
 def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> tuple[PlannedGroup, ...]:
-    threads = host.allowance().threads
-    request = RunRequest((asked.bundle,), asked.backends, threads=threads, shapes=shapes)
+    request = RunRequest((asked.bundle,), asked.backends, threads=host.allowance().threads, shapes=shapes)
     return plan(request, prepare(request, scratch))
 
 
@@ -286,8 +284,7 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
     if strayed is not None:
         return replace(row, state="failed", failure=strayed)
     try:
-        scale = input_scale(trial.inputs)
-        error = compare(found.outputs[0], trial.expected, trial.bundle.classifier, scale)
+        error = compare(found.outputs[0], trial.expected, trial.bundle.classifier, input_scale(trial.inputs))
     except ValueError as problem:
         return replace(row, state="mismatch", failure=Failure("verify", str(problem)))
     failure = judge(error, str(found.effective["precision"]), cell.artifact.precision)
