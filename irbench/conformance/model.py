@@ -74,8 +74,7 @@ def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     group = groups[0].group
     expected = expected_outputs(group, scratch, _DEADLINE_S)
     if expected.outputs is None:
-        (warning,) = expected.warnings
-        raise NoReference(warning)
+        raise NoReference(expected.warnings[0])
     trial = replace(_trial("", (), expected.outputs, groups), feeding=group.feeding, scale=expected.scale)
     return PlannedTrials((trial,), expected.source, expected.warnings)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import models
+import onnx
+import onnx.parser
 import onnxruntime
 import openvino
 import pytest
@@ -104,14 +106,17 @@ def test_a_precision_that_a_graph_does_not_hold_is_answered_with_what_works(mode
     assert cell["failure"]["hint"].startswith(("Measure it converted: --optimize fp16", "Use --precision fp32."))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float64"])
-def test_a_file_that_is_not_fp32_runs_as_it_is_on_every_backend(dtype: str, tmp_path: Path) -> None:
-    held = models.mlp(tmp_path, dtype).path
+@pytest.mark.parametrize(("element", "precision"), [("float16", "fp16"), ("double", "fp64")])
+def test_a_file_that_is_not_fp32_runs_as_it_is_on_every_backend(element: str, precision: str, tmp_path: Path) -> None:
+    held = tmp_path / "held.onnx"
+    text = f"({element}[batch,4] x) => ({element}[batch,2] y) <{element}[4,2] w = {{1,2,3,4,5,6,7,8}}>"
+    graph = f"{text} {{ y = MatMul(x, w) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> tiny {graph}'), held)
     called = irbench("run", held, "--backends", "ort,openvino", "--format", "json", *FASTEST)
     assert called.code == 0, called.err
     (group,) = called.document["groups"]
     assert [cell["state"] for cell in group["cells"]] == ["ok", "ok"]
-    assert {cell["graph_precision"] for cell in group["cells"]} == {"fp16" if dtype == "float16" else "fp64"}
+    assert {cell["graph_precision"] for cell in group["cells"]} == {precision}
 
 
 @pytest.mark.ci

@@ -63,19 +63,19 @@ REFUSED = {
     "no outputs": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N"])], []), "has no outputs", "Export it again"
     ),
-    "text as input": (
+    "complex numbers as input": (
         hostile.graph_of(
             [_IDENTITY],
-            [hostile.value("x", ["N"], TensorProto.STRING)],
-            [hostile.value("y", ["N"], TensorProto.STRING)],
+            [hostile.value("x", ["N"], TensorProto.COMPLEX64)],
+            [hostile.value("y", ["N"], TensorProto.COMPLEX64)],
         ),
         "'x' of",
-        "works with numbers",
+        "works with real numbers",
     ),
-    "a sequence as input": (hostile.of_type(helper.make_sequence_type_proto), "is a sequence", "numbers"),
-    "an optional input": (hostile.of_type(helper.make_optional_type_proto), "is an optional", "numbers"),
+    "a sequence as input": (hostile.of_type(helper.make_sequence_type_proto), "is a sequence", "tensors"),
+    "an optional input": (hostile.of_type(helper.make_optional_type_proto), "is an optional", "tensors"),
     "a map as input": (
-        hostile.of_type(lambda kind: helper.make_map_type_proto(TensorProto.INT64, kind)), "is a map", "numbers"
+        hostile.of_type(lambda kind: helper.make_map_type_proto(TensorProto.INT64, kind)), "is a map", "tensors"
     ),
     "an unknown rank": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", None)], [hostile.value("y", ["N"])]),
