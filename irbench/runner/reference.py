@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from irbench.feeds import POOL, repeat_pool
 from irbench.notices import Reference, Warn
 from irbench.runner.binding import bind_apart
 from irbench.spec import BATCH, Feeding, Group
-from irbench.spi import Outputs
+from irbench.spi import Description, Outputs
+from irbench.stats import given_inputs
+from irbench.worker.inputs import BrokenLoop
 from irbench.worker.process import call_in_worker
 
 __all__ = ["Expected", "expected_outputs"]
@@ -34,12 +37,15 @@ class Expected:
 
 
 def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected:
-    """Return the stored outputs of the original framework where they fit the sizes, else a reference backend's.
+    """Return the stored outputs of the original framework where they fit, its own for given inputs, else a reference's.
 
     Args:
         group: What will be measured.
         scratch: Where a copy of the model with bound shapes may be written.
         deadline_s: For each reference backend.
+
+    Raises:
+        BrokenLoop: An output cannot be fed back, on no backend.
     """
     stored = _stored(group)
     if stored is not None:
@@ -47,14 +53,29 @@ def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected
             (stored,), Reference("export", str(group.bundle.details.get("framework") or "the original model"))
         )
     refusals: list[dict[str, str]] = []
-    for name in registry.references_in_order():
+    for kind, name, label in _references(group):
         try:
-            answer = _computed(name, group, scratch, deadline_s)
-            label = registry.describe(registry.REFERENCES, name).reference_name
-            return Expected(answer, Reference("backend", name, label))
+            return Expected(_computed(kind, name, group, scratch, deadline_s), Reference("backend", name, label))
+        except BrokenLoop:
+            raise
         except IrbenchError as error:
             refusals.append({"reference": name, "message": error.message})
     return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
+
+
+def _references(group: Group) -> Iterator[tuple[str, str, str]]:
+    """Yield what may answer, the best first: group of its entry point, name, and what tables call it.
+
+    Given inputs are answered by the framework that the model was exported from, as generated ones are at export.
+    """
+    if given_inputs(group.feeding) is not None:
+        backends: dict[str, Description] = registry.describe_all(registry.BACKENDS)
+        for name, description in backends.items():
+            is_able = group.bundle.artifact(registry.backend(name).consumes) is not None
+            if description.is_original and description.version is not None and is_able:
+                yield registry.BACKENDS, name, str(group.bundle.details.get("framework") or name)
+    for name in registry.references_in_order():
+        yield registry.REFERENCES, name, registry.describe(registry.REFERENCES, name).reference_name
 
 
 def _stored(group: Group) -> Outputs | None:
@@ -74,20 +95,26 @@ def _stored(group: Group) -> Outputs | None:
     return repeat_pool(outputs, group.batch)
 
 
-def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
-    artifact = group.bundle.artifact(registry.reference(name).consumes)
+def _computed(kind: str, name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
+    backend = registry.backend(name) if kind == registry.BACKENDS else registry.reference(name)
+    artifact = group.bundle.artifact(backend.consumes)
     if artifact is None:
         raise IrbenchError("cannot read the model")
     planned = (cell.artifact for cell in group.cells if cell.artifact is not None)
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
     bound = bound or bind_apart(artifact, group.sizes, scratch)
-    answers: tuple[Outputs, ...] = call_in_worker(
-        "irbench.worker.reference:answers",
+    answers: tuple[Outputs, ...] | tuple[str, str] = call_in_worker(
+        "irbench.worker.reference:answers_or_broken_loop",
         name,
         bound,
         group.bundle,
         dict(group.sizes),
         group.feeding,
+        kind,
         deadline_s=deadline_s,
     )
-    return answers
+    match answers:
+        case str(message), str(hint):
+            raise BrokenLoop(message, hint=hint)
+        case _:
+            return answers
