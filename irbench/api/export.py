@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from irbench import bundles, exporter
-from irbench.api import values
+from irbench.api import input_values, values
+from irbench.api.input_values import Data
 from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
+from irbench.runner.asked_inputs import AskedInputs
+from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle
 
 __all__ = ["ExportedModel", "export", "export_with", "require_exportable"]
+
+
+_GENERATED_ONLY = AskedInputs()
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,8 @@ def export(
     layout: Literal["keep", "nchw"] = "nchw",
     force: bool = False,
     output: str | PathLike[str] | None = None,
+    data: Data | None = None,
+    value: Mapping[str, Any] | None = None,
     progress: ProgressOption = "auto",
 ) -> ExportedModel:
     """Export a model to a bundle: ONNX, a TensorFlow graph and the outputs that both must give.
@@ -104,6 +112,8 @@ def export(
         layout: Of image inputs in ONNX; nchw is the faster one.
         force: Build even if a bundle made from the same things exists.
         output: The folder to put the bundle into.
+        data: Also compare with the original on these samples, which :func:`irbench.run` describes.
+        value: Constants for inputs of that comparison: ``{"sr": 16000}``.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
 
     Raises:
@@ -119,8 +129,10 @@ def export(
         "output": output,
     }
     options = ExportOptions(**read_keywords("export", given, _READERS))
+    asked = read_keywords("export", {"data": data, "value": value}, _INPUT_READERS)
+    inputs = AskedInputs(asked.get("data"), asked.get("value", {}))
     with reporting(progress) as reporter:
-        made = export_with(str(model), options, reporter.say)
+        made = export_with(str(model), options, reporter.say, inputs)
         for problem in made.problems:
             reporter.say(f"warning: {made.name}: {problem}")
         return made
@@ -138,11 +150,18 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
         exporter.validate(model, options)
 
 
-def export_with(model: str, options: ExportOptions, say: Say) -> ExportedModel:
+def export_with(model: str, options: ExportOptions, say: Say, inputs: AskedInputs = _GENERATED_ONLY) -> ExportedModel:
     """Export one model; raises what :func:`export` does."""
+    inputs.require_data()
+
+    def check(bundle: Bundle) -> None:
+        if inputs.data is not None or inputs.values:
+            say("comparing with the original on given inputs")
+            check_on_inputs(bundle, inputs)
+
     watch = Stopwatch()
     known = None if options.force else exporter.matching(model, options)
-    folder = exporter.export(model, options, say)
+    folder = exporter.export(model, options, say, check)
     return ExportedModel(bundles.load(folder), folder, None if folder == known else watch.elapsed_s)
 
 
@@ -154,4 +173,8 @@ _READERS: Readers = {
     "layout": ('"keep" or "nchw"', values.one_of("keep", "nchw")),
     "force": ("True", values.flag),
     "output": ('"./resnet50"', Path),
+}
+_INPUT_READERS: Readers = {
+    "data": ('"images/", or {"x": array}', input_values.data),
+    "value": ('{"sr": 16000}', input_values.constants),
 }

@@ -26,9 +26,13 @@ _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
 
 Say = Callable[[str], None]
+Check = Callable[[Bundle], object]
 
 
-def export(source: str, options: ExportOptions, say: Say) -> Path:
+def _no_check(_bundle: Bundle) -> None: ...
+
+
+def export(source: str, options: ExportOptions, say: Say, check: Check = _no_check) -> Path:
     """Return the folder of the bundle of ``source``, made now unless one made from the same things exists.
 
     Args:
@@ -36,6 +40,7 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
             ``path/to/file.py:function``.
         options: How it is exported.
         say: Hears progress, a few words at a time.
+        check: Called with the bundle, its paths absolute, before it is put in its place; raises where it must not be.
 
     Raises:
         IrbenchError: It cannot be exported, or what came out is not what the original computes.
@@ -44,6 +49,7 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
     exporter = _exporter_of(source)
     existing = None if options.force else matching(source, options)
     if existing is not None:
+        check(bundles.load(existing))
         bundles.point_to(existing)
         return existing
     if options.output is not None:
@@ -52,7 +58,9 @@ def export(source: str, options: ExportOptions, say: Say) -> Path:
     worker = _ExportWorker(exporter)
     try:
         bundle = worker.make(source, options, folder, say)
-        error = worker.accept(bundles.with_absolute_paths(bundle, folder), say)
+        made = bundles.with_absolute_paths(bundle, folder)
+        error = worker.accept(made, say)
+        check(made)
         say("storing the bundle")
         return bundles.install(
             folder, _card(bundle, folder, identity(source, exporter, options), error), options.output

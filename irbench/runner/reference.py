@@ -17,7 +17,7 @@ from irbench.stats import given_inputs
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.process import call_in_worker
 
-__all__ = ["Expected", "expected_outputs"]
+__all__ = ["Expected", "computed_outputs", "expected_outputs", "references_for"]
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected
             (stored,), Reference("export", str(group.bundle.details.get("framework") or "the original model"))
         )
     refusals: list[dict[str, str]] = []
-    for kind, name, label in _references(group):
+    for kind, name, label in references_for(group):
         try:
-            return Expected(_computed(kind, name, group, scratch, deadline_s), Reference("backend", name, label))
+            return Expected(computed_outputs(kind, name, group, scratch, deadline_s), Reference("backend", name, label))
         except BrokenLoop:
             raise
         except IrbenchError as error:
@@ -63,7 +63,7 @@ def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected
     return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
 
 
-def _references(group: Group) -> Iterator[tuple[str, str, str]]:
+def references_for(group: Group) -> Iterator[tuple[str, str, str]]:
     """Yield what may answer, the best first: group of its entry point, name, and what tables call it.
 
     Given inputs are answered by the framework that the model was exported from, as generated ones are at export.
@@ -95,7 +95,20 @@ def _stored(group: Group) -> Outputs | None:
     return repeat_pool(outputs, group.batch)
 
 
-def _computed(kind: str, name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
+def computed_outputs(kind: str, name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
+    """Return what a backend answers to each call that is checked, in the order of the model's outputs.
+
+    Args:
+        kind: The group of its entry point: a backend, or a reference.
+        name: Its name.
+        group: The model and its inputs.
+        scratch: Where a copy of the model with bound shapes may be written.
+        deadline_s: For the backend.
+
+    Raises:
+        BrokenLoop: An output cannot be fed back.
+        IrbenchError: The backend cannot run the model.
+    """
     backend = registry.backend(name) if kind == registry.BACKENDS else registry.reference(name)
     artifact = group.bundle.artifact(backend.consumes)
     if artifact is None:
