@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from irbench import bundles, exporter
-from irbench.api import values
+from irbench.api import input_values, values
+from irbench.api.input_values import Data
 from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
@@ -17,9 +18,14 @@ from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
 from irbench.render.export_texts import export_notice_text
+from irbench.runner.asked_inputs import AskedInputs
+from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle, shape_text
 
 __all__ = ["ExportedModel", "export", "export_with", "require_exportable"]
+
+
+_GENERATED_ONLY = AskedInputs()
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,8 @@ def export(
     output: str | PathLike[str] | None = None,
     name: str | None = None,
     imports: str | Iterable[str] | None = None,
+    data: Data | None = None,
+    value: Mapping[str, Any] | None = None,
     progress: ProgressOption = "auto",
 ) -> ExportedModel:
     """Export a model to a bundle: ONNX, a TensorFlow graph and the outputs that both must give.
@@ -113,6 +121,8 @@ def export(
         name: What the bundle is called; ``None`` for the name of the Keras model, or of its function or file.
         imports: Modules to import before the model is loaded, which register its layers with
             ``keras.saving.register_keras_serializable``.
+        data: Also compare with the original on these samples, which :func:`irbench.run` describes.
+        value: Constants for inputs of that comparison: ``{"sr": 16000}``.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
 
     Raises:
@@ -131,8 +141,10 @@ def export(
         "imports": imports,
     }
     options = ExportOptions(**read_keywords("export", given, _READERS))
+    asked = read_keywords("export", {"data": data, "value": value}, _INPUT_READERS)
+    inputs = AskedInputs(asked.get("data"), asked.get("value", {}))
     with reporting(progress) as reporter:
-        made = export_with(str(model), options, reporter.say, reporter.say)
+        made = export_with(str(model), options, ExportListener(reporter.say, reporter.say), inputs)
         for problem in made.problems:
             reporter.say(f"warning: {made.name}: {problem}")
         return made
@@ -152,23 +164,44 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
         exporter.validate(model, options)
 
 
-def export_with(model: str, options: ExportOptions, say: Say, announce: Say) -> ExportedModel:
+@dataclass(frozen=True)
+class ExportListener:
+    """Hears of an export.
+
+    Attributes:
+        say: Hears progress, a few words at a time.
+        announce: Hears what is to stay on the screen: which bundle is used, and why one is made again.
+    """
+
+    say: Say
+    announce: Say
+
+
+def export_with(
+    model: str, options: ExportOptions, listener: ExportListener, inputs: AskedInputs = _GENERATED_ONLY
+) -> ExportedModel:
     """Export one model; raises what :func:`export` does.
 
     Args:
         model: As the user named it.
         options: How it is exported.
-        say: Hears progress, a few words at a time.
-        announce: Hears what is to stay on the screen: which bundle is used, and why one is made again.
+        listener: Hears of it.
+        inputs: What it is compared with the original on besides generated inputs.
     """
+    inputs.require_data()
     watch = Stopwatch()
     heard: list[ExportNotice] = []
 
     def tell(notice: ExportNotice) -> None:
         heard.append(notice)
-        announce(export_notice_text(notice))
+        listener.announce(export_notice_text(notice))
 
-    folder = exporter.export(model, options, say, tell)
+    def check(bundle: Bundle) -> None:
+        if inputs.data is not None or inputs.values:
+            listener.say("comparing with the original on given inputs")
+            check_on_inputs(bundle, inputs)
+
+    folder = exporter.export(model, options, listener.say, tell, check=check)
     used = any(notice.code == "bundle-used" for notice in heard)
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 
@@ -184,4 +217,8 @@ _READERS: Readers = {
     "output": ('"./resnet50"', Path),
     "name": ('"resnet50_flowers"', values.text),
     "imports": ('["my_layers"]', values.names),
+}
+_INPUT_READERS: Readers = {
+    "data": ('"images/", or {"x": array}', input_values.data),
+    "value": ('{"sr": 16000}', input_values.constants),
 }

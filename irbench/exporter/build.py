@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,19 @@ _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
 
 Say = Callable[[str], None]
+Check = Callable[[Bundle], object]
+
+
+def _no_check(_bundle: Bundle) -> None: ...
 
 
 def export(
-    source: str, options: ExportOptions, say: Say, tell: Tell = lambda _: None, folder: Path | None = None
+    source: str,
+    options: ExportOptions,
+    say: Say,
+    tell: Tell = lambda _: None,
+    folder: Path | None = None,
+    check: Check = _no_check,
 ) -> Path:
     """Return the folder of the bundle of ``source``, made now unless one made from the same things exists.
 
@@ -48,6 +57,7 @@ def export(
         say: Hears progress, a few words at a time.
         tell: Hears which bundle is used and why one is made again.
         folder: Where relative paths and modules are searched; the current folder where it is ``None``.
+        check: Called with the bundle, its paths absolute, before it is put in its place; raises where it must not be.
 
     Raises:
         IrbenchError: It cannot be exported, or what came out is not what the original computes.
@@ -56,6 +66,7 @@ def export(
     exporter = _checked(named, options)
     existing = None if options.force else existing_bundle(named, exporter, options)
     if existing is not None and not existing.changed:
+        check(bundles.load(existing.folder))
         bundles.point_to(existing.folder)
         tell(bundle_used(existing.card))
         return existing.folder
@@ -63,7 +74,7 @@ def export(
         tell(source_changed(existing))
     if options.output is not None:
         bundles.require_replaceable(options.output)  # before the first minute of work
-    return _made(named, exporter, options, say, tell)
+    return _made(named, exporter, options, _Callbacks(say, tell, check))
 
 
 def validate(source: str, options: ExportOptions) -> None:
@@ -116,14 +127,24 @@ def _taker(source: Source) -> str | None:
     return next((name for name, exporter in exporters.items() if exporter.accepts(source.absolute)), None)
 
 
-def _made(source: Source, exporter: str, options: ExportOptions, say: Say, tell: Tell) -> Path:
+@dataclass(frozen=True)
+class _Callbacks:
+    say: Say
+    tell: Tell
+    check: Check
+
+
+def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
     folder = bundles.staging(options.output)
     worker = _ExportWorker(exporter)
+    say = callbacks.say
     say(f"exporting {source.text}")
     try:
         bundle, reads = worker.make(source, options, folder, say)
-        bundle = replace(bundle, name=_name(bundle.name, source, options, tell))
-        error = worker.accept(bundles.with_absolute_paths(bundle, folder), say)
+        bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.tell))
+        made = bundles.with_absolute_paths(bundle, folder)
+        error = worker.accept(made, say)
+        callbacks.check(made)
         say("storing the bundle")
         card = replace(
             _card(bundle, folder, identity(source, exporter, options), error),

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from irbench.render.quantities import plural
-from irbench.render.table_title import IO_TEXTS
+from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
 from irbench.runner.plan import MOST_CELLS, PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import SoakPlan, Timing
-from irbench.stats import expected_seconds
+from irbench.stats import expected_seconds, given_inputs
 from irbench.system import host
 
 __all__ = ["first_run_text", "outline", "settings", "too_many_threads"]
@@ -70,14 +70,16 @@ def first_run_text(model: str, backends: Sequence[str]) -> str:
 
 
 def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
-    """Return the threads, the precisions of the rows, and the copies of a run in one line."""
+    """Return the threads, the precisions of the rows, the copies and the inputs of a run in one line."""
     cells = [cell for group in groups for cell in group.measured]
     precisions = dict.fromkeys(cell.load.precision for cell in cells)
     processors = host.allowance(request.cpus).cpus
     threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")
     listing = ",".join(str(cpu) for cpu in processors)
     where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
-    return f"{threads} on {where} · {', '.join(precisions)} · {IO_TEXTS[request.io]} · seed {request.seed}"
+    inputs = dict.fromkeys(inputs_text(given_inputs(group.group.feeding)) for group in groups)
+    facts = (f"{threads} on {where}", ", ".join(precisions), IO_TEXTS[request.io], *inputs, f"seed {request.seed}")
+    return SEPARATOR.join(fact for fact in facts if fact)
 
 
 def too_many_threads(request: RunRequest) -> Iterator[str]:

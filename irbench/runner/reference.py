@@ -15,10 +15,12 @@ from irbench.onnx.rewriting.bind import with_sizes
 from irbench.output_check import input_scale
 from irbench.runner.binding import bind_apart
 from irbench.spec import BATCH, Artifact, Feeding, Group
-from irbench.spi import Outputs
+from irbench.spi import Description, Outputs
+from irbench.stats import given_inputs
+from irbench.worker.inputs import BrokenLoop
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
-__all__ = ["Expected", "expected_outputs"]
+__all__ = ["Expected", "computed_outputs", "expected_outputs", "references_for"]
 
 
 @dataclass(frozen=True)
@@ -40,23 +42,27 @@ class Expected:
 
 
 def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected:
-    """Return the stored outputs of the original framework where they fit the sizes, else a reference backend's.
+    """Return the stored outputs of the original framework where they fit, its own for given inputs, else a reference's.
 
     Args:
         group: What will be measured.
         scratch: Where a copy of the model with bound shapes may be written.
         deadline_s: For each reference backend.
+
+    Raises:
+        BrokenLoop: An output cannot be fed back, on no backend.
     """
     stored = _stored(group)
     if stored is not None:
         origin = Reference("export", str(group.bundle.details.get("framework") or "the original model"))
         return _expected((stored,), origin, group)
     refusals: list[dict[str, str]] = []
-    for name in registry.references_in_order():
+    for kind, name, label in references_for(group):
         try:
-            answer = _computed(name, group, scratch, deadline_s)
-            label = registry.describe(registry.REFERENCES, name).reference_name
-            return _expected(answer, Reference("backend", name, label), group)
+            outputs = computed_outputs(kind, name, group, scratch, deadline_s)
+            return _expected(outputs, Reference("backend", name, label), group)
+        except BrokenLoop:
+            raise
         except IrbenchError as error:
             refusals.append({"reference": name, "message": error.message})
     return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
@@ -81,6 +87,21 @@ def _doubts(outputs: tuple[Outputs, ...], group: Group, scale: float) -> Iterato
         yield Warn("degenerate-outputs", {"model": group.bundle.name, "of": len(outputs[0]), "outputs": rows})
 
 
+def references_for(group: Group) -> Iterator[tuple[str, str, str]]:
+    """Yield what may answer, the best first: group of its entry point, name, and what tables call it.
+
+    Given inputs are answered by the framework that the model was exported from, as generated ones are at export.
+    """
+    if given_inputs(group.feeding) is not None:
+        backends: dict[str, Description] = registry.describe_all(registry.BACKENDS)
+        for name, description in backends.items():
+            is_able = group.bundle.artifact(registry.backend(name).consumes) is not None
+            if description.is_original and description.version is not None and is_able:
+                yield registry.BACKENDS, name, str(group.bundle.details.get("framework") or name)
+    for name in registry.references_in_order():
+        yield registry.REFERENCES, name, registry.describe(registry.REFERENCES, name).reference_name
+
+
 def _stored(group: Group) -> Outputs | None:
     bundle = group.bundle
     sizes = {name: size for name, size in group.sizes.items() if name != BATCH}
@@ -98,25 +119,49 @@ def _stored(group: Group) -> Outputs | None:
     return repeat_pool(outputs, group.batch)
 
 
-def _computed(name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
-    artifact = group.bundle.artifact(registry.reference(name).consumes)
+def computed_outputs(kind: str, name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
+    """Return what a backend answers to each call that is checked, in the order of the model's outputs.
+
+    Args:
+        kind: The group of its entry point: a backend, or a reference.
+        name: Its name.
+        group: The model and its inputs.
+        scratch: Where a copy of the model with bound shapes may be written.
+        deadline_s: For the backend.
+
+    Raises:
+        BrokenLoop: An output cannot be fed back.
+        IrbenchError: The backend cannot run the model.
+    """
+    backend = registry.backend(name) if kind == registry.BACKENDS else registry.reference(name)
+    artifact = group.bundle.artifact(backend.consumes)
     if artifact is None:
         raise IrbenchError("cannot read the model")
     planned = (cell.artifact for cell in group.cells if cell.artifact is not None)
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
     bound = bound or bind_apart(artifact, group.sizes, scratch)
     try:
-        return _answers(name, bound, group, deadline_s)
+        return _answers(kind, name, bound, group, deadline_s)
     except (CallFailed, WorkerDied):  # as a row, which tries the graph with dynamic shapes too
         dynamic = with_sizes(artifact, group.sizes)
         if dynamic.path == bound.path:
             raise
-        return _answers(name, dynamic, group, deadline_s)
+        return _answers(kind, name, dynamic, group, deadline_s)
 
 
-def _answers(name: str, artifact: Artifact, group: Group, deadline_s: float) -> tuple[Outputs, ...]:
-    target = "irbench.worker.reference:answers"
-    answers: tuple[Outputs, ...] = call_in_worker(
-        target, name, artifact, group.bundle, dict(group.sizes), group.feeding, deadline_s=deadline_s
+def _answers(kind: str, name: str, artifact: Artifact, group: Group, deadline_s: float) -> tuple[Outputs, ...]:
+    answers: tuple[Outputs, ...] | tuple[str, str] = call_in_worker(
+        "irbench.worker.reference:answers_or_broken_loop",
+        name,
+        artifact,
+        group.bundle,
+        dict(group.sizes),
+        group.feeding,
+        kind,
+        deadline_s=deadline_s,
     )
-    return answers
+    match answers:
+        case str(message), str(hint):
+            raise BrokenLoop(message, hint=hint)
+        case _:
+            return answers

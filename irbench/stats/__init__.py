@@ -20,7 +20,7 @@ from irbench.stats.rederive import rederive
 from irbench.stats.scatter import Scatter
 from irbench.stats.standing import Admission
 from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
-from irbench.stats.summary import summarise
+from irbench.stats.summary import given_inputs, summarise
 from irbench.stats.turns import equal_calls, whole_turns
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "expected_seconds",
     "fewest_blocks",
     "fits",
+    "given_inputs",
     "launch_size",
     "launches_planned",
     "least_seconds",

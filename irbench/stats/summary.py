@@ -53,7 +53,7 @@ from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
 
-__all__ = ["bound_shapes", "summarise"]
+__all__ = ["bound_shapes", "given_inputs", "summarise"]
 
 
 def summarise(
@@ -124,11 +124,12 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
             derived_notes=len(notes),
         ),
         lead=lead,
-        given_inputs=_given_inputs(group.feeding),
+        given_inputs=given_inputs(group.feeding),
     )
 
 
-def _given_inputs(feeding: Feeding) -> GivenInputs | None:
+def given_inputs(feeding: Feeding) -> GivenInputs | None:
+    """Return what a document says of inputs; ``None`` where all are generated."""
     if not (feeding.samples or feeding.values or feeding.feedback):
         return None
     return GivenInputs(

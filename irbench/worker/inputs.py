@@ -11,7 +11,15 @@ from irbench.measure.turns import Loop, SampleTurns, Turns
 from irbench.spec import Artifact, Bundle, Feeding
 from irbench.spi import Feed, Outputs
 
-__all__ = ["EQUAL_SHAPES", "feeds_of_samples", "places_of_feedback", "require_loop", "takes_turns", "turns_of_streams"]
+__all__ = [
+    "EQUAL_SHAPES",
+    "BrokenLoop",
+    "feeds_of_samples",
+    "places_of_feedback",
+    "require_loop",
+    "takes_turns",
+    "turns_of_streams",
+]
 
 EQUAL_SHAPES = (
     "--feedback needs equal shapes and dtypes. A cache that grows with each step has none: export the model with a "
@@ -57,17 +65,21 @@ def places_of_feedback(bundle: Bundle, feeding: Feeding, artifact: Artifact) -> 
     return {inputs.index(given): outputs.index(made) for given, made in feeding.feedback.items()}
 
 
+class BrokenLoop(IrbenchError):
+    """An output cannot be the next call's input."""
+
+
 def require_loop(bundle: Bundle, feeding: Feeding, artifact: Artifact, feed: Feed, outputs: Outputs) -> None:
     """Refuse a decode loop whose outputs cannot be the next call's inputs.
 
     Raises:
-        IrbenchError: An output has another shape or dtype than its input.
+        BrokenLoop: An output has another shape or dtype than its input.
     """
     for given, made in places_of_feedback(bundle, feeding, artifact).items():
         order, wanted = artifact.inputs[given].permutation, feed[given]
         output = outputs[made] if order is None else outputs[made].transpose(order)
         if (output.shape, output.dtype) != (wanted.shape, wanted.dtype):
-            raise IrbenchError(
+            raise BrokenLoop(
                 f"The output {artifact.outputs[made].name} ({output.dtype}, {_shape(output.shape)}) cannot be fed back:"
                 f" the input {artifact.inputs[given].name} is {wanted.dtype}, {_shape(wanted.shape)}.",
                 hint=EQUAL_SHAPES,

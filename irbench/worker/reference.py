@@ -10,25 +10,31 @@ from irbench.spec import Artifact, Bundle, Feeding, Load
 from irbench.spi import Array
 from irbench.system import host
 from irbench.worker.inference import OpenSession
-from irbench.worker.inputs import require_loop, turns_of_streams
+from irbench.worker.inputs import BrokenLoop, require_loop, turns_of_streams
 
-__all__ = ["answers"]
+__all__ = ["answers", "answers_or_broken_loop"]
 
 _MEMORY_SHARE = 4
 """Of the available memory, the part that expected outputs of several samples may need."""
 
 
 def answers(
-    name: str, artifact: Artifact, bundle: Bundle, sizes: Mapping[str, int], feeding: Feeding
+    name: str,
+    artifact: Artifact,
+    bundle: Bundle,
+    sizes: Mapping[str, int],
+    feeding: Feeding,
+    group: str = registry.REFERENCES,
 ) -> tuple[tuple[Array, ...], ...]:
     """Return what the reference backend ``name`` answers to each sample, in the order of ``artifact.outputs``.
 
-    Of a decode loop these are its first steps, with the reference's own outputs fed back.
+    Of a decode loop these are its first steps, with the reference's own outputs fed back. ``group`` is that of the
+    entry point: :data:`irbench.registry.BACKENDS` for the framework that a model comes from.
 
     Raises:
         IrbenchError: The answers need more memory than there is for them.
     """
-    backend = registry.reference(name)
+    backend = registry.backend(name) if group == registry.BACKENDS else registry.reference(name)
     load = Load(batch=sizes["batch"], threads=None, precision="native")
     answers: list[tuple[Array, ...]] = []
     left_bytes = host.available_memory_bytes() // _MEMORY_SHARE
@@ -42,6 +48,24 @@ def answers(
             require_loop(bundle, feeding, artifact, feed, answers[-1])
             turns.take(answers[-1])
     return tuple(answers)
+
+
+def answers_or_broken_loop(
+    name: str,
+    artifact: Artifact,
+    bundle: Bundle,
+    sizes: Mapping[str, int],
+    feeding: Feeding,
+    group: str = registry.REFERENCES,
+) -> tuple[tuple[Array, ...], ...] | tuple[str, str]:
+    """Do as :func:`answers`; a loop that no backend can run is returned as its message and hint.
+
+    Of exceptions that reach the coordinator the class is lost.
+    """
+    try:
+        return answers(name, artifact, bundle, sizes, feeding, group)
+    except BrokenLoop as broken:
+        return broken.message, broken.hint
 
 
 def _require_room(left_bytes: int, feeding: Feeding) -> None:

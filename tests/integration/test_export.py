@@ -78,6 +78,24 @@ def test_a_wrong_call_is_refused_at_once_with_a_remedy(arguments, message, hint)
     assert not bundles.home().exists(), "nothing was started"
 
 
+def test_data_that_are_not_there_are_refused_before_any_work():
+    error = refused("resnet50", "--data", "nowhere")
+    assert "no file or folder nowhere" in error.message
+    assert not bundles.home().exists(), "nothing was started"
+
+
+@pytest.mark.slow
+def test_an_export_is_compared_with_the_original_on_given_samples(models_file, tmp_path):
+    np.savez(tmp_path / "right.npz", image=np.ones((2, 12, 12, 3), np.float32))
+    np.savez(tmp_path / "wrong.npz", image=np.ones((2, 5), np.float32))
+    source = f"{models_file}:image_net"
+    error = refused(source, "--weights", "random", "--data", tmp_path / "wrong.npz")
+    assert "takes batchx12x12x3" in error.message
+    assert bundles.latest() is None, "nothing was kept"
+    right = call(source, "--weights", "random", "--data", tmp_path / "right.npz")
+    assert right.exit_code == 0, right.output or right.exception
+
+
 @pytest.mark.parametrize("force", [(), ("--force",)], ids=["", "force"])
 def test_a_folder_that_holds_other_files_is_refused_before_any_work(force, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")

@@ -14,7 +14,7 @@ import pytest
 from front_door import irbench
 
 from irbench import bundles
-from irbench.api.export import ExportedModel, export_with
+from irbench.api.export import ExportedModel, ExportListener, export_with
 from irbench.api.resolve import resolve_bundles
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
@@ -128,7 +128,8 @@ def ran(*models: str, imports: tuple[str, ...] = ()) -> tuple[float, str]:
 
 def exported(model: str, **options: object) -> tuple[ExportedModel, str]:
     said: list[str] = []
-    made = export_with(model, ExportOptions(**options), lambda _: None, said.append)  # type: ignore[arg-type]
+    listener = ExportListener(lambda _: None, said.append)
+    made = export_with(model, ExportOptions(**options), listener)  # type: ignore[arg-type]
     return made, "\n".join(said)
 
 

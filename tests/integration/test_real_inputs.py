@@ -165,7 +165,7 @@ def test_a_loop_is_verified_step_by_step_against_the_loop_of_the_reference(step:
 @pytest.mark.parametrize("output", ["longer", "halves"])
 def test_an_output_that_is_no_input_of_the_next_step_is_refused(step: Path, output: str) -> None:
     called = irbench("verify", step, "--backends", "fake-a", "--feedback", f"{output}=h0")
-    assert called.code != 0
+    assert called.code == 2
     assert "cannot be fed back" in " ".join(called.err.split())
 
 
@@ -198,7 +198,7 @@ def test_a_graph_is_calibrated_and_judged_on_data(tmp_path: Path) -> None:
         [tensor("y", "N", 4)],
         {"weights": weights},
     )
-    np.save(tmp_path / "rows.npy", np.random.default_rng(1).normal(size=(10, 8)))
+    np.save(tmp_path / "rows.npy", np.tile(np.random.default_rng(1).normal(size=(2, 8)), (5, 1)))
     asked = ("optimize", model, "--precision", "int8", "--quantize", "static", "--format", "json")
     seeded = irbench(*asked)
     given = irbench(*asked, "--data", tmp_path / "rows.npy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -9,10 +10,12 @@ import click
 
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import Parsed, PlainDefault
+from irbench.cli.options.types import VALUE, Parsed, PlainDefault, as_constants
+from irbench.spec import Number
 
 if TYPE_CHECKING:
     from irbench.exporter import ExportOptions
+    from irbench.runner.asked_inputs import AskedInputs
 
 __all__ = ["command"]
 
@@ -82,6 +85,13 @@ Examples:
     show_default="serving_default, or the only one",
     help="Which function of a SavedModel to export.",
 )
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Samples, as irbench run takes them, to compare with the original on as well.",
+)
+@click.option("--value", type=VALUE, multiple=True, help="Constant for an input in that comparison; may be repeated.")
 @click.option("--force", is_flag=True, help="Export again even if nothing has changed.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the bundle to DIR (one model only)."
@@ -98,36 +108,43 @@ def command(
     signature: str | None,
     force: bool,
     output: Path | None,
+    data: Path | None,
+    value: Sequence[tuple[str, tuple[Number, ...]]],
 ) -> None:
     """Export models to bundles: an ONNX file, a TensorFlow graph, and the expected outputs.
 
     MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
     or path/to/file.py:function; the function takes nothing and returns a Keras model.
+
+    Outputs are compared with the original's on generated inputs, and on the samples in --data; what differs is not
+    kept.
     """
     from irbench.api.export import require_exportable
     from irbench.exporter import ExportOptions
+    from irbench.runner.asked_inputs import AskedInputs
 
     asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name=name, imports=imports)
+    inputs = AskedInputs(data, as_constants(value))
+    inputs.require_data()
     require_exportable(models, asked)
     for model in dict.fromkeys(models):
-        _export(model, asked)
+        _export(model, asked, inputs)
 
 
-def _export(model: str, asked: ExportOptions) -> None:
+def _export(model: str, asked: ExportOptions, inputs: AskedInputs) -> None:
     from rich.markup import escape
     from rich.text import Text
 
-    from irbench.api.export import export_with
+    from irbench.api.export import ExportListener, export_with
     from irbench.cli.output.console import err_console, print_data, to_text
 
     progress = err_console()
     with progress.status(f"{model}: starting", spinner="dots") as status:
-        made = export_with(
-            model,
-            asked,
-            lambda text: status.update(f"{escape(model)}: {escape(text)}"),
-            lambda text: progress.print(Text(text), soft_wrap=True),
+        listener = ExportListener(
+            say=lambda text: status.update(f"{escape(model)}: {escape(text)}"),
+            announce=lambda text: progress.print(Text(text), soft_wrap=True),
         )
+        made = export_with(model, asked, listener, inputs)
     for problem in made.problems:
         progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(problem)}")
     print_data(to_text(Text.assemble((made.name, "bold"), f"  {made.summary}")), None)

@@ -1,0 +1,57 @@
+"""An exported graph is compared with the original on given inputs, and what differs is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irbench import registry
+from irbench.errors import ExitCode, IrbenchError
+from irbench.runner import export_check
+from irbench.runner.asked_inputs import AskedInputs
+from irbench.runner.export_check import check_on_inputs
+from irbench.spec import Artifact, Bundle, Group, InputSpec, TensorSpec
+
+X = TensorSpec("x", "float32", ("batch", 2))
+GRAPHS = tuple(Artifact(kind, Path(kind), (X,), ()) for kind in ("onnx", "tf-graph"))
+SAMPLES = AskedInputs(tuple({"x": np.full((1, 2), level)} for level in (1.0, 2.0)))
+
+
+def bundle(*artifacts: Artifact) -> Bundle:
+    return Bundle("model", (InputSpec(X),), artifacts or GRAPHS)
+
+
+@pytest.fixture
+def wrong_at(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Let the ONNX graph answer other than the original at one sample."""
+    script: dict[str, Any] = {"sample": None, "outputs": 1}
+
+    def answer(kind: str, _name: str, group: Group, *_: object) -> tuple[list[np.ndarray], ...]:
+        found = [[np.array([1.0, 2.0])] for _ in range(group.feeding.count)]
+        if kind == registry.REFERENCES and script["sample"] is not None:
+            found[script["sample"]] = [np.array([1.0, 3.0])] * script["outputs"]
+        return tuple(found)
+
+    monkeypatch.setattr(export_check, "computed_outputs", answer)
+    return script
+
+
+def test_equal_outputs_are_accepted(wrong_at: dict[str, Any]) -> None:
+    assert check_on_inputs(bundle(), SAMPLES).max_rel == 0
+
+
+@pytest.mark.parametrize(("outputs", "message"), [(1, "max_rel 0.5"), (2, "outputs")])
+def test_one_sample_that_differs_is_enough(wrong_at: dict[str, Any], outputs: int, message: str) -> None:
+    wrong_at.update(sample=1, outputs=outputs)
+    with pytest.raises(IrbenchError, match="differs from the original model on these inputs") as caught:
+        check_on_inputs(bundle(), SAMPLES)
+    assert message in caught.value.message
+    assert caught.value.exit_code == ExitCode.DIFFERENT
+
+
+def test_a_graph_is_not_compared_with_itself(wrong_at: dict[str, Any]) -> None:
+    with pytest.raises(IrbenchError, match="no installed backend can run both"):
+        check_on_inputs(bundle(GRAPHS[0]), SAMPLES)

@@ -1,0 +1,95 @@
+"""Where expected outputs come from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irbench import registry
+from irbench.errors import IrbenchError
+from irbench.notices import Reference
+from irbench.runner import reference
+from irbench.runner.reference import expected_outputs
+from irbench.spec import Artifact, Bundle, Feeding, Group, InputSpec, TensorSpec
+from irbench.worker.inputs import BrokenLoop
+
+X = TensorSpec("x", "float32", (1, 2))
+GRAPHS = tuple(Artifact(kind, Path(kind), (X,), ()) for kind in ("onnx", "tf-graph"))
+ANSWERS = ((np.zeros(2),),)
+
+
+def group(feeding: Feeding, artifacts: tuple[Artifact, ...] = GRAPHS) -> Group:
+    bundle = Bundle("model", (InputSpec(X),), artifacts, details={"framework": "TensorFlow"})
+    return Group(bundle, 1, {"batch": 1}, (), "", feeding)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Answer for every reference and tell which were asked: group of the entry point, and kind of the artifact."""
+    calls: list[tuple[str, str]] = []
+
+    def call(_target: str, _name: str, artifact: Artifact, *rest: Any, deadline_s: float) -> Any:
+        calls.append((rest[-1], artifact.kind))
+        return ANSWERS
+
+    monkeypatch.setattr(reference, "call_in_worker", call)
+    monkeypatch.setattr(reference, "bind_apart", lambda artifact, *_: artifact)
+    return calls
+
+
+@pytest.mark.parametrize("feeding", [Feeding(values={"x": (1,)}), Feeding(feedback={"x": "y"})])
+def test_given_inputs_are_answered_by_the_framework_of_the_model(
+    feeding: Feeding, asked: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    found = expected_outputs(group(feeding), tmp_path, 1.0)
+    assert found.source == Reference("backend", "tf", "TensorFlow")
+    assert asked == [(registry.BACKENDS, "tf-graph")]
+
+
+@pytest.mark.parametrize(("feeding", "artifacts"), [(Feeding(), GRAPHS), (Feeding(values={"x": (1,)}), GRAPHS[:1])])
+def test_a_reference_answers_generated_inputs_and_models_of_no_framework(
+    feeding: Feeding, artifacts: tuple[Artifact, ...], asked: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    assert expected_outputs(group(feeding, artifacts), tmp_path, 1.0).outputs == ANSWERS
+    assert asked == [(registry.REFERENCES, "onnx")]
+
+
+def test_a_framework_that_fails_leaves_it_to_the_references(
+    asked: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = reference.call_in_worker
+
+    def call(target: str, name: str, *rest: Any, deadline_s: float) -> Any:
+        if name == "tf":
+            raise IrbenchError("no memory")
+        return answer(target, name, *rest, deadline_s=deadline_s)
+
+    monkeypatch.setattr(reference, "call_in_worker", call)
+    found = expected_outputs(group(Feeding(values={"x": (1,)})), tmp_path, 1.0)
+    assert found.source is not None
+    assert found.source.name == "ort"
+
+
+def test_a_loop_that_cannot_run_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "call_in_worker", lambda *_, **__: ("It cannot be fed back.", "Use another."))
+    monkeypatch.setattr(reference, "bind_apart", lambda artifact, *_: artifact)
+    with pytest.raises(BrokenLoop, match="cannot be fed back"):
+        expected_outputs(group(Feeding(feedback={"x": "y"})), tmp_path, 1.0)
+
+
+def test_outputs_of_an_export_are_for_its_own_seed_alone(
+    asked: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = group(Feeding())
+    stored = replace(stored, bundle=replace(stored.bundle, reference=Path("reference.npz")))
+    monkeypatch.setattr(reference.bundles, "reference_outputs", lambda _: (np.zeros((8, 2)),))
+    export = expected_outputs(stored, tmp_path, 1.0)
+    assert export.source == Reference("export", "TensorFlow")
+    assert not asked
+    for other in (Feeding(1), Feeding(values={"x": (1,)})):
+        expected_outputs(replace(stored, feeding=other), tmp_path, 1.0)
+    assert len(asked) == 2
