@@ -60,7 +60,7 @@ def _load(folder: Path, kind: str, signature: str | None) -> Answer | str:
     try:
         function = load_signature(path, signature)
         signatures.function_inputs(function.inputs)
-        loaded = sources.load(str(path), signature)
+        loaded = sources.load(str(path), signature=signature)
     except IrbenchError as error:
         return f"{error.message} {error.hint}"
     ones = [tf.ones([2 if size is None else size for size in shape or ()]) for _, _, shape in function.inputs]

@@ -56,7 +56,7 @@ def _image(pixels: Array, mean: Sequence[float] = (0.5,) * 3, deviation: Sequenc
 
 
 def _page(seed: int) -> tuple[Array, ...]:
-    return (_image(inputs.page_of_text(seed, 320, 640)),)
+    return (_image(inputs.page_of_text(seed, 192, 384)),)
 
 
 def _line(seed: int) -> tuple[Array, ...]:
