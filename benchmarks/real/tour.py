@@ -98,7 +98,7 @@ class Tour:
     @property
     def wrong(self) -> tuple[str, ...]:
         """What went wrong, in words; what int8 changes in the answers is a figure, and not among it."""
-        cells = [cell for group in self.measured for cell in group.cells if not cell.artifact.endswith(INT8)]
+        cells = [cell for group in self.measured for cell in group.cells if INT8 not in cell.artifact.partition("+")[2]]
         return (
             *(
                 f"{problem.step}: {problem.reason}"

@@ -213,3 +213,11 @@ def test_what_a_model_is_known_to_be_refused_by_is_not_wrong():
     tour = Tour("vad", (verified,), problems=(problem,))
     assert tour.wrong == ("optimize int8: nothing to convert", "none on openvino: no rank")
     assert replace(tour, refused_by=frozenset({"int8", "openvino"})).wrong == ()
+
+
+def test_what_int8_changes_on_generated_inputs_is_a_row_and_not_wrong():
+    row = replace(failed("ort"), artifact="vad+basic-int8-static")
+    tour = Tour("vad", measured=(group(cell("ort", 2.0), row),))
+    assert tour.wrong == ()
+    assert [row.cells[2] for row in as_table([tour]).rows] == ["none", "basic-int8-static"]
+    assert Tour("vad", measured=(group(failed("ort")),)).wrong
