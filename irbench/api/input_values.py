@@ -21,9 +21,9 @@ def data(value: Data) -> DataSource:
     """Return samples: the path of files, or arrays by input, one mapping for each sample."""
     if isinstance(value, str | PathLike):
         return Path(value)
-    mappings = [value] if isinstance(value, Mapping) else value
-    if not isinstance(mappings, Iterable):
+    if not isinstance(value, Iterable):
         raise TypeError(f"{value!r} is neither a path nor arrays by input")
+    mappings: list[Any] = [value] if isinstance(value, Mapping) else list(value)
     return tuple(_arrays(mapping) for mapping in mappings)
 
 

@@ -65,8 +65,12 @@ def _in_folder(folder: Path) -> dict[Kind, list[Path]]:
 
 
 def _of_files(files: list[Path]) -> dict[Kind, list[Path]]:
-    found = {kind: [file for file in files if file.suffix.lower() in suffixes] for kind, suffixes in _KINDS.items()}
-    return {kind: chosen for kind, chosen in found.items() if chosen}
+    found: dict[Kind, list[Path]] = {}
+    for kind, suffixes in _KINDS.items():
+        chosen = [file for file in files if file.suffix.lower() in suffixes]
+        if chosen:
+            found[kind] = chosen
+    return found
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from irbench.api.export import ExportedModel
+from irbench.api.export import ExportedModel, ExportListener
 from irbench.cli.commands import export
 from irbench.exporter import ExportOptions
+from irbench.runner.asked_inputs import AskedInputs
 from irbench.spec import Bundle
 
 
@@ -19,9 +19,9 @@ def test_what_is_unusual_in_a_model_stays_on_the_screen(
 ) -> None:
     facts = {"nodes": 3, "bytes": 10, "max_rel_error": 0.0, **details}
 
-    def made(model: str, _options: ExportOptions, *_says: Callable[[str], None]) -> ExportedModel:
+    def made(model: str, _options: ExportOptions, _listener: ExportListener, _inputs: AskedInputs) -> ExportedModel:
         return ExportedModel(Bundle(model, (), (), details=facts), Path("bundle"), 1.0)
 
     monkeypatch.setattr("irbench.api.export.export_with", made)
-    export._export("tiny", ExportOptions())
+    export._export("tiny", ExportOptions(), AskedInputs())
     assert ("warning tiny: dense gives only zeros" in capsys.readouterr().err) is said
