@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from irbench.data.model_inputs import ModelInput, shape_text
+from irbench.data.model_inputs import ModelInput
 from irbench.errors import ExitCode, IrbenchError, first_line
-from irbench.spec import InputSpec
+from irbench.spec import InputSpec, shape_text
 from irbench.spi import Array, install_command
 
 __all__ = ["SUFFIXES", "is_image_input", "read_image"]

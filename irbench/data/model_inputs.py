@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from irbench.errors import IrbenchError
-from irbench.spec import BATCH, Bundle, InputSpec, Shape, TensorSpec
+from irbench.spec import BATCH, Bundle, InputSpec, Shape, TensorSpec, shape_text
 from irbench.spi import Array
 from irbench.suggestions import did_you_mean
 
-__all__ = ["ModelInput", "batch_axis", "by_alias", "convert", "fit", "model_inputs", "shape_text", "unknown_input"]
+__all__ = ["ModelInput", "batch_axis", "by_alias", "convert", "fit", "model_inputs", "unknown_input"]
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,6 @@ def convert(array: Array, model_input: ModelInput, place: str) -> Array:
         "values.",
         hint=f"Convert the array yourself: array.astype({wanted.name!r})",
     )
-
-
-def shape_text(shape: Iterable[int | str]) -> str:
-    """Return ``1x3x224x224``; the shape of a scalar in words."""
-    return "x".join(map(str, shape)) or "of a scalar"
 
 
 def _candidates(array: Array, model_input: ModelInput) -> Iterable[Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from irbench.errors import IrbenchError
-from irbench.spec import Bundle, TensorSpec
+from irbench.spec import Bundle, TensorSpec, shape_text
 from irbench.suggestions import did_you_mean
 from irbench.worker.inputs import EQUAL_SHAPES
 
@@ -41,8 +41,8 @@ def _require_equal(output: TensorSpec, given: TensorSpec) -> None:
     differ = any(isinstance(made, int) and isinstance(size, int) and made != size for made, size in pairs)
     if differ or len(output.shape) != len(given.shape) or output.dtype != given.dtype:
         raise IrbenchError(
-            f"The output {output.name} ({output.dtype}, {_shape(output.shape)}) cannot be fed back: the input "
-            f"{given.name} is {given.dtype}, {_shape(given.shape)}.",
+            f"The output {output.name} ({output.dtype}, {shape_text(output.shape)}) cannot be fed back: the input "
+            f"{given.name} is {given.dtype}, {shape_text(given.shape)}.",
             hint=EQUAL_SHAPES,
         )
 
@@ -52,7 +52,3 @@ def _unknown(role: str, name: str, bundle: Bundle, known: Sequence[str]) -> Irbe
         f"--feedback: {bundle.name} has no {role} called {name!r}.",
         hint=f"{did_you_mean(name, known)}{role.capitalize()}s: {', '.join(known)}. Write it like output=input.",
     )
-
-
-def _shape(sizes: Sequence[int | str]) -> str:
-    return "x".join(map(str, sizes)) or "a scalar"

@@ -78,8 +78,8 @@ def cold_speedups(rows: Sequence[ColdRow], baseline: str, timing: Timing) -> dic
         baseline: The id of its cell; has no speedup itself.
         timing: Confidence, and the band that is called the same.
     """
-    times = {(row.id, row.cache): _by_round(row) for row in rows}
-    ratios = {
+    times: dict[_Key, Mapping[int, int]] = {(row.id, row.cache): _by_round(row) for row in rows}
+    ratios: dict[_Key, Mapping[int, float]] = {
         key: _log_ratios(own, times[baseline, key[1]])
         for key, own in times.items()
         if key[0] != baseline and (baseline, key[1]) in times
@@ -87,11 +87,8 @@ def cold_speedups(rows: Sequence[ColdRow], baseline: str, timing: Timing) -> dic
     shared = {f"{cell}\n{cache}": values for (cell, cache), values in ratios.items() if values}
     fixed = _fixed(timing, min(map(len, shared.values()), default=0))
     found = holm_intervals(shared, fixed)
-    return {
-        (cell, cache): _speedup(found[name], values, fixed)
-        for (cell, cache), values in ratios.items()
-        if (name := f"{cell}\n{cache}") in found
-    }
+    names = {key: "\n".join(key) for key in ratios}
+    return {key: _speedup(found[name], ratios[key], fixed) for key, name in names.items() if name in found}
 
 
 def _baseline(rows: Sequence[ColdRow], asked: str | None) -> ColdRow | None:

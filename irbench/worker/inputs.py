@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from irbench.errors import IrbenchError
 from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.turns import Loop, SampleTurns, Turns
-from irbench.spec import Artifact, Bundle, Feeding
+from irbench.spec import Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Feed, Outputs
 
 __all__ = [
@@ -80,11 +80,7 @@ def require_loop(bundle: Bundle, feeding: Feeding, artifact: Artifact, feed: Fee
         output = outputs[made] if order is None else outputs[made].transpose(order)
         if (output.shape, output.dtype) != (wanted.shape, wanted.dtype):
             raise BrokenLoop(
-                f"The output {artifact.outputs[made].name} ({output.dtype}, {_shape(output.shape)}) cannot be fed back:"
-                f" the input {artifact.inputs[given].name} is {wanted.dtype}, {_shape(wanted.shape)}.",
+                f"The output {artifact.outputs[made].name} ({output.dtype}, {shape_text(output.shape)}) cannot be fed"
+                f" back: the input {artifact.inputs[given].name} is {wanted.dtype}, {shape_text(wanted.shape)}.",
                 hint=EQUAL_SHAPES,
             )
-
-
-def _shape(sizes: Sequence[int]) -> str:
-    return "x".join(map(str, sizes)) or "a scalar"

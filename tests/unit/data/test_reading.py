@@ -129,7 +129,7 @@ def test_dtypes_are_not_converted_where_values_change(given: np.ndarray, dtype: 
 @pytest.mark.parametrize("shape", [(1, 4), (3, 1), (1, 1, 3), (0, 3), ()])
 def test_another_shape_is_refused_with_the_file(tmp_path: Path, shape: tuple[int, ...]) -> None:
     np.savez(tmp_path / "wrong.npz", x=np.zeros(shape, np.float32))
-    with pytest.raises(IrbenchError, match=r"wrong\.npz has the shape .* takes batchx3"):
+    with pytest.raises(IrbenchError, match=r"wrong\.npz has the shape .* takes batch x 3"):
         read_files(tmp_path, target(X))
 
 
