@@ -79,7 +79,7 @@ def cold_speedups(rows: Sequence[ColdRow], baseline: str, timing: Timing) -> dic
         timing: Confidence, and the band that is called the same.
     """
     times: dict[_Key, Mapping[int, int]] = {(row.id, row.cache): _by_round(row) for row in rows}
-    ratios: dict[_Key, Mapping[int, float]] = {
+    ratios: dict[_Key, list[float]] = {
         key: _log_ratios(own, times[baseline, key[1]])
         for key, own in times.items()
         if key[0] != baseline and (baseline, key[1]) in times
