@@ -97,9 +97,10 @@ def frozen_call(
 
     constant = _restored_constants(path, meta_graph, [name for name, _ in outputs])
     _drop_inputs(constant, inputs, [name for name, _ in outputs])
+    eager: Any = context.context()
     for function in constant.library.function:  # an import looks for those that its graph calls in the context
-        if not context.context().has_function(function.signature.name):
-            context.context().add_function_def(function)
+        if not eager.has_function(function.signature.name):
+            eager.add_function_def(function)
 
     def call(tensors: list[Any]) -> list[Any]:
         fed = dict(zip(inputs, tensors, strict=True))
