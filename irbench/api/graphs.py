@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.exporter import find_outdated, name_of_file
+from irbench.exporter import Source, find_outdated, is_exportable, name_of_file
 from irbench.exporter.other_formats import refusal
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
@@ -186,6 +186,8 @@ def _unknown(name: str) -> IrbenchError:
         return refusal(name) or IrbenchError(
             f"{name} is not an ONNX file.", hint="Give a file that ends with .onnx, or an exported model."
         )
+    if is_exportable(Source(name)):
+        return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {name}")
     known = [folder.parent.name for folder in bundles.all()]
     return IrbenchError(
         f"There is no ONNX file or exported model {name}.",

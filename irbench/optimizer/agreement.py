@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
 from irbench import registry
 from irbench.errors import IrbenchError, first_line
 from irbench.graph_record import Agreement
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
-from irbench.output_check import compare, judge, tolerance
+from irbench.output_check import compare, is_exact, judge, tolerance
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Disagreement, Load
 from irbench.spi import Array, Backend
@@ -66,7 +68,9 @@ def measure_agreement(
         except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
             reasons.append(f"{name}: {first_line(problem)}")
             continue
-        expected = _answers(registry.reference(reference), wide, samples)
+        expected = tuple(_answers(registry.reference(reference), wide, samples))
+        if not any(_has_numbers(right) for right in expected):
+            raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
         errors = [compare(outputs, right, classifier) for outputs, right in zip(answers, expected, strict=True)]
         return Agreement(samples.count, name, _worst(errors))
     raise IrbenchError(
@@ -88,6 +92,13 @@ def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator
     with OpenSession(backend, artifact, load) as session:
         for feed in samples.feeds(artifact):
             yield session.answer(feed)
+
+
+def _has_numbers(outputs: Sequence[Array]) -> bool:
+    """Whether some output is not only NaN and infinite."""
+    return any(
+        isinstance(output, list) or is_exact(output.dtype) or bool(np.isfinite(output).any()) for output in outputs
+    )
 
 
 def _worst(errors: Sequence[OutputError]) -> OutputError:

@@ -25,6 +25,12 @@ def _refusals(facts: Facts, _: Context) -> str:
     return f"No reference could run it ({said})." if said else "No reference is installed."
 
 
+def _reference_remedy(facts: Facts, _: Context) -> str:
+    if facts["refusals"]:
+        return "If the model needs other inputs than generated ones, give them with --data or --value."
+    return "Export the model from its TensorFlow source, which stores reference outputs, or install onnxruntime."
+
+
 _DEGENERATE = {
     "zero": "is all zeros",
     "constant": "has only one value",
@@ -170,9 +176,7 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
         says="no reference could check the outputs",
         brief=_not_verified,
         detail=_refusals,
-        remedy=lambda *_: (
-            "Export the model from its TensorFlow source, which stores reference outputs, or install onnxruntime."
-        ),
+        remedy=_reference_remedy,
         example={"model": "net", "refusals": [{"reference": "ort", "message": "it has no kernel for MyOp"}]},
     ),
     "baseline-replaced": WarningText(

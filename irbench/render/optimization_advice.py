@@ -108,7 +108,7 @@ def _can_be_named(lineage: Lineage) -> bool:
     """Whether ``irbench run --optimize`` makes this graph of its name alone, but for the sizes."""
     from irbench.optimizer import variant
 
-    if lineage.data_sha256 and lineage.recipe.conversion is not None:  # a run calibrates on generated inputs
+    if lineage.data_sha256 and lineage.recipe.conversion is not None:  # its name alone does not tell the data
         return False
     try:
         return variant(lineage.recipe.name) == lineage.recipe

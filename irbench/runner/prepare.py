@@ -12,7 +12,7 @@ from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.onnx.reading.precision import read_precision
-from irbench.optimizer import UNOPTIMIZED, optimize, variant
+from irbench.optimizer import UNOPTIMIZED, CheckInputs, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
@@ -98,7 +98,7 @@ def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], fol
 def _prepared(
     request: RunRequest, readers: Mapping[str, Reader], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
-    workshop = _Workshop(model.bundle, model.sizes, scratch, report)
+    workshop = _Workshop(model, scratch, report)
     wanted = dict.fromkeys(_wanted(request, model.bundle, readers))
     return PreparedModel(model, {(exported.label, level): workshop.make(exported, level) for exported, level in wanted})
 
@@ -128,8 +128,7 @@ def _precision(request: RunRequest, bundle: Bundle) -> Precision:
 class _Workshop:
     """Makes the artifacts of one model at one size."""
 
-    bundle: Bundle
-    sizes: Mapping[str, int]
+    model: SizedModel
     scratch: Path
     report: Report
 
@@ -143,19 +142,29 @@ class _Workshop:
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
-            return _with_precision(bind_apart(exported, self.sizes, self.scratch))
+            return _with_precision(bind_apart(exported, self.model.sizes, self.scratch))
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
     def _optimized(self, level: str) -> Artifact | Failure:
         try:
-            return _with_precision(optimize(self.bundle, self.sizes, variant(level), self.report).artifact)
+            bundle, sizes = self.model.bundle, self.model.sizes
+            made = optimize(bundle, sizes, variant(level), self.report, _check_inputs(self.model))
+            return _with_precision(made.artifact)
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise
             # what the error advises is for `irbench optimize`, whose options a run does not take
             remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
             return Failure("optimize", error.message.rstrip("."), remedy)
+
+
+def _check_inputs(model: SizedModel) -> CheckInputs | None:
+    """Return what optimised graphs are checked and calibrated on; ``None`` where no input is given."""
+    feeding = model.feeding
+    if not (feeding.samples or feeding.values):
+        return None
+    return CheckInputs(feeding, model.sizes if feeding.samples else {})
 
 
 def _with_precision(artifact: Artifact) -> Artifact:

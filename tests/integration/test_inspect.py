@@ -92,6 +92,7 @@ def test_a_graph_that_irbench_cannot_run_is_still_described(model: Path) -> None
     [
         (("nobody.onnx",), "no file nobody.onnx", "path"),
         (("resnet50",), "not been exported", "irbench export resnet50"),
+        (("my.package:build",), "not been exported", "irbench export my.package:build"),
         (("--diff", "a.onnx"), "compares two graphs", "--diff A B"),
     ],
 )

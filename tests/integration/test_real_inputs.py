@@ -209,3 +209,20 @@ def test_a_graph_is_calibrated_and_judged_on_data(tmp_path: Path) -> None:
     assert list(with_data["data_sha256"]) == ["x"]
     assert with_data["agreement"]["samples"] == 4  # five pairs of rows: three calibrate, two judge
     assert "add -o FILE" in given.err
+
+
+def test_a_run_on_data_measures_graphs_that_were_calibrated_on_the_data(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    model = write(
+        tmp_path / "dense.onnx",
+        [helper.make_node("MatMul", ["x", "weights"], ["y"])],
+        [tensor("x", "N", 8)],
+        [tensor("y", "N", 4)],
+        {"weights": weights},
+    )
+    np.save(tmp_path / "rows.npy", 1000 * np.random.default_rng(1).choice([-1.0, 1.0], size=(16, 8)))
+    asked = ("run", model, "--backends", "ort", "--optimize", "none,int8-static", "--quick", "--budget", "1s")
+    called = irbench(*asked, "--data", tmp_path / "rows.npy", "--batch", "1", "--format", "json")
+    (group,) = called.document["groups"]
+    # generated inputs are a thousand times smaller: a graph that was calibrated on them would clip these samples
+    assert {cell["label"]: cell["state"] for cell in group["cells"]} == {"ort": "ok", "ort+basic-int8-static": "ok"}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import models
+import numpy as np
 import onnx_ir
 import pytest
 
@@ -73,3 +74,16 @@ def test_a_graph_that_no_backend_runs_is_refused_with_the_reasons(samples: Sampl
     artifact = Artifact("onnx", broken, samples.artifact.inputs, samples.artifact.outputs)
     with pytest.raises(IrbenchError, match=r"No backend here can run .*ort: .*Rilu"):
         measure_agreement(samples, artifact, "ort", True, tmp_path)
+
+
+def test_answers_that_are_no_numbers_say_nothing_of_a_conversion(tmp_path: Path):
+    artifact = models.mlp(tmp_path)
+    model = onnx_ir.load(artifact.path)
+    for value in model.graph.initializers.values():
+        numbers = value.const_value.numpy()
+        if numbers.dtype == np.float32:
+            value.const_value = onnx_ir.tensor(np.full_like(numbers, np.nan), name=value.name)
+    onnx_ir.save(model, artifact.path)
+    bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
+    with pytest.raises(ValueError, match="no finite number"):
+        measure_agreement(Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION), artifact, "ort", False, tmp_path)

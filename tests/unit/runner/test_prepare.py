@@ -54,7 +54,7 @@ def test_a_level_is_made_once_however_many_backends_run_it(
 ) -> None:
     asked: list[tuple[str, dict[str, int]]] = []
 
-    def optimized(_bundle: Bundle, sizes: dict[str, int], recipe: Recipe, _say: object) -> SimpleNamespace:
+    def optimized(_bundle: Bundle, sizes: dict[str, int], recipe: Recipe, *_: object) -> SimpleNamespace:
         asked.append((recipe.name, dict(sizes)))
         return SimpleNamespace(artifact=replace(bundle.artifacts[0], variant=recipe.name))
 
