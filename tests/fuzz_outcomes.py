@@ -74,7 +74,7 @@ class Laboratory:
                 bundle = from_onnx_file(path)
                 request = _request(bundle)
                 (planned,) = plan(request, prepare(request, scratch))
-                expected = expected_outputs(planned.group, scratch, _DEADLINE_S).outputs
+                (expected,) = expected_outputs(planned.group, scratch, _DEADLINE_S).outputs or (None,)
                 for cell in planned.group.cells:
                     self._run(cell, planned.group, expected, outcome)
         except IrbenchError as error:

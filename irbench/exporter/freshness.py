@@ -55,7 +55,10 @@ def changes(origin: Origin, source: Source) -> Iterator[Path]:
     """
     yield from changed_files(origin)
     for folder in map(Path, origin.folders):
-        yield from (file for file in files_below(folder) if str(file) not in origin.files)
+        if folder.is_absolute():
+            yield from (file for file in files_below(folder) if str(file) not in origin.files)
+        else:  # no export writes that
+            yield folder
     for name, names in origin.listings.items():
         if not names or names_digest(Path(name)) != names:
             yield Path(name)

@@ -47,6 +47,13 @@ def exists(path: Path) -> bool:
         return False
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def file_state(path: Path, settled_before_ns: int | None = None) -> FileState:
     """Return the state of a file.
 
@@ -83,12 +90,17 @@ def is_unchanged(path: Path, state: FileState) -> bool:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield every regular file in a folder and below it, sorted; links to folders are followed once."""
+    """Yield every regular file in a folder and below it, sorted; links to folders are followed once.
+
+    What cannot be looked at is left out, and so is a name that no folder can have.
+    """
     seen: set[str] = set()
+    if not exists(folder):
+        return
     for root, folders, names in os.walk(folder, followlinks=True):
         seen.add(os.path.realpath(root))
         folders[:] = sorted(name for name in folders if os.path.realpath(Path(root, name)) not in seen)
-        yield from (path for name in sorted(names) if (path := Path(root, name)).is_file())
+        yield from (path for name in sorted(names) if _is_file(path := Path(root, name)))
 
 
 def names_digest(folder: Path, settled_before_ns: int | None = None) -> str:

@@ -98,7 +98,7 @@ def test_streams_are_compared_by_time_per_completion(model: Path, queued: str) -
 
 
 def test_a_tail_is_read_from_a_thousand_uninterrupted_calls(model: Path) -> None:
-    called = run(model, "--tail", "--set", "fake-b.call_us=10")
+    called = run(model, "--tail", "--budget", "60s", "--set", "fake-b.call_us=10")
     assert called.code == 0, called.err
     assert cell(called, "fake-a")["latency_ms"]["p99"] == pytest.approx(0.3, rel=1e-3)
     assert cell(called, "fake-b")["latency_ms"]["p99"] == pytest.approx(0.01, rel=1e-3)

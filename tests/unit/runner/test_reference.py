@@ -18,8 +18,8 @@ from irbench.spec import Artifact, Bundle, Feeding, Group, InputSpec, TensorSpec
 from irbench.worker.inputs import BrokenLoop
 
 X = TensorSpec("x", "float32", (1, 2))
-GRAPHS = tuple(Artifact(kind, Path(kind), (X,), ()) for kind in ("onnx", "tf-graph"))
-ANSWERS = ((np.zeros(2),),)
+GRAPHS = tuple(Artifact(kind, Path(kind), (X,), (replace(X, name="y"),)) for kind in ("onnx", "tf-graph"))
+ANSWERS = ((np.arange(2.0),),)
 
 
 def group(feeding: Feeding, artifacts: tuple[Artifact, ...] = GRAPHS) -> Group:
