@@ -38,7 +38,7 @@ def test_a_crash_is_named_at_every_stage(model: Path) -> None:
         "e": "crash:SIGBUS@run:30",
         "f": "crash:SIGFPE@run:200",
     }
-    called = run_all(model, faults, "--tail", "--budget", "120s")
+    called = run_all(model, faults, "--tail", "--budget", "600s")
     assert called.code == 3, called.err
     assert cell(called, "fake-a")["latency_ms"]["p99"] == pytest.approx(20)
     stages = {letter: failed(called, letter) for letter in faults}
