@@ -90,7 +90,7 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
         IrbenchError: No backend can run any model, or the baseline is not a row.
     """
     whole = [_group(request, prepared.readers, model) for model in prepared.models]
-    groups = whole if request.takes_turns else [part for group in whole for part in split(group, MOST_CELLS)]
+    groups = whole if request.measures_rows_alone else [part for group in whole for part in split(group, MOST_CELLS)]
     if not any(group.can_run for group in groups):
         failure = next(iter(groups[0].absent.values()))
         names = " and ".join(bundle.name for bundle in request.bundles)

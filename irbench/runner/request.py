@@ -78,7 +78,7 @@ class RunRequest:
     inputs: AskedInputs = field(default_factory=AskedInputs)
 
     @property
-    def takes_turns(self) -> bool:
+    def measures_rows_alone(self) -> bool:
         """Whether cells are measured one after the other and not side by side, so that a table may have any number."""
         return self.cold or self.soak is not None
 
