@@ -8,12 +8,12 @@ KNOWN_SPEED := build/known_speed
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-all picture bench bench-truth bench-fusions bench-real zoo lint types pyright schema lock clean
+.PHONY: help setup demo test test-ci test-real test-all test-zoo picture bench bench-truth bench-fusions bench-real zoo lint types pyright schema lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
-test test-ci test-real test-all: export PYTHONDONTWRITEBYTECODE :=
-test test-ci test-real test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+test test-ci test-real test-all test-zoo: export PYTHONDONTWRITEBYTECODE :=
+test test-ci test-real test-all test-zoo: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -33,8 +33,11 @@ test-ci: $(STAMP) pyright ## The slow tests that matter most: 3 minutes
 test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: part of test-all
 	$(PYTEST) -m real
 
-test-all: $(STAMP) lint types pyright ## Every test, and laws tried on more examples: more than half an hour
-	$(PYTEST) --hypothesis-profile=explore
+test-all: $(STAMP) lint types pyright ## Every test but the larger models of the zoo, and laws tried on more examples: 40 minutes
+	$(PYTEST) --hypothesis-profile=explore -m "not zoo"
+
+test-zoo: $(STAMP) ## Every model of the zoo exported and answered by every backend; two hours
+	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/integration/test_models.py
 
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)

@@ -1,6 +1,7 @@
 """Every model of the zoo: exported, and answered rightly by every backend that is installed.
 
-One model of each family is optimised and measured too; ``make zoo`` does that with all of them.
+One model of each family is optimised and measured too; ``make zoo`` does that with all of them. Other models of a
+family are marked ``zoo``, because they take hours: ``make test-zoo``.
 """
 
 from __future__ import annotations
@@ -42,8 +43,14 @@ def one_of_each_family() -> tuple[str, ...]:
 
 
 def marked(names: Iterable[str]) -> list[Any]:
-    """Return parameters of tests, those for continuous integration marked."""
-    return [pytest.param(name, marks=pytest.mark.ci) if name in IN_CI else name for name in names]
+    """Return parameters of tests, marked by where they run: in continuous integration, or only with the whole zoo."""
+    return [pytest.param(name, marks=_marks(name)) for name in names]
+
+
+def _marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    if name in IN_CI:
+        return (pytest.mark.ci,)
+    return () if name in one_of_each_family() else (pytest.mark.zoo,)
 
 
 @pytest.fixture(scope="module", params=marked(registry.names(registry.MODELS)))
