@@ -147,14 +147,19 @@ class RunOptions:
         return AskedInputs(self.data, self.value, self.feedback)
 
 
-def run_options(models: Iterable[str | PathLike[str]], given: RunKeywords) -> RunOptions:
+def run_options(models: Iterable[str | PathLike[str]], given: RunKeywords, function: str = "run") -> RunOptions:
     """Return what keywords of Python ask for.
+
+    Args:
+        models: As the user named them.
+        given: By keyword.
+        function: Whose keywords; for messages.
 
     Raises:
         TypeError: There is no such keyword.
         IrbenchError: A value is none that the keyword takes.
     """
-    read = read_keywords("run", cast("Mapping[str, Any]", given), RUN_READERS)
+    read = read_keywords(function, cast("Mapping[str, Any]", given), RUN_READERS)
     return RunOptions(models=tuple(map(str, models)), **read)
 
 

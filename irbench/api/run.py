@@ -68,7 +68,7 @@ def plan(*models: str | PathLike[str], progress: ProgressOption = None, **option
         TypeError: There is no such option.
     """
     with reporting(progress) as reporter:
-        return describe_plan(_asked(models, options), reporter.say)
+        return describe_plan(_asked(models, options, "plan"), reporter.say)
 
 
 def refuse_loaded_models(models: Iterable[object]) -> None:
@@ -82,9 +82,9 @@ def refuse_loaded_models(models: Iterable[object]) -> None:
             raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
 
 
-def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords) -> RunOptions:
+def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords, function: str = "run") -> RunOptions:
     refuse_loaded_models(models)
-    return run_options(models, options)
+    return run_options(models, options, function)
 
 
 def _hint(model: object) -> str:

@@ -25,7 +25,7 @@ from irbench.notices import ExportNotice
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
-from irbench.suggestions import nearest
+from irbench.suggestions import did_you_mean, nearest
 from irbench.worker import WorkerDied, call_in_worker
 
 __all__ = ["export", "export_problems", "exporter_of", "is_exportable", "validate"]
@@ -195,7 +195,8 @@ def _unknown(source: str) -> IrbenchError:
         )
     if len(path.parts) > 1:
         return IrbenchError(f"There is no file or folder {source}.", hint=_similar_file(path) or "Check the path.")
-    hint = _similar_file(path) or registry.known_names(registry.MODELS, source)
+    exported = did_you_mean(source, (folder.parent.name for folder in bundles.all()))
+    hint = _similar_file(path) or exported or registry.known_names(registry.MODELS, source)
     return IrbenchError(f"There is no model called {source}.", hint=hint)
 
 

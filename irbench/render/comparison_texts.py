@@ -27,7 +27,7 @@ def _refusals(facts: Facts, _: Context) -> str:
 
 def _reference_remedy(facts: Facts, _: Context) -> str:
     if facts["refusals"]:
-        return "If the model needs other inputs than generated ones, give them with --data or --value."
+        return "If the model needs other sizes or inputs, give them with --shape, --data or --value."
     return "Export the model from its TensorFlow source, which stores reference outputs, or install onnxruntime."
 
 

@@ -247,7 +247,7 @@ def _no_size(bundle: Bundle, spec: TensorSpec, dimension: str, sizes: Mapping[st
     by_name = f", or --shape {name}={_EXAMPLE_SIZE}" if name else ""
     return IrbenchError(
         f"The dimension {dimension!r} of input {spec.name} of {bundle.name} is dynamic.",
-        hint=f"Give it a size: --shape {spec.name}={shape_text(example)}{by_name}",
+        hint=f"Give it a size, for example --shape {spec.name}={shape_text(example)}{by_name}",
     )
 
 

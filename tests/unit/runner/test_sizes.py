@@ -155,7 +155,7 @@ def test_a_shape_that_contradicts_a_fixed_size_is_refused() -> None:
 def test_a_dimension_that_stays_dynamic_is_named_with_the_option_that_binds_it() -> None:
     with pytest.raises(IrbenchError, match="'length' of input tokens") as caught:
         bind_sizes(bundle("batch", "length"), 2, {})
-    assert caught.value.hint == "Give it a size: --shape tokens=2x128, or --shape length=128"
+    assert caught.value.hint == "Give it a size, for example --shape tokens=2x128, or --shape length=128"
 
 
 def test_inputs_that_would_fill_the_memory_are_refused_before_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
