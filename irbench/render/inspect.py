@@ -110,7 +110,10 @@ def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory],
 def _values(values: Sequence[ValueShape]) -> Group:
     """Return the largest values of a graph, with their shapes."""
     largest = sorted(values, key=_elements, reverse=True)[:_MOST_NAMES]
-    columns = tuple(Column(heading, words=True) for heading in ("largest values", "operator", "type", "shape"))
+    columns = tuple(
+        Column(heading, words=True, folds=heading in ("largest values", "shape"))
+        for heading in ("largest values", "operator", "type", "shape")
+    )
     rows = ((plain(value.name), value.operator, value.dtype, shape_text(value.shape)) for value in largest)
     more = len(values) - len(largest)
     lines = [Text(f"and {more} more (--format json lists all)")] if more else []
@@ -162,14 +165,14 @@ def _listing(heading: str, nodes: Sequence[str]) -> Iterator[str]:
 
 
 def _signature(signature: Signature) -> TextTable:
-    columns = tuple(Column(heading, words=True) for heading in ("", "name", "type", "shape", "dynamic"))
+    columns = tuple(Column(heading, words=True, folds=heading == "shape") for heading in ("", "name", "type", "shape"))
     both = (("input", signature.inputs), ("output", signature.outputs))
     rows = (_tensor(kind, spec) for kind, specs in both for spec in specs)
     return TextTable(columns, tuple(Row(cells) for cells in rows))
 
 
 def _tensor(kind: str, spec: TensorSpec) -> tuple[str, ...]:
-    return kind, spec.name, spec.dtype, _sizes(spec), ", ".join(spec.dynamic_dimensions) or "-"
+    return kind, spec.name, spec.dtype, _sizes(spec)
 
 
 def _sizes(spec: TensorSpec) -> str:
