@@ -16,7 +16,7 @@ from typing import Any, Self
 from irbench import bundles, registry
 from irbench.exporter.modules import find_module
 from irbench.exporter.source import Source
-from irbench.system.file_states import FileState, file_state, files_below, names_digest
+from irbench.system.file_states import FileState, exists, file_state, files_below, names_digest
 
 __all__ = ["ReadRecorder", "Reads", "ReadsRequest", "reads_request"]
 
@@ -83,7 +83,7 @@ class ReadRecorder:
     def __init__(self) -> None:
         self._recording = False
         self._read: set[str] = set()
-        self._written: set[str] = set()
+        self._made: set[str] = set()
         self._listed: set[str] = set()
         self._began_ns = 0
 
@@ -107,7 +107,7 @@ class ReadRecorder:
         folders = tuple(path for path in request.paths if path.is_dir())
         named = [path for path in request.paths if not path.is_dir()]
         named += [file for folder in folders for file in files_below(folder)]
-        opened = {_source_file(path) for path in self._read - self._written}
+        opened = {_source_file(path) for path in self._read}
         found = {*map(Path, opened), *modules.values()}
         counted = {path for path in found if _counts(path, own, request.ignored)} | set(named)
         files = {str(path): file_state(path, self._began_ns) for path in sorted(counted) if path.is_file()}
@@ -127,9 +127,15 @@ class ReadRecorder:
         if event != "open":
             if not _is_import(sys._getframe(1)):  # noqa: SLF001 - an audit event has no other sender
                 self._listed.add(path)
-        elif isinstance(args[2], int) and args[2] & _WRITING:
-            self._written.add(path)
         else:
+            self._hear_open(path, args[2] if isinstance(args[2], int) else os.O_RDONLY)
+
+    def _hear_open(self, path: str, flags: int) -> None:
+        """Tell files that are read from those that the export makes; one that it made first tells it nothing new."""
+        makes = flags & os.O_TRUNC or (flags & _WRITING and not exists(Path(path)))
+        if makes:
+            self._made.add(path)
+        elif path not in self._made and flags & os.O_ACCMODE != os.O_WRONLY:
             self._read.add(path)
 
 
