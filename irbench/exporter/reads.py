@@ -25,7 +25,9 @@ _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
 _SEARCHES = ("importlib", "pkg_resources")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _METADATA = (".dist-info", ".egg-info")
-_SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev", "/etc", "/run", "/usr/share")))
+_KEPT = ("bundles", "intact", "probes")
+"""What irbench stores in its own folder, which may be the user's too."""
+_SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev", "/etc", "/usr/share")))
 _TEMPORARY = Path(tempfile.gettempdir())
 _STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
@@ -69,7 +71,8 @@ def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRe
         find_module("irbench"),
         find_module(registry.entry_point(registry.EXPORTERS, exporter).module.partition(".")[0]),
     )
-    ignored = (bundles.home(), *(_whole(tool) for tool in tools if tool is not None))
+    kept = (bundles.home() / name for name in _KEPT)
+    ignored = (*kept, *(_whole(tool) for tool in tools if tool is not None))
     return ReadsRequest(source.module.partition(".")[0], tuple(paths), ignored)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest
+from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, _counts, reads_request
+from irbench.exporter.source import Source
 from irbench_tf import opened_files
 
 NOTHING_MORE = ReadsRequest("no_package", (), ())
@@ -78,3 +79,19 @@ def test_a_file_that_is_read_before_it_is_replaced_counts_and_has_no_known_conte
 def test_the_mode_of_an_announced_file_tells_whether_its_content_is_used(mode: str, counts: bool):
     Path("net.h5").write_bytes(bytes(8))
     assert ("net.h5" in here(recorded(lambda: opened_files.opened("net.h5", mode)))) is counts
+
+
+def test_the_users_files_count_in_the_folder_of_irbench_and_bundles_do_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("IRBENCH_HOME", str(Path.cwd()))
+    place = Path("bundles/net/1/model.onnx")
+    place.parent.mkdir(parents=True)
+    for file in (place, Path("scales.txt")):
+        file.write_text("2")
+    request = reads_request(Source("net:build", Path.cwd()), "tensorflow", None)
+    reads = recorded(lambda: (place.read_text(), Path("scales.txt").read_text()), request)
+    assert here(reads) == {"scales.txt"}
+    assert str(place.absolute()) not in reads.files
+
+
+def test_a_drive_below_run_is_the_users():
+    assert _counts(Path("/run/media/user/disk/weights.bin"), (), ())
