@@ -60,4 +60,6 @@ def _flags(mode: str) -> int:
     """Return the flags of ``os.open``: what is replaced is not read, and h5py's ``w-`` replaces nothing."""
     if mode in ("r", "rb"):
         return os.O_RDONLY
-    return os.O_RDWR | os.O_TRUNC if mode in ("w", "wb", "w+", "wb+", "w+b") else os.O_RDWR
+    if mode.startswith("r"):
+        return os.O_RDWR
+    return os.O_RDWR | os.O_CREAT | (os.O_TRUNC if mode in ("w", "wb", "w+", "wb+", "w+b") else 0)

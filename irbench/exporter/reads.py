@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -20,7 +21,6 @@ from irbench.system.file_states import FileState, exists, file_state, files_belo
 
 __all__ = ["ReadRecorder", "Reads", "ReadsRequest", "reads_request"]
 
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
 _SEARCHES = ("importlib", "pkg_resources")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -52,6 +52,7 @@ class Reads:
     """The files that an export read, with the attributes of :class:`irbench.card.Origin` of the same names."""
 
     files: Mapping[str, FileState]
+    absent: tuple[str, ...]
     folders: tuple[str, ...]
     listings: Mapping[str, str]
     modules: Mapping[str, str]
@@ -87,6 +88,8 @@ class ReadRecorder:
         self._recording = False
         self._read: set[str] = set()
         self._made: set[str] = set()
+        self._absent: set[str] = set()
+        self._unfound = _UnfoundModules()
         self._listed: set[str] = set()
         self._began_ns = 0
 
@@ -94,11 +97,14 @@ class ReadRecorder:
         with tempfile.TemporaryFile() as file:  # the clock of file systems is coarser than others, and behind them
             self._began_ns = os.fstat(file.fileno()).st_ctime_ns
         self._recording = True
+        sys.meta_path.append(self._unfound)
         sys.addaudithook(self._hear)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._recording = False
+        with suppress(ValueError):  # what was imported may have taken it out
+            sys.meta_path.remove(self._unfound)
 
     def reads(self, request: ReadsRequest) -> Reads:
         """Return the files that were read and count, as they are now.
@@ -110,7 +116,8 @@ class ReadRecorder:
         folders = tuple(path for path in request.paths if path.is_dir())
         named = [path for path in request.paths if not path.is_dir()]
         named += [file for folder in folders for file in files_below(folder)]
-        opened = {_source_file(path) for path in self._read}
+        tried = {_source_file(path) for path in (self._read | self._absent | self._unfound.files) - self._made}
+        opened = {_source_file(path) for path in self._read} | tried
         found = {*map(Path, opened), *modules.values()}
         counted = {path for path in found if _counts(path, own, request.ignored)} | set(named)
         files = {str(path): file_state(path, self._began_ns) for path in sorted(counted) if path.is_file()}
@@ -118,7 +125,9 @@ class ReadRecorder:
         listed = (path for path in map(Path, sorted(self._listed)) if path.is_dir() and path != _TEMPORARY)
         counted_folders = [path for path in listed if _counts(path, own, request.ignored)]
         listings = {str(path): names_digest(path, self._began_ns) for path in counted_folders}
-        return Reads(files, tuple(map(str, folders)), listings, users)
+        looked_for = map(Path, sorted(tried | self._listed))
+        absent = [str(path) for path in looked_for if not exists(path) and _counts(path, own, request.ignored)]
+        return Reads(files, tuple(absent), tuple(map(str, folders)), listings, users)
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._recording or event not in _EVENTS:
@@ -135,11 +144,32 @@ class ReadRecorder:
 
     def _hear_open(self, path: str, flags: int) -> None:
         """Tell files that are read from those that the export makes; one that it made first tells it nothing new."""
-        makes = flags & os.O_TRUNC or (flags & _WRITING and not exists(Path(path)))
-        if makes:
+        there = exists(Path(path))
+        if flags & os.O_TRUNC or (flags & os.O_CREAT and not there):
             self._made.add(path)
-        elif path not in self._made and flags & os.O_ACCMODE != os.O_WRONLY:
+        elif path in self._made or flags & os.O_ACCMODE == os.O_WRONLY:
+            pass
+        elif there:
             self._read.add(path)
+        else:
+            self._absent.add(path)
+
+
+class _UnfoundModules:
+    """The last of the finders of modules, which is asked where no other found one: remembers where it would have been.
+
+    Attributes:
+        files: Source files that would have been imported.
+    """
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+
+    def find_spec(self, name: str, path: Iterable[str] | None = None, _target: object = None) -> None:
+        tail = name.rpartition(".")[2]
+        for folder in sys.path if path is None else path:
+            place = os.path.normpath(Path(folder, tail).absolute())
+            self.files.update((f"{place}.py", str(Path(place, "__init__.py"))))
 
 
 def _is_import(frame: FrameType) -> bool:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -95,3 +97,42 @@ def test_the_users_files_count_in_the_folder_of_irbench_and_bundles_do_not(monke
 
 def test_a_drive_below_run_is_the_users():
     assert _counts(Path("/run/media/user/disk/weights.bin"), (), ())
+
+
+def attempt(work: Callable[[], object]) -> Callable[[], None]:
+    def attempting() -> None:
+        with contextlib.suppress(OSError, ImportError):
+            work()
+
+    return attempting
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: Path("optional").read_bytes(),
+        lambda: np.memmap("optional", dtype=np.uint8),
+        lambda: os.listdir("optional"),  # noqa: PTH208 - the event is that of os.listdir
+    ],
+)
+def test_what_was_looked_for_and_not_there_is_known(work: Callable[[], object]):
+    assert str(Path("optional").absolute()) in recorded(attempt(work)).absent
+
+
+def test_a_module_that_could_not_be_imported_is_known(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(Path.cwd())
+    absent = recorded(attempt(lambda: importlib.import_module("irbench_test_fast"))).absent
+    assert {Path(name).name for name in absent if "irbench_test_fast" in name} == {
+        "irbench_test_fast.py",
+        "__init__.py",
+    }
+
+
+def test_a_file_that_was_not_there_and_then_made_does_not_count():
+    def cache() -> None:
+        attempt(Path("cached").read_bytes)()
+        Path("cached").write_bytes(b"2")
+
+    reads = recorded(cache)
+    assert here(reads) == set()
+    assert not any(name.endswith("cached") for name in reads.absent)
