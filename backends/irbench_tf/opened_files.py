@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["announce"]
+__all__ = ["announce", "opened"]
 
 
 def announce() -> None:
@@ -37,20 +37,29 @@ def _wrap(owner: Any, name: str, hear: Callable[..., None]) -> None:
 
 
 def _hear_h5py(_file: Any, name: Any, mode: str = "r", *_: Any, **_keywords: Any) -> None:
-    _opened(name, mode)
+    opened(name, mode)
 
 
 def _hear_file(_file: Any, name: Any, mode: str = "r", *_: Any, **_keywords: Any) -> None:
-    _opened(name, mode)
+    opened(name, mode)
 
 
 def _hear_checkpoint(filepattern: Any) -> None:
     """Announce the files of a checkpoint; its index has a checksum of every tensor, also of those in other parts."""
     for ending in (".index", ".data-00000-of-00001"):
-        _opened(f"{os.fsdecode(filepattern)}{ending}", "r")
+        opened(f"{os.fsdecode(filepattern)}{ending}", "r")
 
 
-def _opened(path: Any, mode: str) -> None:
+def opened(path: Any, mode: str) -> None:
+    """Announce a file that is opened in a mode of h5py or TensorFlow; what is no path is left out."""
     if isinstance(path, str | bytes | os.PathLike):
-        flags = os.O_RDONLY if mode in ("r", "rb") else os.O_RDWR
-        sys.audit("open", path, mode, flags)
+        sys.audit("open", path, mode, _flags(mode))
+
+
+def _flags(mode: str) -> int:
+    """Return the flags of ``os.open``: what is replaced is not read, and h5py's ``w-`` replaces nothing."""
+    if mode in ("r", "rb"):
+        return os.O_RDONLY
+    if mode.startswith("r"):
+        return os.O_RDWR
+    return os.O_RDWR | os.O_CREAT | (os.O_TRUNC if mode in ("w", "wb", "w+", "wb+", "w+b") else 0)

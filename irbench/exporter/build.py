@@ -178,6 +178,7 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
         folders=reads.folders,
         listings=reads.listings,
         modules=reads.modules,
+        absent=reads.absent,
     )
 
 

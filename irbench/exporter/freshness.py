@@ -12,7 +12,7 @@ from irbench.exporter.identity import identity
 from irbench.exporter.modules import find_users_module
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
-from irbench.system.file_states import files_below, is_unchanged, names_digest
+from irbench.system.file_states import exists, files_below, is_unchanged, names_digest
 
 __all__ = ["ExistingBundle", "changed_files", "changes", "existing_bundle"]
 
@@ -59,6 +59,7 @@ def changes(origin: Origin, source: Source) -> Iterator[Path]:
             yield from (file for file in files_below(folder) if str(file) not in origin.files)
         else:  # no export writes that
             yield folder
+    yield from filter(exists, map(Path, origin.absent))
     for name, names in origin.listings.items():
         if not names or names_digest(Path(name)) != names:
             yield Path(name)

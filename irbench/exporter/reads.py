@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -16,16 +17,17 @@ from typing import Any, Self
 from irbench import bundles, registry
 from irbench.exporter.modules import find_module
 from irbench.exporter.source import Source
-from irbench.system.file_states import FileState, file_state, files_below, names_digest
+from irbench.system.file_states import FileState, exists, file_state, files_below, names_digest
 
 __all__ = ["ReadRecorder", "Reads", "ReadsRequest", "reads_request"]
 
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
 _SEARCHES = ("importlib", "pkg_resources")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _METADATA = (".dist-info", ".egg-info")
-_SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev", "/etc", "/run", "/usr/share")))
+_KEPT = ("bundles", "intact", "probes")
+"""What irbench stores in its own folder, which may be the user's too."""
+_SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev", "/etc", "/usr/share")))
 _TEMPORARY = Path(tempfile.gettempdir())
 _STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
@@ -50,6 +52,7 @@ class Reads:
     """The files that an export read, with the attributes of :class:`irbench.card.Origin` of the same names."""
 
     files: Mapping[str, FileState]
+    absent: tuple[str, ...]
     folders: tuple[str, ...]
     listings: Mapping[str, str]
     modules: Mapping[str, str]
@@ -69,7 +72,8 @@ def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRe
         find_module("irbench"),
         find_module(registry.entry_point(registry.EXPORTERS, exporter).module.partition(".")[0]),
     )
-    ignored = (bundles.home(), *(_whole(tool) for tool in tools if tool is not None))
+    kept = (bundles.home() / name for name in _KEPT)
+    ignored = (*kept, *(_whole(tool) for tool in tools if tool is not None))
     return ReadsRequest(source.module.partition(".")[0], tuple(paths), ignored)
 
 
@@ -83,7 +87,9 @@ class ReadRecorder:
     def __init__(self) -> None:
         self._recording = False
         self._read: set[str] = set()
-        self._written: set[str] = set()
+        self._made: set[str] = set()
+        self._absent: set[str] = set()
+        self._unfound = _UnfoundModules()
         self._listed: set[str] = set()
         self._began_ns = 0
 
@@ -91,11 +97,14 @@ class ReadRecorder:
         with tempfile.TemporaryFile() as file:  # the clock of file systems is coarser than others, and behind them
             self._began_ns = os.fstat(file.fileno()).st_ctime_ns
         self._recording = True
+        sys.meta_path.append(self._unfound)
         sys.addaudithook(self._hear)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._recording = False
+        with suppress(ValueError):  # what was imported may have taken it out
+            sys.meta_path.remove(self._unfound)
 
     def reads(self, request: ReadsRequest) -> Reads:
         """Return the files that were read and count, as they are now.
@@ -107,7 +116,8 @@ class ReadRecorder:
         folders = tuple(path for path in request.paths if path.is_dir())
         named = [path for path in request.paths if not path.is_dir()]
         named += [file for folder in folders for file in files_below(folder)]
-        opened = {_source_file(path) for path in self._read - self._written}
+        tried = {_source_file(path) for path in (self._read | self._absent | self._unfound.files) - self._made}
+        opened = {_source_file(path) for path in self._read} | tried
         found = {*map(Path, opened), *modules.values()}
         counted = {path for path in found if _counts(path, own, request.ignored)} | set(named)
         files = {str(path): file_state(path, self._began_ns) for path in sorted(counted) if path.is_file()}
@@ -115,7 +125,9 @@ class ReadRecorder:
         listed = (path for path in map(Path, sorted(self._listed)) if path.is_dir() and path != _TEMPORARY)
         counted_folders = [path for path in listed if _counts(path, own, request.ignored)]
         listings = {str(path): names_digest(path, self._began_ns) for path in counted_folders}
-        return Reads(files, tuple(map(str, folders)), listings, users)
+        looked_for = map(Path, sorted(tried | self._listed))
+        absent = [str(path) for path in looked_for if not exists(path) and _counts(path, own, request.ignored)]
+        return Reads(files, tuple(absent), tuple(map(str, folders)), listings, users)
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._recording or event not in _EVENTS:
@@ -127,10 +139,37 @@ class ReadRecorder:
         if event != "open":
             if not _is_import(sys._getframe(1)):  # noqa: SLF001 - an audit event has no other sender
                 self._listed.add(path)
-        elif isinstance(args[2], int) and args[2] & _WRITING:
-            self._written.add(path)
         else:
+            self._hear_open(path, args[2] if isinstance(args[2], int) else os.O_RDONLY)
+
+    def _hear_open(self, path: str, flags: int) -> None:
+        """Tell files that are read from those that the export makes; one that it made first tells it nothing new."""
+        there = exists(Path(path))
+        if flags & os.O_TRUNC or (flags & os.O_CREAT and not there):
+            self._made.add(path)
+        elif path in self._made or flags & os.O_ACCMODE == os.O_WRONLY:
+            pass
+        elif there:
             self._read.add(path)
+        else:
+            self._absent.add(path)
+
+
+class _UnfoundModules:
+    """The last of the finders of modules, which is asked where no other found one: remembers where it would have been.
+
+    Attributes:
+        files: Source files that would have been imported.
+    """
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+
+    def find_spec(self, name: str, path: Iterable[str] | None = None, _target: object = None) -> None:
+        tail = name.rpartition(".")[2]
+        for folder in sys.path if path is None else path:
+            place = os.path.normpath(Path(folder, tail).absolute())
+            self.files.update((f"{place}.py", str(Path(place, "__init__.py"))))
 
 
 def _is_import(frame: FrameType) -> bool:

@@ -36,6 +36,17 @@ def fake_late():
 def fake_of_data():
     return Path("data/scale.txt").read_text()
 
+def fake_optional():
+    try:
+        from nets import fast
+        return fast.SCALE
+    except ImportError:
+        pass
+    try:
+        return Path("optional.txt").read_text()
+    except FileNotFoundError:
+        return SCALE
+
 def fake_newest():
     return sorted(Path("data").glob("*.txt"))[-1].read_text()
 """
@@ -275,6 +286,16 @@ def test_a_file_that_changes_while_it_is_exported_is_exported_again(project: Pat
     write(project / "edited.py", EDITS_ITSELF)
     exported("edited:fake_edited")
     assert exported("edited:fake_edited")[0].seconds is not None
+
+
+def test_what_was_missing_and_appears_is_a_change(project: Path):
+    exported("nets.net:fake_optional")
+    assert ran("fake_optional")[1].startswith("using fake_optional")
+    write(project / "optional.txt", "3")
+    assert ran("fake_optional")[0] == 3
+    assert ran("fake_optional")[1].startswith("using fake_optional")
+    write(project / "nets/fast.py", "SCALE = 4\n")
+    assert ran("fake_optional")[0] == 4
 
 
 def test_two_functions_of_one_name_are_two_models(project: Path):
