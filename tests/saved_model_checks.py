@@ -14,7 +14,7 @@ __all__ = ["MARKER", "WEIGHTS", "Answer", "load_all", "save", "write_all"]
 
 WEIGHTS = np.arange(8, dtype=np.float32).reshape(4, 2)
 MARKER = "written-by-the-model"
-"""A file that some of the graphs write beside their folder."""
+"""How a file is called, or ends, that some of the graphs write beside their folder."""
 
 Parts = tuple[dict[str, Any], dict[str, dict[str, Any]], Any]
 """Inputs, the outputs of each signature, and the initialiser."""
@@ -196,7 +196,7 @@ def _writes_first() -> Parts:
     import tensorflow as tf
 
     inputs, outputs, _ = _product()
-    return inputs, outputs, lambda path: tf.io.write_file(str(path.with_name(MARKER)), "initialiser")
+    return inputs, outputs, lambda path: tf.io.write_file(f"{path}-{MARKER}", "initialiser")
 
 
 def _objects(path: Path) -> None:
@@ -217,6 +217,95 @@ def _objects(path: Path) -> None:
 
     module = Product()
     tf.saved_model.save(module, str(path), signatures={"serving_default": module.__call__})
+
+
+def _acting(act: str, *, elsewhere: bool = False) -> Callable[[Path], None]:
+    """Return what writes a SavedModel of TensorFlow 2 that uses a file, in its signature or in another function."""
+
+    def write(path: Path) -> None:
+        import tensorflow as tf
+
+        acts = {
+            "write": lambda: tf.io.write_file(f"{path}-{MARKER}", "objects"),
+            "read": lambda: tf.io.read_file("/etc/hostname"),
+            "match": lambda: tf.io.matching_files("/*"),
+        }
+
+        class Product(tf.Module):
+            def __init__(self) -> None:
+                self.weights = tf.Variable(WEIGHTS)
+
+            @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, "rows")])
+            def __call__(self, rows: Any) -> dict[str, Any]:
+                if elsewhere:
+                    return {"product": rows @ self.weights}
+                with tf.control_dependencies([acts[act]()]):
+                    return {"product": rows @ self.weights}
+
+            @tf.function(input_signature=[])
+            def _initialize(self) -> Any:
+                with tf.control_dependencies([acts[act]()]):
+                    return tf.constant(1)
+
+        module = Product()
+        tf.saved_model.save(module, str(path), signatures={"serving_default": module.__call__})
+
+    return write
+
+
+def _filled(path: Path) -> None:
+    """Write a SavedModel of TensorFlow 2 with a resource that TensorFlow initialises as it loads it: with a file."""
+    import tensorflow as tf
+    from tensorflow.python.trackable import resource
+
+    class Filled(resource.TrackableResource):
+        def _create_resource(self) -> Any:
+            return tf.raw_ops.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.float32)
+
+        def _initialize(self) -> Any:
+            return tf.io.write_file(f"{path}-{MARKER}", "initialiser")
+
+    class Product(tf.Module):
+        def __init__(self) -> None:
+            self.weights, self.filled = tf.Variable(WEIGHTS), Filled()
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, "rows")])
+        def __call__(self, rows: Any) -> dict[str, Any]:
+            return {"product": rows @ self.weights}
+
+    module = Product()
+    tf.saved_model.save(module, str(path), signatures={"serving_default": module.__call__})
+
+
+def _twice(path: Path) -> None:
+    """Write a SavedModel of TensorFlow 2 with a second graph: TensorFlow then runs the initialiser, which writes."""
+    import tensorflow as tf
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    _objects(path)
+    file = path / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    with tf.Graph().as_default() as graph:
+        tf.raw_ops.WriteFile(filename=f"{path}-{MARKER}", contents="initialiser", name="first")
+    (first,) = saved.meta_graphs
+    first.graph_def.node.extend(graph.as_graph_def().node)
+    first.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "first"
+    other = saved.meta_graphs.add()
+    other.CopyFrom(first)
+    other.meta_info_def.tags.append("gpu")
+    file.write_bytes(saved.SerializeToString())
+
+
+def _exported(path: Path) -> None:
+    """Write a model that was trained, with what it draws at random in training, as Keras exports it."""
+    import keras
+
+    rows = keras.Input((4,), name="rows")
+    x = keras.layers.Dropout(0.5)(keras.layers.BatchNormalization()(rows))
+    model = keras.Model(rows, keras.layers.Dense(2, kernel_initializer="ones", name="product")(x))
+    model.compile("adam", "mse")
+    model.fit(np.zeros((2, 4)), np.zeros((2, 2)), verbose=0)
+    model.export(str(path), verbose=False)
 
 
 def _slots(path: Path) -> None:
@@ -255,6 +344,13 @@ _KINDS: dict[str, Callable[[Path], None]] = {
     "writes": _graph(_writes),
     "writes first": _graph(_writes_first),
     "objects": _objects,
+    "writes as object": _acting("write"),
+    "reads as object": _acting("read"),
+    "looks as object": _acting("match"),
+    "writes elsewhere": _acting("write", elsewhere=True),
+    "writes at start": _filled,
+    "writes in two graphs": _twice,
+    "exported": _exported,
     "slots": _slots,
     "garbage": _garbage,
 }

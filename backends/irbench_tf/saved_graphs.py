@@ -8,13 +8,16 @@ from typing import Any
 
 from irbench.errors import IrbenchError
 
-__all__ = ["frozen_call", "require_pure"]
+__all__ = ["frozen_call", "has_pure_objects", "require_pure"]
 
 _HARMLESS = frozenset(
     {
         "Assert",
+        "AssignAddVariableOp",
+        "AssignSubVariableOp",
         "AssignVariableOp",
         "Case",
+        "DisableCopyOnRead",
         "If",
         "Multinomial",
         "ParameterizedTruncatedNormal",
@@ -27,8 +30,12 @@ _HARMLESS = frozenset(
         "RandomUniformInt",
         "ReadVariableOp",
         "ResourceGather",
+        "ResourceGatherNd",
         "RestoreV2",
+        "RngReadAndSkip",
         "StatefulPartitionedCall",
+        "StatefulStandardNormalV2",
+        "StatefulUniform",
         "TensorArrayCloseV3",
         "TensorArrayConcatV3",
         "TensorArrayGatherV3",
@@ -42,11 +49,32 @@ _HARMLESS = frozenset(
         "VarHandleOp",
         "VarIsInitializedOp",
         "Variable",
+        "VariableShape",
         "VariableV2",
         "While",
     }
 )
 """Stateful operations that change nothing outside of the graph; every other may write files, or keep tables."""
+_HARMFUL = frozenset(
+    {
+        "DebugIdentity",
+        "DebugNanCount",
+        "DebugNumericSummary",
+        "DecodeProtoV2",
+        "EncodeProto",
+        "ImmutableConst",
+        "InitializeTableFromTextFile",
+        "MatchingFiles",
+        "PyFuncStateless",
+        "ReadFile",
+        "SnapshotChunkDataset",
+        "SnapshotDataset",
+        "SnapshotDatasetReader",
+        "SnapshotDatasetV2",
+        "SnapshotNestedDatasetReader",
+    }
+)
+"""Operations that read or write files or run Python, and that TensorFlow does not call stateful."""
 
 
 def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: Collection[str]) -> None:
@@ -66,10 +94,11 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
     graph_def = meta_graph.graph_def
     run = list(_reached(graph_def, [*outputs, meta_graph.saver_def.restore_op_name]))
     operations = {node.op for node in (*run, *_called(graph_def, run))}
-    stateful = sorted(filter(_has_side_effects, operations))
-    if stateful:
+    refused = sorted(filter(_is_refused, operations))
+    if refused:
         raise IrbenchError(
-            f"The SavedModel {path} contains operations with side effects or tables: {', '.join(stateful)}.",
+            f"The SavedModel {path} contains operations that use files, have side effects or keep tables:"
+            f" {', '.join(refused)}.",
             hint="Save a signature that only computes outputs from inputs and variables.",
         )
     unfed = [node.name for node in _reached(graph_def, outputs, inputs) if node.op == "Placeholder"]
@@ -79,6 +108,19 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
             f" {', '.join(sorted(unfed))}.",
             hint="Save it with every placeholder among its inputs, or with constants in their place.",
         )
+
+
+def has_pure_objects(meta_graph: Any) -> bool:
+    """Whether restoring the objects of a meta graph can run nothing that :func:`require_pure` would refuse.
+
+    TensorFlow runs functions of theirs by itself: those that make tables and fill them, and those that restore a
+    state. Which ones depends on names that the file chooses, so all of them count.
+    """
+    objects = meta_graph.object_graph_def
+    names = set(objects.concrete_functions)
+    for node in objects.nodes:
+        names.update(node.function.concrete_functions, (node.bare_concrete_function.concrete_function_name,))
+    return not any(_is_refused(node.op) for node in _bodies(meta_graph.graph_def, names))
 
 
 def frozen_call(
@@ -144,11 +186,12 @@ def _restored_constants(path: Path, meta_graph: Any, outputs: Sequence[str]) -> 
         )
 
 
-def _has_side_effects(operation: str) -> bool:
+def _is_refused(operation: str) -> bool:
     from tensorflow.python.framework import op_def_registry
 
     definition = op_def_registry.get(operation)
-    return definition is not None and definition.is_stateful and operation not in _HARMLESS
+    stateful = definition is not None and definition.is_stateful
+    return operation in _HARMFUL or (stateful and operation not in _HARMLESS)
 
 
 def _reached(graph_def: Any, starts: Iterable[str], stops: Iterable[str] = ()) -> Iterator[Any]:
@@ -168,8 +211,13 @@ def _reached(graph_def: Any, starts: Iterable[str], stops: Iterable[str] = ()) -
 
 def _called(graph_def: Any, callers: Iterable[Any]) -> Iterator[Any]:
     """Yield every node of the functions that nodes call, and of those that these call."""
+    yield from _bodies(graph_def, (name for node in callers for name in _calls(node)))
+
+
+def _bodies(graph_def: Any, names: Iterable[str]) -> Iterator[Any]:
+    """Yield every node of the functions that have these names, and of those that they call."""
     functions = {function.signature.name: function for function in graph_def.library.function}
-    waiting, seen = [name for node in callers for name in _calls(node)], set[str]()
+    waiting, seen = list(names), set[str]()
     while waiting:
         name = waiting.pop()
         if name in functions and name not in seen:

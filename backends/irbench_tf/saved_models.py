@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError, first_line
 from irbench.suggestions import nearest
-from irbench_tf.saved_graphs import frozen_call, require_pure
+from irbench_tf.saved_graphs import frozen_call, has_pure_objects, require_pure
 
 __all__ = ["DEFAULT_SIGNATURE", "SavedFunction", "is_saved_model", "load_signature"]
 
@@ -48,19 +48,25 @@ def is_saved_model(path: Path) -> bool:
 def load_signature(path: Path, name: str | None) -> SavedFunction:
     """Load one signature of the SavedModel in ``path``, for inference.
 
-    A SavedModel of TensorFlow 1 has no objects, and those of older optimizers and Keras versions cannot be restored:
-    both are loaded as a graph, whose variables become constants.
+    A SavedModel of TensorFlow 1 has no objects, those of older optimizers and Keras versions cannot be restored, and
+    others would run operations with side effects: all are loaded as a graph, whose variables become constants.
 
     Args:
         path: The folder.
         name: Of the signature; ``None`` for ``serving_default``, or the only one.
 
     Raises:
-        IrbenchError: The folder holds no SavedModel that this TensorFlow can load, or not the signature.
+        IrbenchError: The folder holds no SavedModel that this TensorFlow can load, or not the signature, or one that
+            has side effects.
     """
-    meta_graph = _choose_meta_graph(path)
+    meta_graphs = _meta_graphs(path)
+    meta_graph = _choose_meta_graph(path, meta_graphs)
     chosen = _choose_signature(path, meta_graph, name)
-    if not meta_graph.HasField("object_graph_def"):
+    signature = meta_graph.signature_def[chosen]
+    inputs, outputs = _tensors(path, signature.inputs), _tensors(path, signature.outputs)
+    require_pure(path, meta_graph, inputs.values(), outputs.values())
+    # of several graphs, TensorFlow restores no objects, but runs the initialiser
+    if len(meta_graphs) > 1 or not meta_graph.HasField("object_graph_def") or not has_pure_objects(meta_graph):
         return _load_graph(path, meta_graph, chosen)
     try:
         return _load_objects(path, meta_graph, chosen)
@@ -71,15 +77,18 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
             raise _unloadable(path, error) from error
 
 
-def _choose_meta_graph(path: Path) -> Any:
-    """Return the meta graph for serving: tagged ``serve`` alone before one with more tags, or the only one."""
+def _meta_graphs(path: Path) -> Sequence[Any]:
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import saved_model_pb2
 
     try:
-        held = saved_model_pb2.SavedModel.FromString((path / _FILE).read_bytes()).meta_graphs
+        return saved_model_pb2.SavedModel.FromString((path / _FILE).read_bytes()).meta_graphs  # type: ignore[no-any-return]
     except DecodeError as error:
         raise IrbenchError(f"{path / _FILE} is not a SavedModel.", hint=_HINT_SAVE_AGAIN) from error
+
+
+def _choose_meta_graph(path: Path, held: Sequence[Any]) -> Any:
+    """Return the meta graph for serving: tagged ``serve`` alone before one with more tags, or the only one."""
     if len(held) == 1:
         return held[0]
     serving = [graph for graph in held if _SERVING_TAG in graph.meta_info_def.tags]
@@ -142,7 +151,6 @@ def _load_graph(path: Path, meta_graph: Any, name: str) -> SavedFunction:
 
     signature = meta_graph.signature_def[name]
     inputs, outputs = _tensors(path, signature.inputs), _tensors(path, signature.outputs)
-    require_pure(path, meta_graph, inputs.values(), outputs.values())
     shaped = [(tensor, tf.TensorShape(signature.outputs[key].tensor_shape)) for key, tensor in outputs.items()]
     try:
         call = frozen_call(path, meta_graph, tuple(inputs.values()), shaped)

@@ -29,6 +29,9 @@ ANSWERS = {
     "objects": {"product": PRODUCT},
     "slots": {"product": PRODUCT},
     "writes first": {"product": PRODUCT},
+    "writes elsewhere": {"product": PRODUCT},
+    "writes at start": {"product": PRODUCT},
+    "writes in two graphs": {"product": PRODUCT},
     "loop": {"powers": np.full((2, 4), 8)},
     "dropout": {"kept": np.full((2, 4), WEIGHTS[0, 1])},
     "identity": {"rows_again": np.ones((2, 4)), "twice": np.full((2, 4), 2)},
@@ -38,8 +41,11 @@ REFUSALS = {
     "other tags": ("no graph with the tag serve. It has graphs with the tags: train; eval, gpu", "Save it again"),
     "unfed": ("depend on what is no input of the signature: rate", "every placeholder"),
     "strings": ("Input text holds strings", "decoded"),
-    "table": ("side effects or tables: HashTableV2, LookupTableFindV2", "only computes"),
-    "writes": ("side effects or tables: WriteFile", "only computes"),
+    "table": ("keep tables: HashTableV2, LookupTableFindV2", "only computes"),
+    "writes": ("keep tables: WriteFile", "only computes"),
+    "writes as object": ("keep tables: WriteFile", "only computes"),
+    "reads as object": ("that use files, have side effects or keep tables: ReadFile", "only computes"),
+    "looks as object": ("keep tables: MatchingFiles", "only computes"),
     "garbage": ("is not a SavedModel", "Save it again"),
 }
 CHOSEN = {
@@ -48,6 +54,7 @@ CHOSEN = {
     "unlike any": ("two signatures", "q"),
     "of objects": ("objects", "serving_default"),
     "not of objects": ("objects", "other"),
+    "trained": ("exported", None),
 }
 
 
@@ -95,9 +102,14 @@ def test_a_wrong_signature_is_answered_with_those_there_are(found):
     assert "no signature called other. It has: serving_default." in found["not of objects"]
 
 
+def test_a_trained_model_is_loaded_as_keras_exports_it(found):
+    assert isinstance(found["trained"], Answer), found["trained"]
+    assert [output.shape for output in found["trained"].outputs.values()] == [(2, 2)]
+
+
 @pytest.mark.usefixtures("found")
 def test_neither_loading_nor_initialising_writes_a_file(folder):
-    assert not list(folder.rglob(MARKER))
+    assert not list(folder.rglob(f"*{MARKER}"))
     assert not Path(MARKER).exists()
 
 
