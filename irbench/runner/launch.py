@@ -29,6 +29,7 @@ from irbench.stats import (
     block_order,
     clean_blocks,
     fewest_blocks,
+    fewest_calls,
     needs_more_blocks,
     processors_in_use,
     settle_calls,
@@ -202,13 +203,14 @@ class Launch:
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
         before = snapshot(self._plan.cpus)
+        stride = self._stride(samples)
         while self._workers.cells and self._goes_on(blocks):
             number = len(blocks)
             order = block_order(number, tuple(cell.id for cell in self._workers.cells), order, self._random)
             self._say(Activity("block", block=number + 1, clean_blocks=self._timing.blocks))
             for cell in order:
                 if cell not in self._workers.failures:
-                    self._round(cell, number, samples[cell])
+                    self._round(cell, number, samples[cell], number * stride)
             after = snapshot(self._plan.cpus)
             blocks.append(block_evidence(number, order, (before, after), self._link))
             before = after
@@ -224,11 +226,15 @@ class Launch:
         late = self._watch.elapsed_s + longest_s + self._forecast.after_blocks_s > self._turn.room.until_s
         return not late and needs_more_blocks(taken, len(self._clean(blocks)), timing)
 
-    def _round(self, cell: str, block: int, samples: int) -> None:
+    def _stride(self, samples: Mapping[str, int]) -> int:
+        """Return how many calls after a block's first the next one begins: all cells get the same samples then."""
+        speeds = self._forecast.speeds
+        return fewest_calls(samples, {cell: speeds[cell].calls_per_sample for cell in samples}) if samples else 0
+
+    def _round(self, cell: str, block: int, samples: int, first: int) -> None:
         patience_s = self._patience_s(self._forecast.round_s(cell, samples))
-        round_ = self._workers.ask(
-            cell, "measure", "take_round", block, samples, self._settle_calls(cell), deadline_s=patience_s
-        )
+        asked = (block, samples, self._settle_calls(cell), first)
+        round_ = self._workers.ask(cell, "measure", "take_round", *asked, deadline_s=patience_s)
         if round_ is not None:
             self._progress[cell].rounds.append(round_)
 

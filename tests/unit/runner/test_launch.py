@@ -34,6 +34,7 @@ class ScriptedCrew:
         self.started_ns = {cell.id: 1 for cell in self.cells}
         self.allowed_s: dict[tuple[str, str], float] = {}
         self._deadline_s = deadline_s
+        self.asked: list[tuple[str, str, tuple[Any, ...]]] = []
 
     def start(self) -> None: ...
 
@@ -44,6 +45,7 @@ class ScriptedCrew:
 
     def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         self.allowed_s[cell, method] = deadline_s or self._deadline_s
+        self.asked.append((cell, method, args))
         match method:
             case "prepare":
                 return Prepared({"precision": "fp32"}, ())
@@ -161,6 +163,13 @@ def test_all_cells_make_the_same_calls_where_a_round_of_all_samples_takes_too_lo
 ) -> None:
     _, tempo = one(tmp_path, "slow", "short", feeding=samples(500), budget=900.0).measure()
     assert tempo.samples == {"slow": 3, "short": 1}  # of ten calls each
+
+
+def test_a_block_begins_with_the_same_sample_in_all_cells(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    one(tmp_path, "slow", "short", feeding=samples(500), budget=900.0).measure()
+    rounds = [(args[0], args[3]) for _, method, args in crews[0].asked if method == "take_round"]
+    assert len(rounds) > 4
+    assert rounds == [(block, 3 * block) for block, _ in rounds]
 
 
 class Answering(ScriptedCrew):
