@@ -62,6 +62,7 @@ NoteCode = Literal[
     "layout-unchanged",
     "native-precision",
     "optimize-not-applied",
+    "samples-not-timed",
     "stored-words",
     "tail-range",
 ]

@@ -62,6 +62,10 @@ def _tail(facts: Facts, context: Context) -> str:
     return f"p99 of {context.name(facts['cell'])} over launches: {facts['low_ms']:.3g} to {facts['high_ms']:.3g} ms"
 
 
+def _untimed(facts: Facts, _: Context) -> str:
+    return f"{facts['timed']} of {facts['samples']} samples were timed before the run ended"
+
+
 def _not_optimized(facts: Facts, _: Context) -> str:
     kind = facts["artifact"]
     return f"{facts['backend']} runs {_GRAPHS.get(kind, kind)}: --optimize does not apply to it"
@@ -134,6 +138,11 @@ NOTES: Mapping[NoteCode, Text] = {
         "the lowest and the highest p99 of a launch",
         _tail,
         {"cell": "A", "low_ms": 40.1, "high_ms": 44.9},
+    ),
+    "samples-not-timed": Text(
+        "the calls that fit into the time are fewer than the samples that take turns",
+        _untimed,
+        {"timed": 84, "samples": 1000},
     ),
     "optimize-not-applied": Text(
         "the backend does not read ONNX, so it has one row for all levels",

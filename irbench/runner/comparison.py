@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -68,6 +68,7 @@ class Comparison:
         self._before = context.writer.document
         self._records: list[LaunchRecord] = []
         self._samples: Mapping[str, int] = {}
+        self._calls = 0
         self._launches_s: list[float] = []
         self._closing_s = _FIRST_CLOSING_S
         self._remarks: tuple[Warn, ...] = ()
@@ -119,6 +120,7 @@ class Comparison:
         with Launch(replace(plan, timing=self._timing), self._turn(planned), self._context.link, self._say) as launch:
             record, tempo = launch.measure()
         self._samples = self._samples or tempo.samples
+        self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
         self._remarks = (*self._remarks, *tempo.warnings)
         self._timing = replace(self._timing, tail=tempo.timing.tail)
         with signals_deferred():  # a launch is told where and only where it is stored
@@ -150,6 +152,7 @@ class Comparison:
             samples=self._samples,
             scatters=scatters(self._group, self._records, self._timing, planned.cells),
             peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
+            first=self._calls,
         )
 
     def _room(self, number: int) -> Room:
@@ -195,10 +198,21 @@ class Comparison:
         )
         self._others.update(dict.fromkeys(self._context.others()))
         disturbed = (Note("another-irbench", asdict(other)) for other in self._others)
-        notes = (*result.notes, *self._planned.notes, *self._context.request.notes, *disturbed)
+        notes = (
+            *result.notes,
+            *self._untimed_samples(),
+            *self._planned.notes,
+            *self._context.request.notes,
+            *disturbed,
+        )
         result = replace(result, notes=notes)
         self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
         return result
+
+    def _untimed_samples(self) -> Iterator[Note]:
+        samples = self._group.feeding.count
+        if 0 < self._calls < samples:
+            yield Note("samples-not-timed", {"timed": self._calls, "samples": samples})
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         self._context.listen(

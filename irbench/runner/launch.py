@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Self
 
@@ -75,7 +75,7 @@ class Launch:
         self._start_all()
         tempo = choose_tempo(self._turn, self._forecast, self._starts(), self._plan.group.feeding.count)
         self._timing = tempo.timing
-        blocks = self._measure_blocks(tempo.samples)
+        blocks = self._measure_blocks(tempo)
         if self._timing.tail:
             self._take_tails()
         sustained = self._run_alone() if self._timing.sustain else ()
@@ -198,17 +198,18 @@ class Launch:
         room = self._turn.room
         return max(self._timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / len(self._turn.cells))
 
-    def _measure_blocks(self, samples: Mapping[str, int]) -> tuple[BlockEvidence, ...]:
+    def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
         blocks: list[BlockEvidence] = []
         order: tuple[str, ...] = ()
         before = snapshot(self._plan.cpus)
         while self._workers.cells and self._goes_on(blocks):
             number = len(blocks)
+            first = self._turn.first + tempo.blocks_that_count(number) * tempo.stride
             order = block_order(number, tuple(cell.id for cell in self._workers.cells), order, self._random)
             self._say(Activity("block", block=number + 1, clean_blocks=self._timing.blocks))
             for cell in order:
                 if cell not in self._workers.failures:
-                    self._round(cell, number, samples[cell])
+                    self._round(cell, number, tempo.samples[cell], first)
             after = snapshot(self._plan.cpus)
             blocks.append(block_evidence(number, order, (before, after), self._link))
             before = after
@@ -224,11 +225,10 @@ class Launch:
         late = self._watch.elapsed_s + longest_s + self._forecast.after_blocks_s > self._turn.room.until_s
         return not late and needs_more_blocks(taken, len(self._clean(blocks)), timing)
 
-    def _round(self, cell: str, block: int, samples: int) -> None:
+    def _round(self, cell: str, block: int, samples: int, first: int) -> None:
         patience_s = self._patience_s(self._forecast.round_s(cell, samples))
-        round_ = self._workers.ask(
-            cell, "measure", "take_round", block, samples, self._settle_calls(cell), deadline_s=patience_s
-        )
+        asked = (block, samples, self._settle_calls(cell), first)
+        round_ = self._workers.ask(cell, "measure", "take_round", *asked, deadline_s=patience_s)
         if round_ is not None:
             self._progress[cell].rounds.append(round_)
 

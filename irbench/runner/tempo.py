@@ -12,6 +12,7 @@ from irbench.spec import Timing
 from irbench.stats import (
     LaunchCost,
     equal_calls,
+    fewest_calls,
     fits,
     launch_size,
     least_seconds,
@@ -43,11 +44,17 @@ class Tempo:
         samples: Samples per round, by cell id.
         timing: The protocol's numbers, with the blocks of this launch; without tails where they do not fit.
         warnings: What was omitted.
+        stride: Calls from the beginning of a block to that of the next, for all cells alike, where samples take turns.
     """
 
     samples: Mapping[str, int]
     timing: Timing
     warnings: tuple[Warn, ...] = ()
+    stride: int = 0
+
+    def blocks_that_count(self, blocks: int) -> int:
+        """Return how many of a launch's first blocks are none of its burn-in."""
+        return max(0, blocks - self.timing.burn_in_blocks)
 
 
 def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> Tempo:
@@ -89,7 +96,11 @@ def _sized(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> tuple[
             break
         samples = fewer
         cost = forecast.cost(starts.now_s, starts.later_s, samples)
-    return Tempo(samples, launch_size(timing, cost, turn.room, turn.scatters)), cost
+    return Tempo(samples, launch_size(timing, cost, turn.room, turn.scatters), stride=_stride(samples, forecast)), cost
+
+
+def _stride(samples: Mapping[str, int], forecast: Forecast) -> int:
+    return fewest_calls(samples, {cell: forecast.speeds[cell].calls_per_sample for cell in samples}) if samples else 0
 
 
 def _choices(turn: Turn, forecast: Forecast, feeds: int) -> Iterator[dict[str, int]]:

@@ -52,6 +52,7 @@ class Turn:
         scatters: Of the pairs that are compared, as far as launches have shown them.
         peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
             before the first launch.
+        first: Calls of the blocks that count in earlier launches: samples that take turns go on from there.
     """
 
     number: int
@@ -60,3 +61,4 @@ class Turn:
     samples: Mapping[str, int] = field(default_factory=dict[str, int])
     scatters: Sequence[Scatter] = ()
     peak_bytes: int | None = None
+    first: int = 0

@@ -21,7 +21,7 @@ from irbench.stats.scatter import Scatter
 from irbench.stats.standing import Admission
 from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
 from irbench.stats.summary import given_inputs, summarise
-from irbench.stats.turns import equal_calls, whole_turns
+from irbench.stats.turns import equal_calls, fewest_calls, whole_turns
 
 __all__ = [
     "Admission",
@@ -36,6 +36,7 @@ __all__ = [
     "equal_calls",
     "expected_seconds",
     "fewest_blocks",
+    "fewest_calls",
     "fits",
     "given_inputs",
     "launch_size",

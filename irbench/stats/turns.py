@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from irbench.stats.planning import whole_streams
+__all__ = ["equal_calls", "fewest_calls", "whole_turns"]
 
-__all__ = ["equal_calls", "whole_turns"]
+_MOST_MORE = 2
+"""How many times the fewest calls cells may make to make the same ones: slow cells pay for it."""
 
 
 def whole_turns(
@@ -24,21 +25,45 @@ def whole_turns(
     whole: dict[str, int] = {}
     for cell, count in samples.items():
         unit = math.lcm(feeds // math.gcd(feeds, calls_per_sample[cell]), streams[cell])
-        whole[cell] = unit * math.ceil(count / unit)
+        whole[cell] = _next_multiple(count, unit)
     return whole
 
 
 def equal_calls(
     samples: Mapping[str, int], calls_per_sample: Mapping[str, int], streams: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return as many samples per round that all cells make about as many calls: as few as any of them makes.
+    """Return so many samples per round that all cells make the same number of calls: about as few as any of them makes.
 
-    With several feeds that are not all used in a round, cells are then given the same ones, block by block.
+    Calls come in whole samples, and those of streams in a multiple of them. Where no number of at most twice the
+    fewest suits all cells, each makes the next one that suits it: more calls than others, from the same first one on.
 
     Args:
         samples: Per round, by cell id.
         calls_per_sample: By cell id.
         streams: Inferences in flight, by cell id: a round has a multiple of them.
     """
-    fewest = min(count * calls_per_sample[cell] for cell, count in samples.items())
-    return {cell: whole_streams(max(1, math.ceil(fewest / calls_per_sample[cell])), streams[cell]) for cell in samples}
+    if not samples:
+        return {}
+    fewest = fewest_calls(samples, calls_per_sample)
+    units = {cell: calls_per_sample[cell] * streams[cell] for cell in samples}
+    same = _next_multiple(fewest, math.lcm(*units.values()))
+    calls = {
+        cell: same if same <= _MOST_MORE * fewest else _next_multiple(fewest, unit) for cell, unit in units.items()
+    }
+    return {cell: count // calls_per_sample[cell] for cell, count in calls.items()}
+
+
+def fewest_calls(samples: Mapping[str, int], calls_per_sample: Mapping[str, int]) -> int:
+    """Return how many calls the cell makes in a round that makes the fewest.
+
+    Where samples take turns, each block begins so many after the one before, for all cells alike.
+
+    Args:
+        samples: Per round, by cell id; not empty.
+        calls_per_sample: By cell id.
+    """
+    return min(count * calls_per_sample[cell] for cell, count in samples.items())
+
+
+def _next_multiple(number: int, unit: int) -> int:
+    return unit * math.ceil(number / unit)

@@ -166,13 +166,17 @@ class CellHost:
         with self._phases("new_shape"):
             return infer(self._slots[0], self._feeds[0])
 
-    def take_round(self, block: int, samples: int, settle_calls: int) -> Round:
+    def take_round(self, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
         """Take one round of timed samples after untimed calls.
 
-        Inputs that take turns go on where those of the last block ended; a decode loop begins with its initial values.
+        Args:
+            block: The block it belongs to.
+            samples: How many are timed.
+            settle_calls: How many untimed calls come before.
+            first: Place of the input that the timed window begins with, where inputs take turns; the same for all
+                cells of a block. A decode loop begins with its initial values.
         """
         assert self._driver is not None
-        first = block * samples * self._calls_per_sample
         before = read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, read_counters())

@@ -6,20 +6,25 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
+import launches
 import models
 import pytest
 
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
+from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.runner import comparison
 from irbench.runner.comparison import Comparison, GroupContext
-from irbench.runner.plan import plan
+from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
+from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
-from irbench.spec import Bundle, InputSpec
+from irbench.runner.tempo import Tempo
+from irbench.runner.turn import LaunchPlan, Turn
+from irbench.spec import Bundle, Feeding, InputSpec, Timing
 from irbench.store import RunWriter, Store
 
 ONE = Holder(7, "2026-01-05T10:00:00+00:00", "vgg16")
@@ -30,12 +35,17 @@ def writer(tmp_path: Path) -> RunWriter:
     return Store(tmp_path / "results").begin({}, {})
 
 
-def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[Holder, ...]]) -> Comparison:
-    """Return a comparison that is interrupted before its first launch."""
+def planned_run(tmp_path: Path, **changes: Any) -> tuple[RunRequest, PlannedGroup]:
     artifact = models.mlp(tmp_path)
     bundle = Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
-    request = RunRequest((bundle,), (("fake-a", "cpu"),))
+    request = replace(RunRequest((bundle,), (("fake-a", "cpu"),)), **changes)
     (planned,) = plan(request, prepare(request, tmp_path / "scratch"))
+    return request, planned
+
+
+def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[Holder, ...]]) -> Comparison:
+    """Return a comparison that is interrupted before its first launch."""
+    request, planned = planned_run(tmp_path)
 
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt
@@ -63,3 +73,39 @@ def test_a_second_interrupt_does_not_cut_the_storing_of_what_the_first_kept(
         interrupted(tmp_path, writer, iter([(), ()])).run()
     (group,) = writer.document.groups
     assert group.stopped_by == "interrupt"
+
+
+class Scripted:
+    """A launch of six blocks, the first of which is burn-in, with seven calls in each."""
+
+    firsts: ClassVar[list[int]] = []
+
+    def __init__(self, plan: LaunchPlan, turn: Turn, *_: Any) -> None:
+        self.plan, self.turn = plan, turn
+        self.firsts.append(turn.first)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def measure(self) -> tuple[LaunchRecord, Tempo]:
+        rounds = [launches.synchronous(block, [1e6] * 7) for block in range(6)]
+        cells = [launches.measured(cell.id, rounds) for cell in self.turn.cells]
+        samples = {cell.id: 7 for cell in self.turn.cells}
+        return launches.launch(self.turn.number, cells), Tempo(samples, self.plan.timing, stride=7)
+
+
+@pytest.mark.parametrize(("samples", "timed"), [(1000, [70]), (60, [])])
+def test_launches_share_the_samples_and_a_note_counts_them_where_some_are_left(
+    tmp_path: Path, writer: RunWriter, monkeypatch: pytest.MonkeyPatch, samples: int, timed: list[int]
+) -> None:
+    monkeypatch.setattr(Scripted, "firsts", [])
+    monkeypatch.setattr(comparison, "Launch", Scripted)
+    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: Expected(None, None))
+    feeding = Feeding(samples=tuple(Path(f"{number}.npz") for number in range(samples)))
+    request, planned = planned_run(tmp_path, timing=Timing(min_launches=2, max_launches=2))
+    around = GroupContext(request, writer, lambda _: None, tuple[Holder, ...], CoreLink((0,)), tmp_path, 0)
+    result = Comparison(replace(planned, group=replace(planned.group, feeding=feeding)), around).run()
+    assert Scripted.firsts == [0, 35]
+    assert [note.facts["timed"] for note in result.notes if note.code == "samples-not-timed"] == timed

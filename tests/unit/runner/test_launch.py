@@ -34,6 +34,7 @@ class ScriptedCrew:
         self.started_ns = {cell.id: 1 for cell in self.cells}
         self.allowed_s: dict[tuple[str, str], float] = {}
         self._deadline_s = deadline_s
+        self.asked: list[tuple[str, str, tuple[Any, ...]]] = []
 
     def start(self) -> None: ...
 
@@ -44,6 +45,7 @@ class ScriptedCrew:
 
     def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         self.allowed_s[cell, method] = deadline_s or self._deadline_s
+        self.asked.append((cell, method, args))
         match method:
             case "prepare":
                 return Prepared({"precision": "fp32"}, ())
@@ -161,6 +163,24 @@ def test_all_cells_make_the_same_calls_where_a_round_of_all_samples_takes_too_lo
 ) -> None:
     _, tempo = one(tmp_path, "slow", "short", feeding=samples(500), budget=900.0).measure()
     assert tempo.samples == {"slow": 3, "short": 1}  # of ten calls each
+
+
+def test_a_block_begins_with_the_same_sample_in_all_cells(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    one(tmp_path, "slow", "short", feeding=samples(500), budget=900.0).measure()
+    rounds = [(args[0], args[3]) for _, method, args in crews[0].asked if method == "take_round"]
+    assert len(rounds) > 4
+    assert rounds == [(block, 3 * max(0, block - 1)) for block, _ in rounds]  # after one of the burn-in
+
+
+def test_a_launch_goes_on_with_the_samples_after_those_of_earlier_ones(
+    tmp_path: Path, crews: list[ScriptedCrew]
+) -> None:
+    group = replace(launches.group("slow"), feeding=samples(500))
+    plan = LaunchPlan(group, 0, Timing(), seed=0, logs=tmp_path, reference=None, cpus=(0,))
+    turn = Turn(1, group.cells, Room(60.0, 4), samples={"slow": 7}, first=84)
+    Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
+    firsts = [args[3] for _, method, args in crews[0].asked if method == "take_round"]
+    assert firsts[:4] == [84, 84, 91, 98]
 
 
 class Answering(ScriptedCrew):

@@ -144,15 +144,15 @@ def levels(slot: Recorder) -> list[float]:
     return [float(feed[0].flat[0]) for feed in slot.feeds]
 
 
-def test_samples_take_turns_and_blocks_go_on_where_the_last_one_stopped(
+def test_samples_take_turns_from_the_one_that_the_coordinator_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host, session = host_with(1, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
     host.prepare(with_outputs=True)
     (slot,) = session.slots
-    for block, settle, expected in ((0, 3, [0, 1]), (1, 1, [2, 0]), (2, 5, [1, 2])):
+    for first, settle, expected in ((0, 3, [0, 1]), (2, 1, [2, 0]), (4, 5, [1, 2])):
         slot.feeds.clear()
-        host.take_round(block, 2, settle)
+        host.take_round(7, 2, settle, first)
         assert levels(slot)[settle:] == expected
 
 
