@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Reference, Warn
+from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
 from irbench.row import Requested, Spans, Speedup, State, tell_apart
 from irbench.spec import Io, Scalar
@@ -119,6 +119,7 @@ class ColdTable:
     rows: tuple[ColdRow, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
+    notes: tuple[Note, ...] = ()
 
 
 def cold_names(table: ColdTable) -> dict[tuple[str, CacheState], str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Reference, Warn
+from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
 from irbench.row import Requested, State
 from irbench.spec import Io, Scalar
@@ -116,3 +116,4 @@ class SoakTable:
     rows: tuple[SoakRow, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
+    notes: tuple[Note, ...] = ()

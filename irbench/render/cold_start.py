@@ -9,7 +9,7 @@ from irbench.cold_row import CacheState, ColdRow, ColdStop, ColdTable, cold_name
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, significant, speedup_cell
 from irbench.render.footer import failure_text
-from irbench.render.note_texts import reference_text
+from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
@@ -52,7 +52,7 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
         if table.preview and table.rounds
         else "",
         table=_table(table, names, cells),
-        notes=tuple(_notes(table)),
+        notes=(*_notes(table), *(note_text(note, Context(cells)) for note in table.notes)),
         warnings=(*_still_warm(table, names), *whole_warnings(table.warnings, Context(cells))),
     )
 

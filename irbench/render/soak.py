@@ -8,7 +8,7 @@ from typing import Any
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.footer import failure_text
-from irbench.render.note_texts import reference_text
+from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
@@ -46,7 +46,7 @@ def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[st
         title=SEPARATOR.join(fact for fact in facts if fact),
         headline=_headline(table, names),
         table=_table(table, names),
-        notes=tuple(_notes(table)),
+        notes=(*_notes(table), *(note_text(note, Context(names)) for note in table.notes)),
         warnings=tuple(whole_warnings(table.warnings, Context(names))),
     )
 

@@ -11,14 +11,15 @@ from irbench.measure.clock import now_ns
 from irbench.output_check import judge
 from irbench.record import Failure, OutputError, Stage
 from irbench.runner.answers import fallback, worst_error
+from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
 from irbench.runner.workers import START_DEADLINE_S, failure_of, thread_environment
 from irbench.spec import Cell, Timing
 from irbench.worker.cell import CellTask, Prepared
-from irbench.worker.process import CallFailed, Worker, WorkerDied
+from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
-__all__ = ["CellFailed", "CellWorker", "Setting", "checked"]
+__all__ = ["CellFailed", "CellWorker", "Setting", "checked", "runnable_form"]
 
 
 class CellFailed(Exception):
@@ -142,3 +143,26 @@ def checked(cell: Cell, prepared: Prepared, setting: Setting) -> OutputError | N
     if wrong is not None:
         raise CellFailed(wrong, error)
     return error
+
+
+def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | None:
+    """Return the cell with the other form of its graph, where its runtime refuses the planned one alone.
+
+    No other is tried where the deadline ended the first one: it would take as long.
+
+    Args:
+        cell: As it is planned.
+        failed: How it failed.
+        setting: Of its table.
+    """
+    other = other_form(cell, setting.planned.others)
+    if other is None or failed.failure.stage != "compile" or isinstance(failed.__cause__, WorkerTimedOut):
+        return None
+    try:
+        with CellWorker(other, setting) as worker:
+            worker.hold("irbench.worker.cell:CellHost", setting.task(other))
+            worker.ask("import", "import_runtime")
+            worker.ask("compile", "prepare", False)
+    except CellFailed:
+        return None
+    return other

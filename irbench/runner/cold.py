@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import cast, get_args
 
@@ -16,8 +16,9 @@ from irbench.measure.clock import Stopwatch, now_ns
 from irbench.record import Failure, OutputError
 from irbench.result import RunDocument
 from irbench.row import Requested, State
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form
 from irbench.runner.files_read import files_read
+from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import expected_outputs
@@ -55,10 +56,15 @@ def run(
         IrbenchError: The store cannot be written.
     """
     writer.commit(replace(writer.document, tables_planned=len(groups)))
-    watch = Stopwatch()
-    for number, planned in enumerate(groups):
-        share = request.with_budget_for(len(groups) - number, watch.elapsed_s)
-        table = _Measurement(planned, share, scratch / f"group-{number}", writer, listen).run()
+    watch, waiting, numbers = Stopwatch(), list(groups), count()
+    while waiting:
+        share = request.with_budget_for(len(waiting), watch.elapsed_s)
+        planned = waiting.pop(0)
+        try:
+            table = _Measurement(planned, share, scratch / f"group-{next(numbers)}", writer, listen).run()
+        except GraphRefused as refused:
+            waiting = [with_other_graphs(planned, refused), *waiting]
+            continue
         if table.stopped_by == "interrupt":
             return writer.document
     return writer.commit(replace(writer.document, complete=True))
@@ -119,7 +125,11 @@ class _Measurement:
         self._setting: Setting | None = None
 
     def run(self) -> ColdTable:
-        """Measure the table and return it; the store holds it too."""
+        """Measure the table and return it; the store holds it too.
+
+        Raises:
+            GraphRefused: A cell needs the other form of its graph; nothing was measured.
+        """
         for candidate in self._candidates:
             if candidate.cell.id in self._planned.absent:
                 candidate.leave(self._planned.absent[candidate.cell.id])
@@ -159,6 +169,8 @@ class _Measurement:
             candidate.file_bytes = sum(file.stat().st_size for file in candidate.files)
             candidate.state = "ok"
         except CellFailed as failed:
+            if runnable_form(cell, failed, self._setting) is not None:
+                raise GraphRefused(cell.id, failed.failure.message) from failed
             candidate.leave(failed.failure, failed.output_error)
 
     def _measure_rounds(self) -> ColdStop:
@@ -227,6 +239,7 @@ class _Measurement:
             seconds=self._watch.elapsed_s,
             rows=tuple(_row(candidate, cache) for cache in _CACHES for candidate in self._candidates),
             warnings=() if expected is None else expected.warnings,
+            notes=self._planned.notes,
             verified_against=None if expected is None else expected.source,
         )
         asked = self._group.baseline
