@@ -23,7 +23,7 @@ from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.spec import Cell, Scalar, SoakPlan
 from irbench.stats.soak import derive_soak_table
-from irbench.stats.summary import bound_shapes
+from irbench.stats.summary import bound_shapes, given_inputs
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.soak import SoakBlock
@@ -204,6 +204,7 @@ class _Soak:
             rows=tuple(map(_row, self._rows)),
             warnings=() if expected is None else expected.warnings,
             notes=self._notes,
+            given_inputs=given_inputs(self._group.feeding),
             verified_against=None if expected is None else expected.source,
         )
         table = derive_soak_table(raw)
