@@ -12,8 +12,8 @@ from irbench.measure.clock import Stopwatch
 from irbench.record import Failure, OutputError
 from irbench.result import RunDocument
 from irbench.row import Requested, State
-from irbench.runner.answers import CHANGING
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form
+from irbench.runner.answers import CHANGING, worse
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, checked_turns, runnable_form
 from irbench.runner.other_graph import refusal_note
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
@@ -164,6 +164,7 @@ class _Soak:
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective
         row.output_error = checked(row.cell, prepared, setting)
+        row.output_error = worse(row.output_error, checked_turns(worker, "verify", prepared, setting))
         warmed: Warmed = worker.ask("warm-up", "warm_up")
         return warmed
 
@@ -187,6 +188,7 @@ class _Soak:
         answers = worker.ask("second answer", "answer_again")
         try:
             checked(row.cell, Prepared(row.effective, answers), setting)
+            checked_turns(worker, "second answer", Prepared(row.effective, answers), setting)
         except CellFailed as failed:
             failure = replace(failed.failure, message=f"{CHANGING}: {failed.failure.message}")
             raise CellFailed(failure, failed.output_error) from failed
