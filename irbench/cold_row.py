@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Reference, Warn
+from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
-from irbench.row import Requested, Spans, Speedup, State, tell_apart
+from irbench.row import GivenInputs, Requested, Spans, Speedup, State, tell_apart
 from irbench.spec import Io, Scalar
 
 __all__ = ["COLD_PHASES", "CacheState", "ColdLaunch", "ColdPhasesMs", "ColdRow", "ColdStop", "ColdTable", "cold_names"]
@@ -106,6 +106,7 @@ class ColdTable:
         rounds: How many were finished.
         preview: Whether there are too few of them for intervals.
         verified_against: Where the expected outputs came from; null where outputs were not verified.
+        given_inputs: Data and constants; null where all inputs were generated.
     """
 
     model: str
@@ -119,6 +120,8 @@ class ColdTable:
     rows: tuple[ColdRow, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
+    notes: tuple[Note, ...] = ()
+    given_inputs: GivenInputs | None = None
 
 
 def cold_names(table: ColdTable) -> dict[tuple[str, CacheState], str]:

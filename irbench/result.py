@@ -18,6 +18,7 @@ from irbench.cold_row import ColdTable
 from irbench.notices import Note, Reference, Warn
 from irbench.row import (
     CellResult,
+    GivenInputs,
     LatencyMs,
     PhasesMs,
     Requested,
@@ -29,7 +30,6 @@ from irbench.row import (
     tell_apart,
 )
 from irbench.soak_row import SoakTable
-from irbench.spec import Number
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -120,25 +120,6 @@ class Basis:
     budget_s: float
     derived_warnings: int
     derived_notes: int
-
-
-@dataclass(frozen=True)
-class GivenInputs:
-    """Inputs that were not generated.
-
-    Attributes:
-        source: Where the samples come from, as the user named it; null without samples, or for arrays in memory.
-        samples: How many took turns; 0 without data.
-        sha256: Digests of the samples' values, in hexadecimal, by input.
-        values: Constants, by input.
-        feedback: Outputs, by the inputs that they became in the next call.
-    """
-
-    source: str | None
-    samples: int
-    sha256: Mapping[str, str]
-    values: Mapping[str, tuple[Number, ...]]
-    feedback: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ import msgspec
 
 from irbench.notices import Mark
 from irbench.record import Failure, OutputError
-from irbench.spec import Disagreement, Io, Scalar
+from irbench.spec import Disagreement, Io, Number, Scalar
 
 __all__ = [
     "CellResult",
+    "GivenInputs",
     "LatencyMs",
     "PhasesMs",
     "Requested",
@@ -183,3 +184,22 @@ def tell_apart(cells: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """
     often = Counter(label for label, _ in cells.values())
     return {cell: label if often[label] == 1 else f"{label} {precision}" for cell, (label, precision) in cells.items()}
+
+
+@dataclass(frozen=True)
+class GivenInputs:
+    """Inputs that were not generated.
+
+    Attributes:
+        source: Where the samples come from, as the user named it; null without samples, or for arrays in memory.
+        samples: How many took turns; 0 without data.
+        sha256: Digests of the samples' values, in hexadecimal, by input.
+        values: Constants, by input.
+        feedback: Outputs, by the inputs that they became in the next call.
+    """
+
+    source: str | None
+    samples: int
+    sha256: Mapping[str, str]
+    values: Mapping[str, tuple[Number, ...]]
+    feedback: Mapping[str, str]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Reference, Warn
+from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
-from irbench.row import Requested, State
+from irbench.row import GivenInputs, Requested, State
 from irbench.spec import Io, Scalar
 
 __all__ = ["Growth", "LatencyDrift", "MemoryTrend", "SoakRow", "SoakSeries", "SoakStop", "SoakTable"]
@@ -105,6 +105,7 @@ class SoakTable:
         growth_limit: Bytes per call from which on growth matters.
         confidence: Of each interval.
         verified_against: Where the expected outputs came from; null where outputs were not verified.
+        given_inputs: Data and constants; null where all inputs were generated.
     """
 
     model: str
@@ -116,3 +117,5 @@ class SoakTable:
     rows: tuple[SoakRow, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
+    notes: tuple[Note, ...] = ()
+    given_inputs: GivenInputs | None = None

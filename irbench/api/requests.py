@@ -22,6 +22,7 @@ from irbench.optimizer import variant
 from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words
+from irbench.runner.cold import refuse_several_samples
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -138,6 +139,8 @@ def planned(
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=bundles, backends=backends)
     groups = plan(request, prepare(request, scratch, in_words(say)))
+    if request.cold:
+        refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in (*request.notes, *levels):
         say(note_text(note, Context()))

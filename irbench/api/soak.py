@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any, TypedDict, Unpack, cast
 
 from irbench.api import values
+from irbench.api.input_values import Data
 from irbench.api.measurement import measure
 from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
 from irbench.api.progress import ProgressOption, reporting
@@ -26,9 +27,12 @@ class SoakKeywords(TypedDict, total=False):
     """
 
     all: bool | None
+    imports: str | Iterable[str] | None
     backends: str | Iterable[str] | None
     batch: str | int | Iterable[int] | None
     shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
     streams: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None

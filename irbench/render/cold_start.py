@@ -9,11 +9,11 @@ from irbench.cold_row import CacheState, ColdRow, ColdStop, ColdTable, cold_name
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, significant, speedup_cell
 from irbench.render.footer import failure_text
-from irbench.render.note_texts import reference_text
+from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
+from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
 from irbench.row import Spans, tell_apart
 from irbench.stats.cold_start import FEWEST_LAUNCHES
@@ -45,14 +45,15 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
     """
     names = cold_names(table)
     cells = tell_apart({row.id: (row.label, row.requested.precision) for row in table.rows})
-    facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared_facts(table.rows, environment, plan), "cold starts")
+    shared = shared_facts(table.rows, environment, plan)
+    facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "cold starts", inputs_text(table.given_inputs))
     return PlainView(
         title=SEPARATOR.join(fact for fact in facts if fact),
         headline=f"preview: intervals need {FEWEST_LAUNCHES} rounds (--budget)"
         if table.preview and table.rounds
         else "",
         table=_table(table, names, cells),
-        notes=tuple(_notes(table)),
+        notes=(*_notes(table), *(note_text(note, Context(cells)) for note in table.notes)),
         warnings=(*_still_warm(table, names), *whole_warnings(table.warnings, Context(cells))),
     )
 

@@ -8,11 +8,11 @@ from typing import Any
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.footer import failure_text
-from irbench.render.note_texts import reference_text
+from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
+from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
 from irbench.row import tell_apart
 from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakStop, SoakTable
@@ -41,12 +41,13 @@ def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[st
         plan: What was asked for, from the run's document.
     """
     names = tell_apart({row.id: (row.label, row.requested.precision) for row in table.rows})
-    facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared_facts(table.rows, environment, plan), "soak")
+    shared = shared_facts(table.rows, environment, plan)
+    facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "soak", inputs_text(table.given_inputs))
     return PlainView(
         title=SEPARATOR.join(fact for fact in facts if fact),
         headline=_headline(table, names),
         table=_table(table, names),
-        notes=tuple(_notes(table)),
+        notes=(*_notes(table), *(note_text(note, Context(names)) for note in table.notes)),
         warnings=tuple(whole_warnings(table.warnings, Context(names))),
     )
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from irbench.measure.clock import now_ns
 from irbench.output_check import judge
 from irbench.record import Failure, OutputError, Stage
-from irbench.runner.answers import fallback, worst_error
+from irbench.runner.answers import fallback, worse, worst_error
+from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
 from irbench.runner.workers import START_DEADLINE_S, failure_of, thread_environment
 from irbench.spec import Cell, Timing
 from irbench.worker.cell import CellTask, Prepared
-from irbench.worker.process import CallFailed, Worker, WorkerDied
+from irbench.worker.inputs import takes_turns
+from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
-__all__ = ["CellFailed", "CellWorker", "Setting", "checked"]
+__all__ = ["CellFailed", "CellWorker", "Setting", "checked", "checked_turns", "runnable_form"]
 
 
 class CellFailed(Exception):
@@ -115,13 +117,14 @@ class CellWorker:
             raise CellFailed(failure_of(stage, error, self._log, self._deadline_s)) from error
 
 
-def checked(cell: Cell, prepared: Prepared, setting: Setting) -> OutputError | None:
+def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int = 0) -> OutputError | None:
     """Return how far a cell's answers are from the reference; ``None`` where there is none.
 
     Args:
         cell: It.
         prepared: Its session, with its answers.
         setting: Of its table.
+        call: Which of the expected answers they are compared with.
 
     Raises:
         CellFailed: It runs on another device than was asked for, or its answers are wrong.
@@ -132,9 +135,9 @@ def checked(cell: Cell, prepared: Prepared, setting: Setting) -> OutputError | N
     if setting.expected.outputs is None:
         return None
     try:
-        first, *_ = setting.expected.outputs
+        expected = setting.expected.outputs[call]
         classifier = setting.planned.group.bundle.classifier
-        error = worst_error(prepared.outputs, first, classifier, setting.expected.scale)
+        error = worst_error(prepared.outputs, expected, classifier, setting.expected.scale)
     except ValueError as problem:
         raise CellFailed(Failure("verify", str(problem))) from problem
     graph_precision = cell.artifact.precision if cell.artifact is not None else ""
@@ -142,3 +145,48 @@ def checked(cell: Cell, prepared: Prepared, setting: Setting) -> OutputError | N
     if wrong is not None:
         raise CellFailed(wrong, error)
     return error
+
+
+def checked_turns(worker: CellWorker, stage: Stage, prepared: Prepared, setting: Setting) -> OutputError | None:
+    """Return how far the worst answer to inputs that take turns is from its reference; ``None`` where none do.
+
+    Args:
+        worker: Of the cell, which is asked for each answer.
+        stage: What a failure of a call is called in the cell's row.
+        prepared: Its session.
+        setting: Of its table.
+
+    Raises:
+        CellFailed: A call failed, or an answer is wrong.
+    """
+    feeding = setting.planned.group.feeding
+    if setting.expected.outputs is None or not takes_turns(feeding):
+        return None
+    found: OutputError | None = None
+    for call in range(feeding.checked_calls):
+        answered = replace(prepared, outputs=(worker.ask(stage, "answer_call", call),))
+        found = worse(found, checked(worker.cell, answered, setting, call))
+    return found
+
+
+def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | None:
+    """Return the cell with the other form of its graph, where its runtime refuses the planned one alone.
+
+    No other is tried where the deadline ended the first one: it would take as long.
+
+    Args:
+        cell: As it is planned.
+        failed: How it failed.
+        setting: Of its table.
+    """
+    other = other_form(cell, setting.planned.others)
+    if other is None or failed.failure.stage != "compile" or isinstance(failed.__cause__, WorkerTimedOut):
+        return None
+    try:
+        with CellWorker(other, setting) as worker:
+            worker.hold("irbench.worker.cell:CellHost", setting.task(other))
+            worker.ask("import", "import_runtime")
+            worker.ask("compile", "prepare", False)
+    except CellFailed:
+        return None
+    return other

@@ -5,19 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import cast, get_args
 
-from irbench import registry
 from irbench.activity import Activity
 from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdStop, ColdTable
+from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.record import Failure, OutputError
 from irbench.result import RunDocument
 from irbench.row import Requested, State
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form
+from irbench.runner.code_caches import caches_in, with_empty_caches
 from irbench.runner.files_read import files_read
+from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import expected_outputs
@@ -25,16 +27,28 @@ from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell, Group, Scalar
 from irbench.stats.cold_start import derive_cold_table
-from irbench.stats.summary import bound_shapes
+from irbench.stats.summary import bound_shapes, given_inputs
 from irbench.store import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer
 
-__all__ = ["run"]
+__all__ = ["refuse_several_samples", "run"]
 
 _CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
-_CACHE_VARIABLES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "TRITON_CACHE_DIR")
-"""Environment variables that name the folder in which a runtime or a driver keeps what it compiled."""
+
+
+def refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:
+    """Refuse data of which only the first sample would be the input of a first inference.
+
+    Raises:
+        IrbenchError: There are several samples.
+    """
+    most = max(planned.group.feeding.count for planned in groups)
+    if most > 1:
+        raise IrbenchError(
+            f"--cold and --data with {most} samples cannot be combined: a process that starts answers one.",
+            hint="Give --data one sample, for example a single file with one, or a --batch that joins them.",
+        )
 
 
 def run(
@@ -55,10 +69,15 @@ def run(
         IrbenchError: The store cannot be written.
     """
     writer.commit(replace(writer.document, tables_planned=len(groups)))
-    watch = Stopwatch()
-    for number, planned in enumerate(groups):
-        share = request.with_budget_for(len(groups) - number, watch.elapsed_s)
-        table = _Measurement(planned, share, scratch / f"group-{number}", writer, listen).run()
+    watch, waiting, numbers = Stopwatch(), list(groups), count()
+    while waiting:
+        share = request.with_budget_for(len(waiting), watch.elapsed_s)
+        planned = waiting.pop(0)
+        try:
+            table = _Measurement(planned, share, scratch / f"group-{next(numbers)}", writer, listen).run()
+        except GraphRefused as refused:
+            waiting = [with_other_graphs(planned, refused), *waiting]
+            continue
         if table.stopped_by == "interrupt":
             return writer.document
     return writer.commit(replace(writer.document, complete=True))
@@ -119,7 +138,11 @@ class _Measurement:
         self._setting: Setting | None = None
 
     def run(self) -> ColdTable:
-        """Measure the table and return it; the store holds it too."""
+        """Measure the table and return it; the store holds it too.
+
+        Raises:
+            GraphRefused: A cell needs the other form of its graph; nothing was measured.
+        """
         for candidate in self._candidates:
             if candidate.cell.id in self._planned.absent:
                 candidate.leave(self._planned.absent[candidate.cell.id])
@@ -149,7 +172,7 @@ class _Measurement:
         assert cell.artifact is not None
         self._say(Activity("cold-survey", cell.label))
         try:
-            with CellWorker(cell, self._setting, _caches_in(candidate.folder)) as worker:
+            with CellWorker(cell, self._setting, caches_in(candidate.folder)) as worker:
                 worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
                 worker.ask("import", "import_runtime")
                 answer: FirstAnswer = worker.ask("compile", "answer", self._setting.expected.outputs is not None)
@@ -159,6 +182,8 @@ class _Measurement:
             candidate.file_bytes = sum(file.stat().st_size for file in candidate.files)
             candidate.state = "ok"
         except CellFailed as failed:
+            if runnable_form(cell, failed, self._setting) is not None:
+                raise GraphRefused(cell.id, failed.failure.message) from failed
             candidate.leave(failed.failure, failed.output_error)
 
     def _measure_rounds(self) -> ColdStop:
@@ -188,7 +213,7 @@ class _Measurement:
             page_cache.read_in(candidate.files)
         resident = page_cache.residency(candidate.files).share
         folder = fresh if cache == "cold" else candidate.folder
-        cell = _with_empty_caches(candidate.cell, fresh) if cache == "cold" else candidate.cell
+        cell = with_empty_caches(candidate.cell, fresh) if cache == "cold" else candidate.cell
         try:
             launch = self._timed(cell, folder, resident)
         except CellFailed as failed:
@@ -198,7 +223,7 @@ class _Measurement:
 
     def _timed(self, cell: Cell, folder: Path, resident_share: float | None) -> ColdLaunch:
         assert self._setting is not None
-        with CellWorker(cell, self._setting, _caches_in(folder)) as worker:
+        with CellWorker(cell, self._setting, caches_in(folder)) as worker:
             worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
             worker.ask("import", "import_runtime")
             answer: FirstAnswer = worker.ask("compile", "answer", False)
@@ -227,6 +252,8 @@ class _Measurement:
             seconds=self._watch.elapsed_s,
             rows=tuple(_row(candidate, cache) for cache in _CACHES for candidate in self._candidates),
             warnings=() if expected is None else expected.warnings,
+            notes=self._planned.notes,
+            given_inputs=given_inputs(self._group.feeding),
             verified_against=None if expected is None else expected.source,
         )
         asked = self._group.baseline
@@ -266,15 +293,3 @@ def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:
         file_bytes=candidate.file_bytes,
         launches=tuple(candidate.launches[cache]),
     )
-
-
-def _caches_in(folder: Path) -> dict[str, str]:
-    folder.mkdir(parents=True, exist_ok=True)
-    return dict.fromkeys(_CACHE_VARIABLES, str(folder))
-
-
-def _with_empty_caches(cell: Cell, folder: Path) -> Cell:
-    """Return a cell whose options that name a folder of compiled code name an empty one."""
-    keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
-    given = {key: str(folder) for key in keys if key in cell.load.options}
-    return replace(cell, load=replace(cell.load, options={**cell.load.options, **given}))

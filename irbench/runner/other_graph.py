@@ -13,7 +13,7 @@ from irbench.notices import Note
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell
 
-__all__ = ["GraphRefused", "other_form", "with_other_graphs"]
+__all__ = ["GraphRefused", "other_form", "refusal_note", "with_other_graphs"]
 
 
 class GraphRefused(Exception):
@@ -47,11 +47,17 @@ def with_other_graphs(planned: PlannedGroup, refused: GraphRefused) -> PlannedGr
     before = {cell.id: cell.artifact for cell in group.cells if cell.id in changed and cell.artifact is not None}
     left = {cell: artifact for cell, artifact in {**others, **before}.items() if cell != refused.cell}
     (cell,) = (cell for cell in group.cells if cell.id == refused.cell)
-    notes = (*planned.notes, _note(cell, refused.reason))
+    notes = (*planned.notes, refusal_note(cell, refused.reason))
     return replace(planned, group=replace(group, cells=cells), others=left, notes=notes)
 
 
-def _note(cell: Cell, reason: str) -> Note:
+def refusal_note(cell: Cell, reason: str) -> Note:
+    """Return what is told below a table of a runtime that refuses the form of a graph that its cell has.
+
+    Args:
+        cell: With the refused form.
+        reason: What the runtime said.
+    """
     path = cell.artifact.path if cell.artifact is not None else None
     reason = reason if path is None else reason.replace(str(path), path.name)  # the copy with bound shapes is gone then
     refused = "dynamic" if cell.dynamic else "bound"

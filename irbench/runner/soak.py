@@ -12,8 +12,9 @@ from irbench.measure.clock import Stopwatch
 from irbench.record import Failure, OutputError
 from irbench.result import RunDocument
 from irbench.row import Requested, State
-from irbench.runner.answers import CHANGING
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked
+from irbench.runner.answers import CHANGING, worse
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, checked_turns, runnable_form
+from irbench.runner.other_graph import refusal_note
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import expected_outputs
@@ -22,7 +23,7 @@ from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.spec import Cell, Scalar, SoakPlan
 from irbench.stats.soak import derive_soak_table
-from irbench.stats.summary import bound_shapes
+from irbench.stats.summary import bound_shapes, given_inputs
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.soak import SoakBlock
@@ -106,6 +107,7 @@ class _Soak:
         self._before = writer.document
         self._watch = Stopwatch()
         self._rows = [_Soaked(cell) for cell in self._group.cells]
+        self._notes = planned.notes
         self._setting: Setting | None = None
 
     def run(self) -> SoakTable:
@@ -132,16 +134,29 @@ class _Soak:
 
     def _soak(self, row: _Soaked) -> None:
         assert self._setting is not None
-        self._say(Activity("compile-and-warm-up", row.cell.label))
-        try:
-            with CellWorker(row.cell, self._setting) as worker:
-                self._call_in_blocks(row, worker, self._warmed(row, worker, self._setting))
-                self._verify_again(row, worker, self._setting)
+        failed = self._attempt(row, self._setting)
+        other = None if failed is None else runnable_form(row.cell, failed, self._setting)
+        if failed is not None and other is not None:
+            self._notes = (*self._notes, refusal_note(row.cell, failed.failure.message))
+            row.cell = other
+            failed = self._attempt(row, self._setting)
+        if failed is None:
             row.state = "ok"
-        except CellFailed as failed:
+        else:
             row.leave(failed.failure, failed.output_error)
         with signals_deferred():  # a row is told where and only where it is stored
             self._commit("unfinished")
+
+    def _attempt(self, row: _Soaked, setting: Setting) -> CellFailed | None:
+        """Soak a row with the form of its graph that it has, and return how it failed."""
+        self._say(Activity("compile-and-warm-up", row.cell.label))
+        try:
+            with CellWorker(row.cell, setting) as worker:
+                self._call_in_blocks(row, worker, self._warmed(row, worker, setting))
+                self._verify_again(row, worker, setting)
+        except CellFailed as failed:
+            return failed
+        return None
 
     def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
         worker.hold("irbench.worker.soak:SoakHost", setting.task(row.cell))
@@ -149,6 +164,7 @@ class _Soak:
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective
         row.output_error = checked(row.cell, prepared, setting)
+        row.output_error = worse(row.output_error, checked_turns(worker, "verify", prepared, setting))
         warmed: Warmed = worker.ask("warm-up", "warm_up")
         return warmed
 
@@ -172,6 +188,7 @@ class _Soak:
         answers = worker.ask("second answer", "answer_again")
         try:
             checked(row.cell, Prepared(row.effective, answers), setting)
+            checked_turns(worker, "second answer", Prepared(row.effective, answers), setting)
         except CellFailed as failed:
             failure = replace(failed.failure, message=f"{CHANGING}: {failed.failure.message}")
             raise CellFailed(failure, failed.output_error) from failed
@@ -188,6 +205,8 @@ class _Soak:
             stopped_by=stopped_by,
             rows=tuple(map(_row, self._rows)),
             warnings=() if expected is None else expected.warnings,
+            notes=self._notes,
+            given_inputs=given_inputs(self._group.feeding),
             verified_against=None if expected is None else expected.source,
         )
         table = derive_soak_table(raw)

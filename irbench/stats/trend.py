@@ -67,7 +67,7 @@ def trend_of(values: Sequence[float], confidence: float = 0.95) -> Trend | None:
     residuals = _ranks(series - slope * np.arange(series.size))
     variance = _variance_of_s(series) * max(1.0, *_inflations(_autocorrelations(residuals)))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance)
-    low = max(0, math.floor((slopes.size - reach) / 2))
+    low = max(0, math.floor((slopes.size - reach) / 2) - 1)  # Gilbert counts slopes from 1
     high = min(slopes.size - 1, math.ceil((slopes.size + reach) / 2))
     return Trend(slope, float(slopes[low]), float(slopes[high]))
 

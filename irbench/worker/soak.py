@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from irbench.worker.cell import CellHost
+from irbench.worker.cell import CellHost, CellTask
 
 __all__ = ["SoakBlock", "SoakHost", "resident_bytes"]
 
@@ -34,12 +34,24 @@ class SoakBlock:
 
 
 class SoakHost(CellHost):
-    """Holds one cell's session, as for a run, and calls it in blocks."""
+    """Holds one cell's session, as for a run, and calls it in blocks.
+
+    Args:
+        task: The cell.
+    """
+
+    def __init__(self, task: CellTask) -> None:
+        super().__init__(task)
+        self._blocks = 0
 
     def block(self, samples: int) -> SoakBlock:
-        """Take so many samples, and read the memory when the last one has ended."""
+        """Take so many samples, and read the memory when the last one has ended.
+
+        Inputs that take turns go on where those of the last block ended; blocks are of the same length.
+        """
         streams, calls_per_sample = self._task.cell.load.streams, self._calls_per_sample
-        round_ = self.take_round(0, samples, settle_calls=1)
+        round_ = self.take_round(self._blocks, samples, settle_calls=1)
+        self._blocks += 1
         # besides the samples: one call of each stream before the window opens, and what is in flight when it closes
         calls = samples * calls_per_sample + 2 * streams - 1
         median_ns = round(float(np.median(round_.latency_ns)) / calls_per_sample)

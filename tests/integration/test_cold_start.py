@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import models
+import numpy as np
 import pytest
 from front_door import Called, irbench, irbench_process
 
@@ -112,6 +113,20 @@ def test_an_interrupt_keeps_the_launches_before_it(model: Path) -> None:
     assert called.code == 130, called.err
     assert called.document["cold_starts"][0]["stopped_by"] == "interrupt"
     assert not called.document["complete"]
+
+
+def test_a_start_has_one_sample_of_data(model: Path, tmp_path: Path) -> None:
+    for name, samples in (("several", 3), ("one", 1)):
+        (tmp_path / name).mkdir()
+        for number in range(samples):
+            np.savez(tmp_path / name / f"{number}.npz", pixels=np.zeros((1, 3, 8, 8), np.float32))
+    refused = cold(model, "fake-a", "--data", tmp_path / "several", "--results", tmp_path / "runs")
+    assert refused.code == 2
+    assert "--cold and --data with 3 samples cannot be combined" in refused.err
+    assert not (tmp_path / "runs").exists()
+    measured = cold(model, "fake-a", "--data", tmp_path / "one")
+    (table,) = measured.document["cold_starts"]
+    assert (table["given_inputs"]["samples"], table["given_inputs"]["source"]) == (1, str(tmp_path / "one"))
 
 
 @pytest.mark.parametrize("option", [("--tail",), ("--sustain", "3s")])

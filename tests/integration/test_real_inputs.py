@@ -112,6 +112,17 @@ def test_a_backend_that_is_wrong_for_one_sample_gets_no_speedup(speech: Path, tm
     assert fake_runs.cell(called, "fake-b")["state"] == "mismatch"
 
 
+def test_a_model_that_needs_a_constant_and_data_is_soaked(speech: Path, tmp_path: Path) -> None:
+    data = ("--data", utterances(tmp_path / "talk", 3), "--value", "sr=16000", "--seed", 3)
+    asked = ("soak", speech, "--backends", "fake-a", "--calls", 10, "--format", "json", *data)
+    called = irbench(*asked)
+    assert called.code == 0, called.err
+    (table,) = called.document["soaks"]
+    assert (table["given_inputs"]["samples"], table["given_inputs"]["values"]) == (3, {"sr": [16000]})
+    assert table["verified_against"] is not None
+    assert irbench(*asked, "--feedback", "level=audio").code == 2
+
+
 @pytest.mark.parametrize("command", ["run", "verify"])
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),

@@ -88,6 +88,30 @@ def test_the_table_of_a_refused_graph_is_derived_from_its_samples_again(model: P
     assert rederive(stored, store.launches(folder)) == stored
 
 
+def test_cold_starts_run_dynamic_shapes_where_bound_ones_are_refused(model: Path) -> None:
+    called = irbench(
+        "run", model, "--backends", "fake-a,fake-b", "--cold", "--budget", "0.01s", "--format", "json",
+        *_fault("b", "refuse-bound"),
+    )  # fmt: skip
+    (found,) = called.document["cold_starts"]
+    rows = {(row["label"], row["cache"], row["state"]) for row in found["rows"]}
+    assert rows == {(f"fake-{name} dynamic", cache, "ok") for name in "ab" for cache in ("cold", "warm")}
+    assert [note["backend"] for note in notes(found)] == ["fake-b"]
+
+
+def test_a_row_that_refuses_bound_shapes_is_soaked_with_dynamic_ones(model: Path) -> None:
+    called = irbench("soak", model, "--backends", "fake-a", "--calls", 10, *_fault("a", "refuse-bound"))
+    assert called.code == 0, called.err
+    assert "fake-a dynamic" in called.out
+    assert "dynamic shapes kept: binding them fails in fake-a" in " ".join(called.out.split())
+    either = irbench(
+        "soak", model, "--backends", "fake-a", "--calls", 10, "--format", "json", *_fault("a", "refuse-either")
+    )
+    (found,) = either.document["soaks"]
+    assert [(row["label"], row["state"]) for row in found["rows"]] == [("fake-a", "failed")]
+    assert not notes(found)
+
+
 def test_a_session_meets_several_shapes(tmp_path: Path) -> None:
     path = models.two_inputs(tmp_path).path
     called = irbench("run", path, "--backends", "fake-a", "--shapes", "length=5,9", "--format", "json", *FASTEST)

@@ -22,11 +22,14 @@ from irbench.cli.options.types import (
     SETTING,
     SHAPE,
     THREADS,
+    VALUE,
     PlainDefault,
+    as_constants,
     as_settings,
     as_shapes,
 )
 from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.spec import Number
 
 __all__ = ["command"]
 
@@ -40,6 +43,14 @@ Examples:
 
 @click.command("soak", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
+@click.option("--all", is_flag=True, help="Soak every exported model.")
+@click.option(
+    "--import",
+    "imports",
+    metavar="MODULE",
+    multiple=True,
+    help="Import MODULE before a model is exported: it registers custom layers. May be repeated.",
+)
 @click.option("--for", "duration", type=DURATION, cls=PlainDefault, show_default="60s", help="Time to call each row.")
 @click.option("--calls", type=COUNT, cls=PlainDefault, show_default="off", help="Calls of each row instead of a time.")
 @click.option(
@@ -61,6 +72,13 @@ Examples:
     "--batch", type=COUNTS, cls=PlainDefault, show_default="1, or the model's own", help="Batch sizes; one table each."
 )
 @click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input; may be repeated.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
+)
+@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
 @click.option(
     "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
 )
@@ -93,6 +111,15 @@ Examples:
     help="What a call is: copy includes copying inputs and outputs, bound does not.",
 )
 @click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="N",
+    default=0,
+    cls=PlainDefault,
+    show_default="0",
+    help="Seed for inputs.",
+)
+@click.option(
     "--deadline",
     type=DURATION,
     cls=PlainDefault,
@@ -115,6 +142,7 @@ def command(
     growth_limit: float | None,
     shape: Sequence[tuple[str, tuple[int, ...]]],
     set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
+    value: Sequence[tuple[str, tuple[Number, ...]]],
     **options: Any,
 ) -> int:
     """Call a model for a long time, and say whether a backend's memory grows or its calls become slower.
@@ -132,7 +160,13 @@ def command(
     from irbench.cli.output.document import write_document
 
     plan = soak_plan(duration, calls, growth_limit)
-    asked = RunOptions(command=command_line(), shape=as_shapes(shape), set=as_settings(set), **options)
+    asked = RunOptions(
+        command=command_line(),
+        shape=as_shapes(shape),
+        set=as_settings(set),
+        value=as_constants(value),
+        **options,
+    )
     with plugin_warnings_told(), displayed() as reporter:
         stored = measure(asked, reporter, plan)
     try:

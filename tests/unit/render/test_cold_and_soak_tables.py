@@ -14,7 +14,7 @@ from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.notices import Reference
 from irbench.record import Failure
 from irbench.render import DocumentView, render_document
-from irbench.result import Requested, RunDocument
+from irbench.result import GivenInputs, Requested, RunDocument
 from irbench.soak_row import SoakRow, SoakSeries, SoakTable
 from irbench.spec import Timing
 from irbench.stats.cold_start import derive_cold_table
@@ -102,6 +102,17 @@ def test_files_that_stay_in_memory_are_told_and_so_is_ignorance():
     assert "ort, cold cache: 40 % of its files stayed in memory" in shown(cold(resident=0.4), 160)
     assert "the kernel does not tell whether its files left" in shown(cold(resident=None), 160)
     assert "stayed in memory" not in shown(cold(), 160)
+
+
+@pytest.mark.parametrize("found", [cold(), soak_example()], ids=["cold", "soak"])
+def test_the_title_names_the_inputs_that_were_given(found: RunDocument):
+    given = GivenInputs("calls/one.npz", 1, {}, {"sr": (16000,)}, {})
+    tables = {
+        "cold_starts": tuple(replace(table, given_inputs=given) for table in found.cold_starts),
+        "soaks": tuple(replace(table, given_inputs=given) for table in found.soaks),
+    }
+    assert "data: one.npz (1 sample) · sr=16000" in shown(replace(found, **tables), 200)
+    assert "data:" not in shown(found, 200)
 
 
 def test_outputs_that_nothing_was_compared_with_are_marked():

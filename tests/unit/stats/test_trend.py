@@ -53,6 +53,17 @@ def test_a_few_outliers_move_nothing():
     assert found.slope == pytest.approx(1)
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_the_interval_of_the_mirrored_values_is_the_mirror_of_theirs(correlation: float):
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        values = autoregressive(random, correlation, 40)
+        found, mirrored = trend_of(values), trend_of(-values)
+        assert found is not None
+        assert mirrored is not None
+        assert (mirrored.low, mirrored.slope, mirrored.high) == (-found.high, -found.slope, -found.low)
+
+
 @given(st.lists(st.integers(-1000, 1000), min_size=FEWEST_VALUES, max_size=60), st.floats(0.5, 4), st.integers(-5, 5))
 def test_the_interval_holds_the_slope_and_follows_what_is_done_to_the_values(
     values: list[int], scale: float, slope: int

@@ -20,6 +20,7 @@ from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellHost, CellTask, median_completion_ns
 from irbench.worker.inputs import turns_of_streams
+from irbench.worker.soak import SoakHost
 
 
 def window(completion_ns: Sequence[int]) -> Window:
@@ -154,6 +155,17 @@ def test_samples_take_turns_from_the_one_that_the_coordinator_names(
         slot.feeds.clear()
         host.take_round(7, 2, settle, first)
         assert levels(slot)[settle:] == expected
+
+
+def test_blocks_of_a_soak_go_on_where_the_last_one_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described, session = host_with(1, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
+    host = SoakHost(described._task)
+    host.prepare(with_outputs=True)
+    (slot,) = session.slots
+    for expected in ([0, 1], [2, 0], [1, 2]):
+        slot.feeds.clear()
+        host.block(2)
+        assert levels(slot)[1:] == expected
 
 
 @pytest.mark.parametrize("streams", [1, 3])
