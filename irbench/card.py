@@ -60,6 +60,7 @@ class Origin:
         folders: Folders whose files all count, also new ones.
         listings: Folders that were listed, each with a digest of the names in it; empty where they are unknown.
         modules: Top-level modules that were imported, each with the file that it was found in.
+        packages: Versions of the distributions in site-packages that modules were imported from.
         absent: Files and folders that were looked for and not there; one that appears is a change.
     """
 
@@ -73,6 +74,7 @@ class Origin:
     folders: tuple[str, ...] = ()
     listings: Mapping[str, str] = field(default_factory=dict[str, str])
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
+    packages: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     absent: tuple[str, ...] = ()
 
 

@@ -7,14 +7,16 @@ import os
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from irbench import bundles, registry
+from irbench.exporter.identity import versions
 from irbench.exporter.modules import find_module
 from irbench.exporter.source import Source
 from irbench.system.file_states import FileState, exists, file_state, files_below, names_digest
@@ -56,6 +58,7 @@ class Reads:
     folders: tuple[str, ...]
     listings: Mapping[str, str]
     modules: Mapping[str, str]
+    packages: Mapping[str, str | None]
 
 
 def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRequest:
@@ -127,7 +130,7 @@ class ReadRecorder:
         listings = {str(path): names_digest(path, self._began_ns) for path in counted_folders}
         looked_for = map(Path, sorted(tried | self._listed))
         absent = [str(path) for path in looked_for if not exists(path) and _counts(path, own, request.ignored)]
-        return Reads(files, tuple(absent), tuple(map(str, folders)), listings, users)
+        return Reads(files, tuple(absent), tuple(map(str, folders)), listings, users, _packages(modules, set(files)))
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._recording or event not in _EVENTS:
@@ -189,6 +192,17 @@ def _is_installed(path: Path) -> bool:
         or any(part.endswith(_METADATA) for part in path.parts)
         or any(path.is_relative_to(folder) for folder in (*_SYSTEM, *_STANDARD_LIBRARY))
     )
+
+
+def _packages(modules: Mapping[str, Path], hashed: Container[str]) -> dict[str, str | None]:
+    """Return the versions of the distributions in site-packages that modules are of, but for those that are hashed."""
+    installed = {
+        name.partition(".")[0]
+        for name, file in modules.items()
+        if not _INSTALLED.isdisjoint(file.parts) and str(file) not in hashed
+    }
+    distributions = metadata.packages_distributions()
+    return versions({name for module in installed for name in distributions.get(module, ())})
 
 
 def _roots(package: str, modules: Mapping[str, Path]) -> tuple[Path, ...]:

@@ -12,7 +12,7 @@ from irbench import bundles, registry
 from irbench.card import Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
-from irbench.exporter.freshness import changed_files, changes
+from irbench.exporter.freshness import changed_files, changed_packages, changes
 from irbench.exporter.identity import identity, tool_versions
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
@@ -44,7 +44,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         return place
     changed = [*changes(card.origin, source)]
     key = identity(source, card.origin.exporter, options)
-    if key == card.key and not changed:
+    if key == card.key and not changed and not changed_packages(card.origin):
         tell(bundle_used(card))
         return place
     tools = {} if key == card.key else _changed_tools(card.origin)
