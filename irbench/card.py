@@ -155,9 +155,20 @@ def _require_possible(spec: TensorSpec) -> None:
 
 
 def write_card(card: Card, directory: Path) -> None:
-    """Write ``card`` into ``directory``; its bundle's paths are relative."""
-    document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2)
-    write_atomically(directory / CARD, document + b"\n")
+    """Write ``card`` into ``directory``; its bundle's paths are relative.
+
+    Raises:
+        IrbenchError: It would be longer than what :func:`load_card` reads.
+    """
+    document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2) + b"\n"
+    if len(document) > _MOST_BYTES:
+        files = 0 if card.origin is None else len(card.origin.files)
+        raise IrbenchError(
+            f"The metadata of {card.bundle.name} would take {len(document) / 1e6:.1f} MB, and at most"
+            f" {_MOST_BYTES / 1e6:.1f} MB can be read: its export read {files:,} files.",
+            hint="Have the code of the model read fewer files, for example one archive instead of a folder of many.",
+        )
+    write_atomically(directory / CARD, document)
 
 
 def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
