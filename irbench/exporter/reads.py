@@ -24,7 +24,8 @@ from irbench.system.file_states import FileState, exists, file_state, files_belo
 __all__ = ["ReadRecorder", "Reads", "ReadsRequest", "reads_request"]
 
 _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
-_SEARCHES = ("importlib", "pkg_resources")
+_FINDERS = ("<frozen importlib", f"{Path(importlib.util.__file__).parent}{os.sep}")
+_INSTALLED_FINDERS = frozenset({"importlib_metadata", "pkg_resources"})
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _METADATA = (".dist-info", ".egg-info")
 _KEPT = ("bundles", "intact", "probes")
@@ -170,14 +171,17 @@ class _UnfoundModules:
 
     def find_spec(self, name: str, path: Iterable[str] | None = None, _target: object = None) -> None:
         tail = name.rpartition(".")[2]
-        for folder in sys.path if path is None else path:
+        for folder in filter(os.path.isdir, (entry or "." for entry in (sys.path if path is None else path))):
             place = os.path.normpath(Path(folder, tail).absolute())
             self.files.update((f"{place}.py", str(Path(place, "__init__.py"))))
 
 
 def _is_import(frame: FrameType) -> bool:
     """Whether Python lists a folder in search of modules or of their metadata."""
-    return any(name in frame.f_code.co_filename for name in _SEARCHES)
+    file = frame.f_code.co_filename
+    parts = Path(file).parts
+    installed = not _INSTALLED.isdisjoint(parts) and not _INSTALLED_FINDERS.isdisjoint(parts)
+    return installed or file.startswith(_FINDERS)
 
 
 def _counts(path: Path, own: Iterable[Path], ignored: Iterable[Path]) -> bool:
