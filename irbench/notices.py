@@ -82,6 +82,7 @@ ExportNoticeCode = Literal[
     "bundle-used",
     "name-taken",
     "not-exportable",
+    "options-changed",
     "origin-unknown",
     "path-preferred",
     "source-changed",

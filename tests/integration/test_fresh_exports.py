@@ -438,6 +438,8 @@ def test_modules_to_import_belong_to_the_model(project: Path):
     assert ran("plain")[1].startswith("using plain")
     write(project / "helper.py", "SCALE = 3\n")
     assert "helper.py changed since" in ran("plain")[1]
+    write(project / "deep.py", "")
+    assert "with other options (now --import deep): exporting again" in ran("plain", imports=("deep",))[1]
     with pytest.raises(IrbenchError, match="There is no module layerz") as caught:
         ran("plain.fakenet", imports=("layerz",))
     assert "Did you mean layers?" in caught.value.hint
