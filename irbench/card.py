@@ -60,6 +60,7 @@ class Origin:
         folders: Folders whose files all count, also new ones.
         listings: Folders that were listed, each with a digest of the names in it; empty where they are unknown.
         modules: Top-level modules that were imported, each with the file that it was found in.
+        packages: Versions of the distributions in site-packages that modules were imported from.
         absent: Files and folders that were looked for and not there; one that appears is a change.
     """
 
@@ -73,6 +74,7 @@ class Origin:
     folders: tuple[str, ...] = ()
     listings: Mapping[str, str] = field(default_factory=dict[str, str])
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
+    packages: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     absent: tuple[str, ...] = ()
 
 
@@ -153,9 +155,20 @@ def _require_possible(spec: TensorSpec) -> None:
 
 
 def write_card(card: Card, directory: Path) -> None:
-    """Write ``card`` into ``directory``; its bundle's paths are relative."""
-    document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2)
-    write_atomically(directory / CARD, document + b"\n")
+    """Write ``card`` into ``directory``; its bundle's paths are relative.
+
+    Raises:
+        IrbenchError: It would be longer than what :func:`load_card` reads.
+    """
+    document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2) + b"\n"
+    if len(document) > _MOST_BYTES:
+        files = 0 if card.origin is None else len(card.origin.files)
+        raise IrbenchError(
+            f"The metadata of {card.bundle.name} would take {len(document) / 1e6:.1f} MB, and at most"
+            f" {_MOST_BYTES / 1e6:.1f} MB can be read: its export read {files:,} files.",
+            hint="Have the code of the model read fewer files, for example one archive instead of a folder of many.",
+        )
+    write_atomically(directory / CARD, document)
 
 
 def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:

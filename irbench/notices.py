@@ -83,6 +83,7 @@ ExportNoticeCode = Literal[
     "bundle-used",
     "name-taken",
     "not-exportable",
+    "options-changed",
     "origin-unknown",
     "path-preferred",
     "source-changed",

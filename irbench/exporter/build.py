@@ -65,7 +65,7 @@ def export(
     named = Source(source, folder or Path.cwd())
     exporter = _checked(named, options)
     existing = None if options.force else existing_bundle(named, exporter, options)
-    if existing is not None and not existing.changed:
+    if existing is not None and existing.is_fresh:
         check(bundles.load(existing.folder))
         bundles.point_to(existing.folder)
         tell(bundle_used(existing.card))
@@ -178,6 +178,7 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
         folders=reads.folders,
         listings=reads.listings,
         modules=reads.modules,
+        packages=reads.packages,
         absent=reads.absent,
     )
 

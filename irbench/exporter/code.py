@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def _require_module(module: str, folders: Sequence[Path]) -> None:
             raise IrbenchError(f"There is no file {module}.", hint="Check the path.")
         return
     parent, _, name = module.rpartition(".")
+    if module in sys.builtin_module_names:  # these have no files
+        return
     if find_users_module(module, folders) is not None or _is_namespace(module, folders):
         return
     if parent:

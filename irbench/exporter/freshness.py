@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from irbench import bundles
 from irbench.card import Card, Origin
-from irbench.exporter.identity import identity
+from irbench.exporter.identity import identity, versions
 from irbench.exporter.modules import find_users_module
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.system.file_states import exists, files_below, is_unchanged, names_digest
 
-__all__ = ["ExistingBundle", "changed_files", "changes", "existing_bundle"]
+__all__ = ["ExistingBundle", "changed_files", "changed_packages", "changes", "existing_bundle"]
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,18 @@ class ExistingBundle:
         folder: Where it is.
         card: What it says of itself.
         changed: The files that are not what they were when it was made; none where it can be used.
+        packages: The versions of the packages that are not what they were, likewise; ``None`` for one that is missing.
     """
 
     folder: Path
     card: Card
     changed: tuple[Path, ...]
+    packages: Mapping[str, str | None]
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it can be used."""
+        return not self.changed and not self.packages
 
 
 def existing_bundle(source: Source, exporter: str, options: ExportOptions) -> ExistingBundle | None:
@@ -39,8 +46,9 @@ def existing_bundle(source: Source, exporter: str, options: ExportOptions) -> Ex
     for folder in _candidates(key, options.output):
         card = bundles.load_card(folder)
         changed = () if card.origin is None else tuple(changes(card.origin, source))
-        found = ExistingBundle(folder, card, changed)
-        if not changed:
+        packages = {} if card.origin is None else changed_packages(card.origin)
+        found = ExistingBundle(folder, card, changed, packages)
+        if found.is_fresh:
             return found
         stale = stale or found
     return stale
@@ -69,6 +77,12 @@ def changes(origin: Origin, source: Source) -> Iterator[Path]:
 def changed_files(origin: Origin) -> Iterator[Path]:
     """Yield the files that were read and are not what they were; nothing else is looked at."""
     return (Path(name) for name, state in origin.files.items() if not is_unchanged(Path(name), state))
+
+
+def changed_packages(origin: Origin) -> dict[str, str | None]:
+    """Return the present versions of the imported packages that were installed in others."""
+    now = versions(origin.packages)
+    return {name: version for name, version in now.items() if version != origin.packages[name]}
 
 
 def _moved_modules(origin: Origin, source: Source) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from irbench.exporter.modules import find_module, package_files
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 
-__all__ = ["identity", "stored_options", "tool_versions"]
+__all__ = ["identity", "stored_options", "tool_versions", "versions"]
 
 _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
@@ -60,7 +60,12 @@ def _stored(value: Any, folder: Path) -> Any:
 
 def tool_versions(exporter: str) -> dict[str, str | None]:
     """Return the versions of the distributions that an export depends on, ``None`` for one that is not installed."""
-    return {name: _version(name) for name in (*_TOOLS, *registry.describe_exporter(exporter).distributions)}
+    return versions((*_TOOLS, *registry.describe_exporter(exporter).distributions))
+
+
+def versions(distributions: Iterable[str]) -> dict[str, str | None]:
+    """Return the versions of distributions, ``None`` for one that is not installed."""
+    return {name: _version(name) for name in distributions}
 
 
 def _described(source: Source) -> list[str | None]:
@@ -89,5 +94,5 @@ def _own_files(module: str) -> list[Path]:
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, ValueError):  # a card may contain a name that no distribution can have
         return None

@@ -7,14 +7,16 @@ import os
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from irbench import bundles, registry
+from irbench.exporter.identity import versions
 from irbench.exporter.modules import find_module
 from irbench.exporter.source import Source
 from irbench.system.file_states import FileState, exists, file_state, files_below, names_digest
@@ -22,7 +24,8 @@ from irbench.system.file_states import FileState, exists, file_state, files_belo
 __all__ = ["ReadRecorder", "Reads", "ReadsRequest", "reads_request"]
 
 _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
-_SEARCHES = ("importlib", "pkg_resources")
+_FINDERS = ("<frozen importlib", f"{Path(importlib.util.__file__).parent}{os.sep}")
+_INSTALLED_FINDERS = frozenset({"importlib_metadata", "pkg_resources"})
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _METADATA = (".dist-info", ".egg-info")
 _KEPT = ("bundles", "intact", "probes")
@@ -56,6 +59,7 @@ class Reads:
     folders: tuple[str, ...]
     listings: Mapping[str, str]
     modules: Mapping[str, str]
+    packages: Mapping[str, str | None]
 
 
 def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRequest:
@@ -127,7 +131,7 @@ class ReadRecorder:
         listings = {str(path): names_digest(path, self._began_ns) for path in counted_folders}
         looked_for = map(Path, sorted(tried | self._listed))
         absent = [str(path) for path in looked_for if not exists(path) and _counts(path, own, request.ignored)]
-        return Reads(files, tuple(absent), tuple(map(str, folders)), listings, users)
+        return Reads(files, tuple(absent), tuple(map(str, folders)), listings, users, _packages(modules, set(files)))
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._recording or event not in _EVENTS:
@@ -167,14 +171,17 @@ class _UnfoundModules:
 
     def find_spec(self, name: str, path: Iterable[str] | None = None, _target: object = None) -> None:
         tail = name.rpartition(".")[2]
-        for folder in sys.path if path is None else path:
+        for folder in filter(os.path.isdir, (entry or "." for entry in (sys.path if path is None else path))):
             place = os.path.normpath(Path(folder, tail).absolute())
             self.files.update((f"{place}.py", str(Path(place, "__init__.py"))))
 
 
 def _is_import(frame: FrameType) -> bool:
     """Whether Python lists a folder in search of modules or of their metadata."""
-    return any(name in frame.f_code.co_filename for name in _SEARCHES)
+    file = frame.f_code.co_filename
+    parts = Path(file).parts
+    installed = not _INSTALLED.isdisjoint(parts) and not _INSTALLED_FINDERS.isdisjoint(parts)
+    return installed or file.startswith(_FINDERS)
 
 
 def _counts(path: Path, own: Iterable[Path], ignored: Iterable[Path]) -> bool:
@@ -189,6 +196,17 @@ def _is_installed(path: Path) -> bool:
         or any(part.endswith(_METADATA) for part in path.parts)
         or any(path.is_relative_to(folder) for folder in (*_SYSTEM, *_STANDARD_LIBRARY))
     )
+
+
+def _packages(modules: Mapping[str, Path], hashed: Container[str]) -> dict[str, str | None]:
+    """Return the versions of the distributions in site-packages that modules are of, but for those that are hashed."""
+    installed = {
+        name.partition(".")[0]
+        for name, file in modules.items()
+        if not _INSTALLED.isdisjoint(file.parts) and str(file) not in hashed
+    }
+    distributions = metadata.packages_distributions()
+    return versions({name for module in installed for name in distributions.get(module, ())})
 
 
 def _roots(package: str, modules: Mapping[str, Path]) -> tuple[Path, ...]:

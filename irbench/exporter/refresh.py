@@ -12,12 +12,12 @@ from irbench import bundles, registry
 from irbench.card import Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
-from irbench.exporter.freshness import changed_files, changes
+from irbench.exporter.freshness import changed_files, changed_packages, changes
 from irbench.exporter.identity import identity, tool_versions
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
-from irbench.notices import ExportNotice
+from irbench.notices import ExportNotice, Facts
 from irbench.system.file_states import exists
 
 __all__ = ["find_outdated", "is_made_from", "refreshed"]
@@ -44,7 +44,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         return place
     changed = [*changes(card.origin, source)]
     key = identity(source, card.origin.exporter, options)
-    if key == card.key and not changed:
+    if key == card.key and not changed and not changed_packages(card.origin):
         tell(bundle_used(card))
         return place
     tools = {} if key == card.key else _changed_tools(card.origin)
@@ -52,7 +52,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         tell(ExportNotice("not-exportable", {**bundle_facts(card), "tools": tools}))
         return place
     if key != card.key:  # otherwise the export tells what changed
-        tell(ExportNotice("tools-changed", {**bundle_facts(card, changed), "tools": tools}))
+        tell(_reason(card.origin, options, bundle_facts(card, changed), tools))
     return export(source.text, options, say, tell, source.folder)
 
 
@@ -97,6 +97,13 @@ def _request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, ExportOp
 
 def _is_available(source: Source, exporter: str) -> bool:
     return source.exists and source.folder.is_dir() and exporter in registry.names(registry.EXPORTERS)
+
+
+def _reason(origin: Origin, options: ExportOptions, facts: Facts, tools: Mapping[str, str | None]) -> ExportNotice:
+    """Return why a bundle has another key now; its options differ in the modules to import at most."""
+    if not tools and list(options.imports) != list(origin.options.get("imports", ())):
+        return ExportNotice("options-changed", {**facts, "imports": list(options.imports)})
+    return ExportNotice("tools-changed", {**facts, "tools": tools})
 
 
 def _changed_tools(origin: Origin) -> Mapping[str, str | None]:

@@ -32,5 +32,8 @@ def bundle_used(card: Card) -> ExportNotice:
 
 
 def source_changed(existing: ExistingBundle) -> ExportNotice:
-    """Return that a bundle is made again, and which files are the reason."""
-    return ExportNotice("source-changed", bundle_facts(existing.card, existing.changed))
+    """Return that a bundle is made again, and which files are the reason, or which packages where no file is."""
+    facts = bundle_facts(existing.card, existing.changed)
+    if existing.changed:
+        return ExportNotice("source-changed", facts)
+    return ExportNotice("tools-changed", {**facts, "tools": dict(existing.packages)})

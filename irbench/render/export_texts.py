@@ -45,6 +45,11 @@ def _tools_changed(facts: Facts, now: datetime) -> str:
     return f"{facts['name']} was exported {_when(facts, now)} with other tools ({what}): exporting again"
 
 
+def _options_changed(facts: Facts, now: datetime) -> str:
+    modules = " ".join(f"--import {module}" for module in facts["imports"])
+    return f"{facts['name']} was exported {_when(facts, now)} with other options (now {modules}): exporting again"
+
+
 def _source_missing(facts: Facts, now: datetime) -> str:
     return (
         f"{facts['name']} was exported {_when(facts, now)} from {facts['location']}, which cannot be found any more:"
@@ -94,6 +99,7 @@ EXPORT_NOTICES: Mapping[ExportNoticeCode, Callable[[Facts, datetime], str]] = {
     "bundle-used": _used,
     "name-taken": _name_taken,
     "not-exportable": _not_exportable,
+    "options-changed": _options_changed,
     "origin-unknown": _origin_unknown,
     "path-preferred": _path_preferred,
     "source-changed": _source_changed,

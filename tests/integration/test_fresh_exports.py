@@ -85,7 +85,7 @@ def call_here(target: str, *args: object, say: object, **_: object) -> object:
                 del sys.modules[name]
 
 
-USERS = {"nets", "single", "helper", "edited", "hidden", "deep", "layers", "fake_plugin"}
+USERS = {"nets", "single", "helper", "edited", "hidden", "deep", "layers", "fake_plugin", "fake_scales"}
 
 
 @pytest.fixture
@@ -298,6 +298,29 @@ def test_what_was_missing_and_appears_is_a_change(project: Path):
     assert ran("fake_optional")[0] == 4
 
 
+def install(site: Path, version: str) -> None:
+    """Install the package ``fake_scales``, which is a number, in another version."""
+    for metadata in site.glob("fake_scales-*"):
+        shutil.rmtree(metadata)
+    write(site / "fake_scales.py", f"SCALE = {version}\n")
+    folder = site / f"fake_scales-{version}.dist-info"
+    write(folder / "METADATA", f"Metadata-Version: 2.1\nName: fake-scales\nVersion: {version}\n")
+    write(folder / "top_level.txt", "fake_scales\n")
+
+
+def test_an_installed_package_of_another_version_is_a_change(project: Path, monkeypatch: pytest.MonkeyPatch):
+    site = project.parent / "site-packages"
+    install(site, "2.0")
+    monkeypatch.syspath_prepend(site)
+    write(project / "single.py", "import fake_scales\n\ndef fake_single():\n    return fake_scales.SCALE\n")
+    exported("single:fake_single")
+    assert ran("fake_single")[1].startswith("using fake_single")
+    install(site, "3.0")
+    scale, said = ran("fake_single")
+    assert scale == 3
+    assert "with other tools (fake-scales is 3.0): exporting again" in said
+
+
 def test_two_functions_of_one_name_are_two_models(project: Path):
     write(project / "other/single.py", "def fake_single():\n    return 5\n")
     first, _ = exported("single.py:fake_single")
@@ -415,6 +438,8 @@ def test_modules_to_import_belong_to_the_model(project: Path):
     assert ran("plain")[1].startswith("using plain")
     write(project / "helper.py", "SCALE = 3\n")
     assert "helper.py changed since" in ran("plain")[1]
+    write(project / "deep.py", "")
+    assert "with other options (now --import deep): exporting again" in ran("plain", imports=("deep",))[1]
     with pytest.raises(IrbenchError, match="There is no module layerz") as caught:
         ran("plain.fakenet", imports=("layerz",))
     assert "Did you mean layers?" in caught.value.hint

@@ -110,6 +110,10 @@ def test_a_syntax_error_is_named_with_its_line(project: Path):
     assert f"line 2 of {project / 'irbench_test_broken.py'}" in error.message
 
 
+def test_modules_that_are_built_into_python_are_there():
+    require_code(Source("net.keras"), ("sys", "itertools"))
+
+
 @pytest.mark.parametrize("module", ["irbench_test_nest", "irbench_test_nets.nte", "none.py"])
 def test_a_module_to_import_is_looked_for_too(module: str):
     assert (

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import os
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,20 @@ def test_the_users_files_count_in_the_folder_of_irbench_and_bundles_do_not(monke
 
 def test_a_drive_below_run_is_the_users():
     assert _counts(Path("/run/media/user/disk/weights.bin"), (), ())
+
+
+def test_a_folder_that_code_of_any_name_lists_counts():
+    code = Path("importlib_demo/pkg_resources.py").absolute()
+    data = Path("data").absolute()
+    data.mkdir()
+    lists = compile(f"import os\nos.listdir({str(data)!r})", str(code), "exec")
+    assert str(data) in recorded(lambda: exec(lists, {})).listings
+
+
+def test_a_folder_that_is_searched_for_modules_does_not_count(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(Path.cwd())
+    reads = recorded(lambda: (importlib.util.find_spec("irbench_test_fast"), list(metadata.distributions())))
+    assert reads.listings == {}
 
 
 def attempt(work: Callable[[], object]) -> Callable[[], None]:

@@ -27,6 +27,10 @@ EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
         {"tools": {"keras": "3.9"}},
         "net was exported 2 h ago (2026-01-31 12:00 UTC) with other tools (keras is 3.9): exporting again",
     ),
+    "options-changed": (
+        {"imports": ["layers"]},
+        ("net was exported 2 h ago (2026-01-31 12:00 UTC) with other options (now --import layers): exporting again"),
+    ),
     "source-missing": (
         {},
         (

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irbench import card
+from irbench.card import CARD, Card, Origin, load_card, write_card
+from irbench.errors import IrbenchError
+from irbench.spec import Bundle
+from irbench.system.file_states import FileState
+
+
+def card_of(files: int) -> Card:
+    """The card of a model whose export read so many files."""
+    states = {f"/data/{number:06}.png": FileState("0" * 64, 1, 1, 1) for number in range(files)}
+    origin = Origin("net.py:build", "/", "/net.py:build", "tensorflow", {}, states)
+    return Card(Bundle("net", (), ()), "key", "2026-01-31", {}, origin)
+
+
+def test_a_card_that_is_too_long_to_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(card, "_MOST_BYTES", 10_000)
+    write_card(card_of(10), tmp_path)
+    assert len(load_card(tmp_path).checksums) == 0
+    (tmp_path / CARD).unlink()
+    with pytest.raises(IrbenchError, match="its export read 1,000 files") as caught:
+        write_card(card_of(1000), tmp_path)
+    assert "fewer files" in caught.value.hint
+    assert not (tmp_path / CARD).exists()
