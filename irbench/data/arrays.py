@@ -69,6 +69,8 @@ def _read(stream: IO[bytes], file: Path, most_bytes: int) -> Array:
     shape, fortran_order, dtype = _HEADERS[version](stream)
     if dtype.hasobject:
         raise ValueError("it contains Python objects")
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"it claims the shape {shape}")
     count = math.prod(shape)
     size = count * dtype.itemsize
     if size > most_bytes:

@@ -203,6 +203,8 @@ def header(shape: str) -> bytes:
         pytest.param(header("(1, 3)") + bytes(5), id="cut off"),
         pytest.param(header("(1000000000000, 3)"), id="claims terabytes"),
         pytest.param(header("(-1, 3)"), id="negative size"),
+        pytest.param(header("(-2, -3)"), id="two negative sizes"),
+        pytest.param(header("(True, 3)"), id="truth as a size"),
         pytest.param(header("__import__('os')"), id="code"),
     ],
 )
@@ -216,6 +218,13 @@ def test_damaged_and_hostile_arrays_are_refused_with_the_file(tmp_path: Path, co
         file.write_bytes(content)
     with pytest.raises(IrbenchError, match=r"bad\.np"):
         read_files(file, target(X))
+
+
+@pytest.mark.parametrize("shape", ["(-1,)", "(-1, 3)"])
+def test_a_negative_size_does_not_read_the_whole_file(tmp_path: Path, shape: str) -> None:
+    (tmp_path / "a.npy").write_bytes(header(shape) + bytes(1 << 12))
+    with pytest.raises(IrbenchError, match="claims the shape"):
+        read_files(tmp_path, target(X, most_bytes=16))
 
 
 def test_an_archive_that_unpacks_to_more_than_there_is_room_for_is_refused(tmp_path: Path) -> None:
