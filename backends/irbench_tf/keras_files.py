@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,18 @@ _CONFIG = "config.json"
 _MOST_BYTES = 1 << 28
 _OF_KERAS = frozenset({"keras", "keras_hub", "keras_cv", "keras_nlp", "builtins"})
 """Packages that Keras imports by itself."""
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,  # encrypted, or nested too deeply
+    NotImplementedError,  # an unknown compression
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What reading a damaged archive or its configuration raises."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,7 @@ def _config(path: Path) -> Any:
             if archive.getinfo(_CONFIG).file_size > _MOST_BYTES:
                 return None
             return json.loads(archive.read(_CONFIG))
-    except (OSError, KeyError, ValueError, RecursionError, zipfile.BadZipFile):
+    except _UNREADABLE:
         return None
 
 

@@ -63,6 +63,26 @@ def test_a_damaged_file_is_left_to_keras(content: bytes, tmp_path: Path):
     require_registered(tmp_path / "net.keras", ())
 
 
+@pytest.mark.parametrize(("place", "value"), [(6, 1), (8, 99)], ids=["encrypted", "unknown compression"])
+def test_an_archive_that_cannot_be_unpacked_is_left_to_keras(place: int, value: int, tmp_path: Path):
+    path = file_of(tmp_path, SWISH)
+    content = bytearray(path.read_bytes())
+    for at in (place, content.index(b"PK\x01\x02") + place + 2):
+        content[at] = value
+    path.write_bytes(content)
+    require_registered(path, ())
+
+
+def test_damaged_compression_is_left_to_keras(tmp_path: Path):
+    path = tmp_path / "net.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", json.dumps([SWISH] * 9))
+    content = bytearray(path.read_bytes())
+    content[45:60] = b"\xff" * 15
+    path.write_bytes(content)
+    require_registered(path, ())
+
+
 @pytest.mark.parametrize("config", ["[" * 100_000, "{}", "[]", '{"class_name": 3, "config": 1}', "x"])
 def test_an_odd_configuration_is_left_to_keras(config: str, tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "net.keras", "w") as archive:
