@@ -193,7 +193,7 @@ def point_to(place: Path) -> None:
 def load_intact(directory: Path) -> Bundle:
     """Return the bundle in ``directory`` after comparing its files with its card.
 
-    Files of the size and time of change that they had when they were last compared are not read again.
+    Files of the size and times of change that they had when they were last compared are not read again.
 
     Raises:
         IrbenchError: It holds no bundle, or a file is missing or not what was written.
@@ -227,12 +227,12 @@ def _is_intact(path: Path, expected: str) -> bool:
         return False
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> tuple[int, int, int]:
     try:
         found = path.stat()
     except OSError:
-        return 0, 0
-    return found.st_size, found.st_mtime_ns
+        return 0, 0, 0
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _damaged(path: Path, bundle: Bundle) -> IrbenchError:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from irbench.onnx.reading.element_types import numpy_dtype
+from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.spec import BATCH, Artifact, Feeding, InputSpec, Number
+from irbench.spec.feeding import number_of_text
 from irbench.spi import Array, Feed
 
 __all__ = [
@@ -88,15 +89,21 @@ def constant(spec: InputSpec, sizes: Mapping[str, int], values: Sequence[Number]
         ValueError: They cannot be broadcast, or the dtype cannot hold one of them exactly.
     """
     shape = _bound_shape(spec, sizes)
-    given, dtype = np.asarray(values), numpy_dtype(spec.tensor.dtype)
-    if given.dtype.kind != "U" and dtype.kind in "biu":
-        array = given.astype(dtype)
-        if not np.array_equal(array, given):
-            raise ValueError(f"{spec.tensor.dtype} cannot hold {', '.join(map(str, values))}")
-    else:
-        array = given.astype(dtype)
+    array = _elements(spec.tensor.dtype, values)
     whole = array.reshape(shape) if array.size == math.prod(shape) else np.broadcast_to(array, shape)
     return np.array(whole, order="C")
+
+
+def _elements(element_type: str, values: Sequence[Number]) -> Array:
+    """Return constants in the dtype of an input: as texts where it takes strings, otherwise as numbers."""
+    dtype = numpy_dtype(element_type)
+    if element_type == STRING:
+        return np.asarray([str(value) for value in values], dtype)
+    given = np.asarray([number_of_text(value) if isinstance(value, str) else value for value in values])
+    array = given.astype(dtype)  # raises ValueError for a text that is no number
+    if dtype.kind in "biu" and not np.array_equal(array, given):
+        raise ValueError(f"{element_type} cannot hold {', '.join(map(str, values))}")
+    return array
 
 
 def write_sample(path: Path, inputs: Sequence[InputSpec], arrays: Mapping[str, Array]) -> None:

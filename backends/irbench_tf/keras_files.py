@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,18 @@ _CONFIG = "config.json"
 _MOST_BYTES = 1 << 28
 _OF_KERAS = frozenset({"keras", "keras_hub", "keras_cv", "keras_nlp", "builtins"})
 """Packages that Keras imports by itself."""
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,  # encrypted, or nested too deeply
+    NotImplementedError,  # an unknown compression
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What reading a damaged archive or its configuration raises."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +60,12 @@ def require_registered(path: Path, imports: Sequence[str]) -> None:
             raise _not_registered(path, custom, imports)
 
 
-def load_keras_file(path: Path) -> Any:
+def load_keras_file(path: Path, imports: Sequence[str] = ()) -> Any:
     """Return the model in a ``.keras`` file.
+
+    Args:
+        path: It.
+        imports: Modules, or files of Python, that were imported for it.
 
     Raises:
         IrbenchError: It is damaged, has code in it, or needs code that was not imported.
@@ -62,10 +80,10 @@ def load_keras_file(path: Path) -> Any:
         # safe mode refuses Lambda layers: loading a model file must not run code that it carries
         return keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:
-        raise _explained(path, error) from error
+        raise _explained(path, error, imports) from error
 
 
-def _explained(path: Path, error: Exception) -> IrbenchError:
+def _explained(path: Path, error: Exception, imports: Sequence[str]) -> IrbenchError:
     import keras
 
     config = _config(path)
@@ -76,20 +94,25 @@ def _explained(path: Path, error: Exception) -> IrbenchError:
         )
     for custom in _custom_objects(config):
         if keras.saving.get_registered_object(custom.registered_name) is None:
-            return _not_registered(path, custom)
+            return _not_registered(path, custom, imports)
     return IrbenchError(
         f"{path} cannot be loaded: {first_line(error)}",
         hint="Load it in a function of your own, and export path/to/file.py:function.",
     )
 
 
-def _not_registered(path: Path, custom: _CustomObject, imports: Sequence[str] = ()) -> IrbenchError:
+def _not_registered(path: Path, custom: _CustomObject, imports: Sequence[str]) -> IrbenchError:
     where = f" of the module {custom.module}" if custom.module else ""
-    module = custom.module if custom.module not in ("", "__main__", *imports) else "MODULE"
+    module = custom.module if custom.module not in ("", "__main__") else "MODULE"
+    hint = f"Add --import {module}: a module that defines it with @keras.saving.register_keras_serializable()."
+    for imported in imports:
+        if module in (imported, Path(imported).stem):
+            register = f'keras.saving.get_custom_objects()["{custom.registered_name}"] = {custom.name}'
+            hint = f"Register it in {imported}: {register}"
     return IrbenchError(
         f"{path} needs {custom.name}{where}, which is not part of Keras and has not been registered"
         f" as {custom.registered_name}.",
-        hint=f"Add --import {module}: a module that defines it with @keras.saving.register_keras_serializable().",
+        hint=hint,
     )
 
 
@@ -100,7 +123,7 @@ def _config(path: Path) -> Any:
             if archive.getinfo(_CONFIG).file_size > _MOST_BYTES:
                 return None
             return json.loads(archive.read(_CONFIG))
-    except (OSError, KeyError, ValueError, RecursionError, zipfile.BadZipFile):
+    except _UNREADABLE:
         return None
 
 

@@ -87,7 +87,7 @@ def load(source: str, imports: Sequence[str] = (), signature: str | None = None)
     if source in registry.names(registry.MODELS):
         return _from_zoo(registry.model(source))
     if path.suffix == ".keras":
-        return _from_keras(path.stem, load_keras_file(path))
+        return _from_keras(path.stem, load_keras_file(path, imports))
     if saved_models.is_saved_model(path):
         return _from_saved_model(path, signature)
     if _is_function(source):

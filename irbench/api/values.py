@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
 
 from irbench.spec import Number
+from irbench.spec.feeding import number_of_text
 
 __all__ = [
     "Constants",
@@ -53,7 +54,6 @@ _LONGEST_S = 10_000 * 86400
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LARGEST_COUNT = 999_999_999
 _LARGEST_CPU = 99_999
-_TRUTH = {"true": True, "false": False}
 
 
 def flag(value: bool) -> bool:
@@ -227,7 +227,7 @@ def value_of_text(text: str) -> tuple[str, tuple[Number, ...]]:
     name, equals, elements = text.partition("=")
     if not (equals and name and elements):
         raise ValueError(f"{text!r} lacks an input or a value")
-    return name, tuple(_number(element.strip()) for element in elements.split(","))
+    return name, tuple(_element(element.strip()) for element in elements.split(","))
 
 
 def feedback_of_text(text: str) -> tuple[str, str]:
@@ -238,15 +238,10 @@ def feedback_of_text(text: str) -> tuple[str, str]:
     return made, given
 
 
-def _number(text: str) -> Number:
-    if text.lower() in _TRUTH:
-        return _TRUTH[text.lower()]
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+def _element(text: str) -> Number:
+    """Return the number that a text spells if it says no more than that: a string input takes 007 as it is."""
+    number = number_of_text(text)
+    return number if str(number) == text else text
 
 
 def _property(value: object) -> str:

@@ -53,7 +53,7 @@ class VerifyOptions:
     Attributes:
         model: As the user named it.
         backends: Names with devices; ``None`` for every installed one that can read the model.
-        data: Samples; with expected outputs where it is a folder of data sets of the ONNX convention.
+        data: Samples; with expected outputs where it is a data set of the ONNX convention, or a folder of them.
         value: Constants for inputs.
         feedback: Outputs by the inputs that they become in the next call.
         shape: Of inputs, or sizes of dynamic dimensions, by name.
@@ -134,8 +134,8 @@ def verify(
     Args:
         model: Anything that :func:`irbench.run` takes.
         backends: Backends, each with a device after a colon; every installed one that can read the model by default.
-        data: Samples as :func:`irbench.run` takes them; a folder with test_data_set_*/input_*.pb and output_*.pb also
-            has the expected outputs.
+        data: Samples as :func:`irbench.run` takes them; a folder with test_data_set_*/input_*.pb and output_*.pb, or
+            one such data set, also has the expected outputs.
         value: Constants for inputs: ``{"sr": 16000}``.
         feedback: Outputs that become inputs of the next call: ``{"h": "h0"}``; 8 steps are compared.
         shape: Shapes of inputs, or sizes of dynamic dimensions, by name.
@@ -203,10 +203,11 @@ def _refuse_contradictions(options: VerifyOptions) -> None:
 
 
 def _expected_outputs(options: VerifyOptions) -> Path | None:
-    """Return the folder of data sets whose outputs are the expected ones; ``None`` where a reference computes them."""
+    """Return the data sets whose outputs are the expected ones, or one; ``None`` where a reference computes them."""
     if not isinstance(options.data, Path) or options.value or options.feedback:
         return None
-    return options.data if any(options.data.glob("test_data_set_*/output_*.pb")) else None
+    patterns = ("output_*.pb", "test_data_set_*/output_*.pb")
+    return options.data if any(any(options.data.glob(pattern)) for pattern in patterns) else None
 
 
 def _asked(options: VerifyOptions, bundle: Bundle, backends: tuple[BackendAddress, ...]) -> VerificationRequest:
@@ -260,8 +261,7 @@ def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch
 def _suite(pattern: str | None, backends: tuple[BackendAddress, ...], scratch: Path, say: Say) -> SuiteReport:
     say(f"collecting the cases of onnx {version('onnx')}")
     cases = collect_cases(scratch, pattern or "*")
-    results: list[CaseResult] = []
-    complete, watch = False, Stopwatch()
+    results, complete, watch = list[CaseResult](), False, Stopwatch()
     try:
         for number, done in enumerate(run_cases(cases, backends, scratch), 1):
             results += done

@@ -42,7 +42,7 @@ def read_for_model(folder: Path, inputs: int, outputs: int) -> tuple[DataSet, ..
     """Read every data set of a model whose inputs and outputs are tensors.
 
     Args:
-        folder: Holds ``test_data_set_*``.
+        folder: Holds ``test_data_set_*``, or is one.
         inputs: How many the model has.
         outputs: How many the model has.
 
@@ -56,14 +56,14 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
     """Read every data set in a folder, in the order of their numbers.
 
     Args:
-        folder: Holds ``test_data_set_*``.
+        folder: Holds ``test_data_set_*``, or is one.
         inputs: What each input of the model holds, ``tensor_type`` or ``sequence_type``.
         outputs: Likewise for its outputs.
 
     Raises:
         IrbenchError: There is no data set, one is incomplete, or a file cannot be read.
     """
-    found = _numbered(folder, "test_data_set_*")
+    found = [folder] if any(folder.glob("output_*.pb")) else _numbered(folder, "test_data_set_*")
     if not found:
         raise IrbenchError(f"{folder} contains no data set.", hint=_CONVENTION)
     return tuple(

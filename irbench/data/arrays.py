@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import math
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -17,6 +20,20 @@ __all__ = ["read_npy", "read_npz"]
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _REMEDY = "Write it again with numpy.save or numpy.savez; arrays of Python objects are not read."
+_DAMAGED = (
+    OSError,
+    ValueError,
+    EOFError,
+    TypeError,  # a header that is no mapping
+    SyntaxError,  # a header that is no literal
+    tokenize.TokenError,
+    RuntimeError,  # encrypted, or too deep
+    NotImplementedError,  # an unknown compression
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What reading a file raises that is not as NumPy wrote it."""
 
 
 def read_npy(file: Path, most_bytes: int) -> Array:
@@ -32,7 +49,7 @@ def read_npy(file: Path, most_bytes: int) -> Array:
     try:
         with file.open("rb") as stream:
             return _read(stream, file, most_bytes)
-    except (OSError, ValueError, EOFError) as error:
+    except _DAMAGED as error:
         raise _unreadable(file, error) from error
 
 
@@ -54,7 +71,7 @@ def read_npz(file: Path, most_bytes: int) -> Mapping[str, Array]:
                     array = _read(stream, file, most_bytes)
                 most_bytes -= array.nbytes
                 arrays[member.removesuffix(".npy")] = array
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         raise _unreadable(file, error) from error
     if not arrays:
         raise IrbenchError(f"{file} contains no array.", hint=_REMEDY)
@@ -69,6 +86,8 @@ def _read(stream: IO[bytes], file: Path, most_bytes: int) -> Array:
     shape, fortran_order, dtype = _HEADERS[version](stream)
     if dtype.hasobject:
         raise ValueError("it contains Python objects")
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"it claims the shape {shape}")
     count = math.prod(shape)
     size = count * dtype.itemsize
     if size > most_bytes:

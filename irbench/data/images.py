@@ -19,6 +19,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg")
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """How Pillow calls an image with so many channels."""
 _WHITE = 255
+_WHITE_OF_16_BITS = 65535
 
 
 def is_image_input(model_input: ModelInput) -> bool:
@@ -82,11 +83,18 @@ def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(file, formats=("PNG", "JPEG")) as image:
                 upright = ImageOps.exif_transpose(image)
+                if upright.mode.startswith("I"):  # Pillow would clip 16 bits at 255
+                    upright = Image.fromarray(_in_8_bits(np.asarray(upright)))
                 return np.asarray(upright.convert(mode).resize(size, Image.Resampling.BILINEAR))
     except Exception as error:  # Pillow's decoders raise what they like
         raise IrbenchError(
             f"{file} is not a readable PNG or JPEG image: {first_line(error)}.", hint="Write it again."
         ) from error
+
+
+def _in_8_bits(pixels: Array) -> Array:
+    """Return grey pixels of 16 bits with the same black and white in 8."""
+    return np.rint(pixels.astype(np.float64) * (_WHITE / _WHITE_OF_16_BITS)).astype(np.uint8)
 
 
 def _scaled(pixels: Array, spec: InputSpec) -> Array:

@@ -7,13 +7,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["LOOP_STEPS", "Feeding", "Number"]
+__all__ = ["LOOP_STEPS", "Feeding", "Number", "number_of_text"]
 
 LOOP_STEPS = 8
 """Steps of a decode loop that are compared with the reference's own, at least."""
 
 Number: TypeAlias = int | float | bool | str
-"""A constant of one element: a number, or a text for an input of strings."""
+"""A constant of one element: a number, or a text; an input of numbers takes the number that a text spells."""
+_TRUTH = {"true": True, "false": False}
+
+
+def number_of_text(text: str) -> Number:
+    """Return the number or the truth that a text spells, and the text itself where it spells none."""
+    if text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
 
 
 @dataclass(frozen=True)

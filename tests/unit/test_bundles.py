@@ -219,6 +219,18 @@ def test_files_that_did_not_change_are_not_read_again(monkeypatch):
     assert read
 
 
+def test_a_file_that_changed_at_the_time_that_it_had_is_noticed():
+    place = put()
+    bundles.load_intact(place)
+    file = place / "model.onnx"
+    before = file.stat()
+    file.write_bytes(b"evil")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+    with pytest.raises(IrbenchError, match="has changed"):
+        bundles.load_intact(place)
+
+
 def test_a_bundle_is_compared_where_nothing_can_be_remembered(monkeypatch):
     place = put()
 

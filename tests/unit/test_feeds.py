@@ -120,6 +120,27 @@ def test_stored_outputs_answer_for_every_batch() -> None:
     assert repeat_pool([stored], 3)[0].shape == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "given", "expected"),
+    [
+        ("string", ("007", "true", "1.50", 7, 0.5), ["007", "true", "1.50", "7", "0.5"]),
+        ("int64", ("007", 8), [7, 8]),
+        ("float32", ("1.50", "1e1", 2), [1.5, 10, 2]),
+        ("bool", ("true", "FALSE", True), [True, False, True]),
+    ],
+)
+def test_a_text_is_a_number_only_where_the_input_takes_numbers(
+    dtype: str, given: tuple[str | float, ...], expected: list[object]
+) -> None:
+    assert constant(InputSpec(TensorSpec("x", dtype, (len(given),))), {}, given).tolist() == expected
+
+
+@pytest.mark.parametrize(("dtype", "text"), [("int64", "1.50"), ("uint8", "0300"), ("float32", "cat"), ("bool", "cat")])
+def test_a_text_that_the_input_cannot_hold_is_refused(dtype: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        constant(InputSpec(TensorSpec("x", dtype, (1,))), {}, (text,))
+
+
 def test_samples_come_before_constants_and_constants_before_generated_values(tmp_path: Path) -> None:
     specs = [InputSpec(TensorSpec(name, "float32", (2,))) for name in "abc"]
     write_sample(tmp_path / "s.npz", specs, {"a": np.array([5, 6], np.float32)})

@@ -22,6 +22,7 @@ from irbench.errors import IrbenchError
         ("t=0.5", ("t", (0.5,))),
         ("train=False", ("train", (False,))),
         ("query=cat", ("query", ("cat",))),
+        ("code=007,1.50,true,7", ("code", ("007", "1.50", "true", 7))),
     ],
 )
 def test_a_constant_is_written_as_text(text: str, expected: tuple[str, tuple[Any, ...]]) -> None:

@@ -37,3 +37,19 @@ def test_a_backend_that_was_named_keeps_its_row(verified: list[str], tmp_path: P
     heard: list[str] = []
     verify_with(VerifyOptions(str(models.mlp(tmp_path).path), ("tf", "ort")), heard.append)
     assert (verified, heard) == (["tf", "ort"], [])
+
+
+@pytest.mark.parametrize("given", ["sets", "sets/test_data_set_0"])
+def test_expected_outputs_are_those_of_a_folder_of_data_sets_or_of_one(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[VerificationRequest] = []
+    monkeypatch.setattr(
+        "irbench.api.verify.trials", lambda request, _: asked.append(request) or PlannedTrials((), None)
+    )
+    folder = tmp_path / "sets" / "test_data_set_0"
+    folder.mkdir(parents=True)
+    for name in ("input_0.pb", "output_0.pb"):
+        (folder / name).write_bytes(b"")
+    verify_with(VerifyOptions(str(models.mlp(tmp_path).path), ("ort",), tmp_path / given), lambda _: None)
+    assert asked[0].data == tmp_path / given

@@ -6,12 +6,13 @@ import json
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench_tf.keras_files import require_registered
+from irbench_tf.keras_files import load_keras_file, require_registered
 
 DENSE = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 3}, "registered_name": None}
 SWISH = {"module": "my_layers", "class_name": "Swish", "config": {}, "registered_name": "mine>Swish"}
@@ -63,8 +64,49 @@ def test_a_damaged_file_is_left_to_keras(content: bytes, tmp_path: Path):
     require_registered(tmp_path / "net.keras", ())
 
 
+@pytest.mark.parametrize(("place", "value"), [(6, 1), (8, 99)], ids=["encrypted", "unknown compression"])
+def test_an_archive_that_cannot_be_unpacked_is_left_to_keras(place: int, value: int, tmp_path: Path):
+    path = file_of(tmp_path, SWISH)
+    content = bytearray(path.read_bytes())
+    for at in (place, content.index(b"PK\x01\x02") + place + 2):
+        content[at] = value
+    path.write_bytes(content)
+    require_registered(path, ())
+
+
+def test_damaged_compression_is_left_to_keras(tmp_path: Path):
+    path = tmp_path / "net.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", json.dumps([SWISH] * 9))
+    content = bytearray(path.read_bytes())
+    content[45:60] = b"\xff" * 15
+    path.write_bytes(content)
+    require_registered(path, ())
+
+
 @pytest.mark.parametrize("config", ["[" * 100_000, "{}", "[]", '{"class_name": 3, "config": 1}', "x"])
 def test_an_odd_configuration_is_left_to_keras(config: str, tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "net.keras", "w") as archive:
         archive.writestr("config.json", config)
     require_registered(tmp_path / "net.keras", ())
+
+
+@pytest.mark.parametrize(
+    ("imports", "hint"),
+    [
+        (("my_layers",), 'Register it in my_layers: keras.saving.get_custom_objects()["mine>Swish"] = Swish'),
+        (("code/my_layers.py",), "Register it in code/my_layers.py: "),
+        (("others",), "Add --import my_layers: "),
+    ],
+)
+def test_a_layer_that_was_imported_is_to_be_registered(
+    imports: tuple[str, ...], hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def load_model(*_: Any, **__: Any) -> None:
+        raise TypeError("Could not locate class 'Swish'.")
+
+    saving = SimpleNamespace(load_model=load_model, get_registered_object=lambda _: None)
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(saving=saving))
+    with pytest.raises(IrbenchError) as caught:
+        load_keras_file(file_of(tmp_path, SWISH), imports)
+    assert str(caught.value.hint).startswith(hint)

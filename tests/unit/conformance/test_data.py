@@ -24,6 +24,14 @@ def test_data_sets_come_in_the_order_of_their_numbers(tmp_path: Path):
     assert [float(set_.inputs[0][0, 0]) for set_ in sets] == [0, 9, 10]
 
 
+def test_a_single_data_set_is_read_by_its_own_folder(tmp_path: Path):
+    for number in (0, 1):
+        write_set(tmp_path, number, [ONE * number], [ONE])
+    (found,) = read_for_model(tmp_path / "test_data_set_1", 1, 1)
+    assert found.name == "test_data_set_1"
+    assert found.inputs[0][0, 0] == 1
+
+
 def test_inputs_come_in_the_order_of_their_numbers(tmp_path: Path):
     write_set(tmp_path, 0, [np.array(number, np.int64) for number in range(12)], [ONE])
     (found,) = read_for_model(tmp_path, 12, 1)

@@ -53,6 +53,16 @@ def test_colours_become_grey_where_the_input_has_one_channel(tmp_path: Path) -> 
     assert read_image(write(tmp_path, RED), image_input("batch", 1, 4, 5), {}).shape == (1, 4, 5)
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_grey_of_16_bits_is_scaled_from_black_to_white(tmp_path: Path, channels: int) -> None:
+    ramp = np.tile(np.linspace(0, 65535, 256).astype(np.uint16), (2, 1))
+    Image.fromarray(ramp).save(tmp_path / "deep.png")
+    pixels = read_image(tmp_path / "deep.png", image_input("batch", 2, 256, channels, dtype="uint8"), {})
+    assert pixels.shape == (2, 256, channels)
+    for channel in range(channels):
+        assert pixels[0, :, channel].tolist() == list(range(256))
+
+
 def test_a_dynamic_size_is_taken_from_what_is_known_and_otherwise_asked_for(tmp_path: Path) -> None:
     file, dynamic = write(tmp_path, RED), image_input("batch", 3, "height", "width")
     assert read_image(file, dynamic, {"height": 4, "width": 5}).shape == (3, 4, 5)

@@ -190,7 +190,11 @@ def test_pickles_are_not_read(tmp_path: Path, name: str) -> None:
 
 
 def header(shape: str) -> bytes:
-    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".ljust(117).encode() + b"\n"
+    return preamble(f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}")
+
+
+def preamble(written: str) -> bytes:
+    text = written.ljust(117).encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
@@ -203,6 +207,12 @@ def header(shape: str) -> bytes:
         pytest.param(header("(1, 3)") + bytes(5), id="cut off"),
         pytest.param(header("(1000000000000, 3)"), id="claims terabytes"),
         pytest.param(header("(-1, 3)"), id="negative size"),
+        pytest.param(header("(1, 3"), id="open bracket"),
+        pytest.param(preamble("{1: 2, 'x': 3}"), id="keys of two kinds"),
+        pytest.param(preamble("((((" * 20), id="nested"),
+        pytest.param(preamble("{[]: 1}"), id="list as a key"),
+        pytest.param(header("(-2, -3)"), id="two negative sizes"),
+        pytest.param(header("(True, 3)"), id="truth as a size"),
         pytest.param(header("__import__('os')"), id="code"),
     ],
 )
@@ -216,6 +226,26 @@ def test_damaged_and_hostile_arrays_are_refused_with_the_file(tmp_path: Path, co
         file.write_bytes(content)
     with pytest.raises(IrbenchError, match=r"bad\.np"):
         read_files(file, target(X))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damaged_compression_is_refused_with_the_file(tmp_path: Path, method: int) -> None:
+    file = tmp_path / "bad.npz"
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("x.npy", header("(1000, 3)") + bytes(range(250)) * 48)
+        size = archive.getinfo("x.npy").compress_size
+    content = bytearray(file.read_bytes())
+    content[35 + 9 : 35 + size] = b"\xff" * (size - 9)
+    file.write_bytes(content)
+    with pytest.raises(IrbenchError, match=r"bad\.npz cannot be read"):
+        read_files(file, target(X))
+
+
+@pytest.mark.parametrize("shape", ["(-1,)", "(-1, 3)"])
+def test_a_negative_size_does_not_read_the_whole_file(tmp_path: Path, shape: str) -> None:
+    (tmp_path / "a.npy").write_bytes(header(shape) + bytes(1 << 12))
+    with pytest.raises(IrbenchError, match="claims the shape"):
+        read_files(tmp_path, target(X, most_bytes=16))
 
 
 def test_an_archive_that_unpacks_to_more_than_there_is_room_for_is_refused(tmp_path: Path) -> None:
