@@ -226,3 +226,12 @@ def test_a_failure_names_the_least_tolerance_that_would_pass():
 def test_eight_bit_floats_get_no_less_room_than_eight_bit_integers():
     assert tolerance("fp8") >= tolerance("int8") > tolerance("bf16")
     assert tolerance("fp8") < 1.0
+
+
+@pytest.mark.parametrize(("dtype", "other"), [("int64", "int64"), ("uint64", "uint64"), ("int64", "uint64")])
+def test_integers_that_float64_cannot_tell_apart_are_different(dtype: str, other: str) -> None:
+    reference = np.array([2**60, 7], other)
+    off = np.array([2**60 + 1, 7], dtype)
+    error = compare([off], [reference], classifier=False)
+    assert (error.max_abs, error.max_rel) == (1.0, 1.0)
+    assert compare([reference.astype(dtype)], [reference], classifier=False).max_rel == 0.0
