@@ -43,7 +43,7 @@ _EXACT_EXTENSIONS = ("int2", "int4", "uint2", "uint4")
 _EXACT_MISMATCH = 1.0
 
 
-def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool, scale: float = 1.0) -> OutputError:
+def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool, scale: float) -> OutputError:
     """Return how far outputs are from the reference: the worst over all of them, each relative to its own size.
 
     ``max_abs`` is max abs(a - b) and ``max_rel`` the same over max abs(b), or over :data:`LEAST_LARGEST` of the scale
