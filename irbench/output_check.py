@@ -43,7 +43,7 @@ _EXACT_EXTENSIONS = ("int2", "int4", "uint2", "uint4")
 _EXACT_MISMATCH = 1.0
 
 
-def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool, scale: float = 1.0) -> OutputError:
+def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool, scale: float) -> OutputError:
     """Return how far outputs are from the reference: the worst over all of them, each relative to its own size.
 
     ``max_abs`` is max abs(a - b) and ``max_rel`` the same over max abs(b), or over :data:`LEAST_LARGEST` of the scale
@@ -129,9 +129,16 @@ def _compare_one(output: Array, reference: Array, name: str, least_largest: floa
     actual, expected = _finite_parts(_wide(output), _wide(reference), name)
     max_abs = float(np.abs(actual - expected).max(initial=0.0))
     max_rel = max_abs / max(float(np.abs(expected).max(initial=0.0)), least_largest)
+    if max_abs == 0 and _integers_differ(output, reference):
+        max_abs = _EXACT_MISMATCH
     if max_abs > 0 and is_exact(reference.dtype):
         max_rel = max(max_rel, _EXACT_MISMATCH)
     return OutputError(max_abs, max_rel, _cosine(actual, expected), None)
+
+
+def _integers_differ(output: Array, reference: Array) -> bool:
+    """Whether integers differ that float64 may not tell apart, those above 2^53."""
+    return output.dtype.kind in "iu" and reference.dtype.kind in "iu" and not np.array_equal(output, reference)
 
 
 def _wide(values: Array) -> NDArray[Any]:

@@ -154,7 +154,7 @@ def _judged(prepared: Prepared, expected: Outputs | None) -> str:
     if expected is None:
         return "not compared"
     try:
-        errors = [compare(answer, expected, classifier=False) for answer in prepared.outputs]
+        errors = [compare(answer, expected, classifier=False, scale=1.0) for answer in prepared.outputs]
     except ValueError:
         return "wrong"
     precision = str(prepared.effective["precision"])

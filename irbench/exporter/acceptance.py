@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.bind import bind
-from irbench.output_check import compare, judge
+from irbench.output_check import compare, input_scale, judge
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Bundle, Feeding
 from irbench.spi import Array, ExportRequest
@@ -71,8 +71,10 @@ def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> Output
     worst: OutputError | None = None
     for batch in (bundle.defaults[BATCH],) if fixed else _BATCHES:
         say(f"comparing with the original at batch {batch}")
-        answer = _run(bundle, artifact, reference, batch)
-        error = _compare(bundle, answer, feeds.repeat_pool(expected, batch))
+        sizes = {**bundle.defaults, BATCH: batch}
+        answer = _run(bundle, artifact, reference, sizes)
+        scale = input_scale(feeds.logical_inputs(bundle.inputs, sizes, Feeding(bundle.seed)))
+        error = _compare(bundle, answer, feeds.repeat_pool(expected, batch), scale)
         wrong = judge(error, "fp32")
         if wrong is not None:
             raise IrbenchError(
@@ -85,17 +87,16 @@ def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> Output
     return worst
 
 
-def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, ...]) -> OutputError:
+def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, ...], scale: float) -> OutputError:
     try:
-        return compare(answer, expected, bundle.classifier)
+        return compare(answer, expected, bundle.classifier, scale)
     except ValueError as error:
         raise IrbenchError(
             f"The ONNX model of {bundle.name} differs from the original model: {error}.", hint=_HINT
         ) from error
 
 
-def _run(bundle: Bundle, artifact: Artifact, reference: str, batch: int) -> tuple[Array, ...]:
-    sizes = {**bundle.defaults, BATCH: batch}
+def _run(bundle: Bundle, artifact: Artifact, reference: str, sizes: Mapping[str, int]) -> tuple[Array, ...]:
     with scratch_folder() as scratch:
         (outputs,) = answers(reference, bind(artifact, sizes, scratch), bundle, sizes, Feeding(bundle.seed))
         return outputs

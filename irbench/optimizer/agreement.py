@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError, first_line
 from irbench.graph_record import Agreement
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.samples import Samples
-from irbench.output_check import compare, is_exact, judge, tolerance
+from irbench.output_check import compare, input_scale, is_exact, judge, tolerance
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Disagreement, Load
 from irbench.spi import Array, Backend
@@ -71,7 +71,8 @@ def measure_agreement(
         expected = tuple(_answers(registry.reference(reference), wide, samples))
         if not any(_has_numbers(right) for right in expected):
             raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
-        errors = [compare(outputs, right, classifier) for outputs, right in zip(answers, expected, strict=True)]
+        scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
+        errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
         return Agreement(samples.count, name, _worst(errors))
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from irbench.feeds import POOL, lay_out, logical_inputs
 from irbench.spec import BATCH, Artifact, Bundle, Feeding
-from irbench.spi import Feed
+from irbench.spi import Array, Feed
 
 __all__ = ["CALIBRATION", "EVALUATION", "GENERATED", "CheckInputs", "Samples", "halves"]
 
@@ -77,9 +77,14 @@ class Samples:
 
     def feeds(self, artifact: Artifact) -> Iterator[Feed]:
         """Yield the inputs as ``artifact``, the graph or one made from it, takes them; the same ones each time."""
+        for inputs in self.logical_inputs():
+            yield lay_out(inputs, artifact)
+
+    def logical_inputs(self) -> Iterator[tuple[Array, ...]]:
+        """Yield the inputs as the model has them, batch by batch."""
         for batch in range(self._batches):
             seeded = replace(self.feeding, seed=self.bundle.seed + self.first_seed + batch)
-            yield lay_out(logical_inputs(self.bundle.inputs, self.sizes, seeded, batch), artifact)
+            yield logical_inputs(self.bundle.inputs, self.sizes, seeded, batch)
 
     @property
     def _is_dynamic(self) -> bool:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
+from irbench.feeds import logical_inputs
 from irbench.graph_record import GraphStep
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.precision import read_precision
 from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.model_files import vendors_of, write
-from irbench.output_check import compare, judge
+from irbench.output_check import compare, input_scale, judge
 from irbench.spec import BATCH, Artifact
 from irbench.spi import Array
 from irbench.worker.reference import answers
@@ -60,8 +61,10 @@ class StepCheck:
     def __init__(self, job: OptimizationJob, scratch: Path) -> None:
         self._job = job
         self._scratch = scratch
+        self._feeding = replace(job.feeding, seed=job.bundle.seed, samples=job.feeding.samples[:1])
         self._precision = read_precision(job.artifact.path).narrowest
         try:
+            self._scale = input_scale(logical_inputs(job.bundle.inputs, job.sizes, self._feeding))
             self._expected = self._outputs(job.artifact)
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
             raise IrbenchError(
@@ -85,7 +88,7 @@ class StepCheck:
         try:
             check_file(path, shapes=not vendors_of(model))
             outputs = self._outputs(replace(artifact, path=path, sha256=""))
-            error = compare(outputs, self._expected, self._job.bundle.classifier)
+            error = compare(outputs, self._expected, self._job.bundle.classifier, self._scale)
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
             raise BrokenModel(step.name, self._job, first_line(problem).replace(str(path), "it")) from problem
         wrong = judge(error, self._precision)
@@ -96,8 +99,7 @@ class StepCheck:
     def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
         job = self._job
         bound = bind(artifact, job.sizes, self._scratch)
-        feeding = replace(job.feeding, seed=job.bundle.seed, samples=job.feeding.samples[:1])
-        (outputs,) = answers(job.reference, bound, job.bundle, job.sizes, feeding)
+        (outputs,) = answers(job.reference, bound, job.bundle, job.sizes, self._feeding)
         return outputs
 
 

@@ -10,7 +10,7 @@ from irbench.output_check import compare, judge
 from irbench.record import OutputError
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data, refuse_unknown_values
-from irbench.runner.reference import computed_outputs, references_for
+from irbench.runner.reference import computed_outputs, inputs_scale, references_for
 from irbench.spec import BATCH, Bundle, Group
 from irbench.worker.scratch import scratch_folder
 
@@ -47,8 +47,10 @@ def check_on_inputs(bundle: Bundle, asked: AskedInputs) -> OutputError:
             computed_outputs(kind, first[kind], group, folder, _DEADLINE_S)
             for kind in (registry.BACKENDS, registry.REFERENCES)
         )
+        scale = inputs_scale(group)
+    pairs = zip(answers, expected, strict=True)
     try:
-        errors = [compare(outputs, right, bundle.classifier) for outputs, right in zip(answers, expected, strict=True)]
+        errors = [compare(outputs, right, bundle.classifier, scale) for outputs, right in pairs]
     except ValueError as problem:
         raise _different(bundle, str(problem)) from problem
     worst = max(errors, key=lambda error: error.max_rel)

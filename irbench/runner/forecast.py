@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from irbench.spec import Timing
-from irbench.stats import LaunchCost
+from irbench.spec import Group, Timing
+from irbench.stats import LaunchCost, fewest_calls, same_mix
 from irbench.worker.cell import Warmed
 
-__all__ = ["Forecast"]
+__all__ = ["Forecast", "RunAlone"]
 
 _MEAN_SETTLING = 1.5
 """Settle calls take their shortest time, and by chance up to twice that."""
+
+
+@dataclass(frozen=True)
+class RunAlone:
+    """How a cell runs alone and uninterrupted.
+
+    Attributes:
+        seconds: How long it should last.
+        expected_s: How long it will last.
+        samples: How many it takes; ``None`` for as many as last ``seconds``.
+        first: Place of the sample that it begins with, where samples take turns.
+    """
+
+    seconds: float
+    expected_s: float
+    samples: int | None = None
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,24 @@ class Forecast:
         """Return how long a round of so many samples takes, its settle calls included, in seconds."""
         settle_s = _MEAN_SETTLING * max(self.timing.settle, self.calls_s(cell, 1))
         return settle_s + self.calls_s(cell, samples * self.speeds[cell].calls_per_sample)
+
+    def runs_alone(self, group: Group, launch: int) -> dict[str, RunAlone]:
+        """Return how each cell runs alone in a launch; where samples take turns, with the same mix of them for all.
+
+        Args:
+            group: The cells, and how many samples take turns.
+            launch: Counted from 0: what is left over of a turn goes on in the next.
+        """
+        seconds, speeds, feeds = self.timing.sustain, self.speeds, group.feeding.count
+        if feeds == 1 or not speeds:
+            return {cell: RunAlone(seconds, seconds) for cell in speeds}
+        calls = {cell: speed.calls_per_sample for cell, speed in speeds.items()}
+        streams = {cell.id: cell.load.streams for cell in group.cells if cell.id in speeds}
+        lasting = {cell: math.ceil(seconds / self.calls_s(cell, calls[cell])) for cell in speeds}
+        samples = same_mix(lasting, calls, streams, feeds)
+        first = launch * fewest_calls(samples, calls)
+        expected_s = {cell: self.calls_s(cell, count * calls[cell]) for cell, count in samples.items()}
+        return {cell: RunAlone(seconds, expected_s[cell], samples[cell], first) for cell in samples}
 
     @property
     def tails_s(self) -> float:

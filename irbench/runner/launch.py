@@ -113,13 +113,15 @@ class Launch:
 
     def _run_alone(self) -> tuple[Sustained, ...]:
         """Let each healthy cell run alone and uninterrupted, in random order."""
-        seconds = self._timing.sustain
+        runs = self._forecast.runs_alone(self._plan.group, self._number)
         found: list[Sustained] = []
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         for cell in cells:
             self._say(Activity("alone", cell.label))
-            run = self._workers.ask(cell.id, "sustained run", "alone", seconds, deadline_s=self._patience_s(seconds))
+            asked, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
+            arguments = (asked.seconds, asked.samples, asked.first)
+            run = self._workers.ask(cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
             if run is not None:
                 found.append(run)
         return tuple(found)
@@ -255,6 +257,7 @@ class Launch:
             self._say(Activity("tail", cell.label))
             patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
-            latencies_ns = self._workers.ask(cell.id, "tail", "tail", calls, settle, deadline_s=patience_s)
+            asked = (calls, settle, self._number * calls)
+            latencies_ns = self._workers.ask(cell.id, "tail", "tail", *asked, deadline_s=patience_s)
             if latencies_ns is not None:
                 self._progress[cell.id].tail_ns = latencies_ns

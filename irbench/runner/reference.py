@@ -20,7 +20,7 @@ from irbench.stats import given_inputs
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
-__all__ = ["Expected", "computed_outputs", "expected_outputs", "references_for"]
+__all__ = ["Expected", "computed_outputs", "expected_outputs", "inputs_scale", "references_for"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,14 @@ def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected
     return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
 
 
+def inputs_scale(group: Group) -> float:
+    """Return the size of a group's inputs over all samples: :func:`irbench.output_check.input_scale`."""
+    inputs, sizes, feeding = group.bundle.inputs, group.sizes, group.feeding
+    return max(input_scale(logical_inputs(inputs, sizes, feeding, sample)) for sample in range(feeding.count))
+
+
 def _expected(outputs: tuple[Outputs, ...], source: Reference, group: Group) -> Expected:
-    feeding = group.feeding
-    scale = max(
-        input_scale(logical_inputs(group.bundle.inputs, group.sizes, feeding, sample))
-        for sample in range(feeding.count)
-    )
+    scale = inputs_scale(group)
     return Expected(outputs, source, tuple(_doubts(outputs, group, scale)), scale)
 
 

@@ -21,7 +21,7 @@ from irbench.stats.scatter import Scatter
 from irbench.stats.standing import Admission
 from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
 from irbench.stats.summary import given_inputs, summarise
-from irbench.stats.turns import equal_calls, fewest_calls, whole_turns
+from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
 
 __all__ = [
     "Admission",
@@ -47,6 +47,7 @@ __all__ = [
     "outlook",
     "processors_in_use",
     "rederive",
+    "same_mix",
     "samples_per_round",
     "scatters",
     "settle_calls",

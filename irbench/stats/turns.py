@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-__all__ = ["equal_calls", "fewest_calls", "whole_turns"]
+__all__ = ["equal_calls", "fewest_calls", "same_mix", "whole_turns"]
 
 _MOST_MORE = 2
 """How many times the fewest calls cells may make to make the same ones: slow cells pay for it."""
@@ -63,6 +63,24 @@ def fewest_calls(samples: Mapping[str, int], calls_per_sample: Mapping[str, int]
         calls_per_sample: By cell id.
     """
     return min(count * calls_per_sample[cell] for cell, count in samples.items())
+
+
+def same_mix(
+    samples: Mapping[str, int], calls_per_sample: Mapping[str, int], streams: Mapping[str, int], feeds: int
+) -> dict[str, int]:
+    """Return so many samples that runs of different speeds meet the same mix of feeds.
+
+    Whole turns where every cell makes one, otherwise the same number of calls.
+
+    Args:
+        samples: That each cell would take, by its id; not empty.
+        calls_per_sample: By cell id.
+        streams: Inferences in flight, by cell id.
+        feeds: How many take turns.
+    """
+    if fewest_calls(samples, calls_per_sample) < feeds:
+        return equal_calls(samples, calls_per_sample, streams)
+    return whole_turns(samples, calls_per_sample, streams, feeds)
 
 
 def _next_multiple(number: int, unit: int) -> int:

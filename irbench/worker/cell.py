@@ -182,15 +182,19 @@ class CellHost:
         evidence = evidence_between(before, read_counters())
         return Round(block, window.issue_ns, window.completion_ns, evidence)
 
-    def alone(self, seconds: float) -> Sustained:
-        """Run uninterrupted for about ``seconds`` and count completions."""
+    def alone(self, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
+        """Run uninterrupted for about ``seconds`` and count completions.
+
+        Where inputs take turns, the run has so many ``samples`` instead, and begins with the input at place ``first``.
+        """
         assert self._driver is not None
         pilot = self._driver.drive(self._fewest)
-        samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
-        window = self._driver.drive(samples)
+        if samples is None:
+            samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
+        window = self._driver.drive(samples, first=first)
         return Sustained(self._task.cell.id, samples * self._calls_per_sample, int(window.completion_ns[-1]))
 
-    def tail(self, calls: int, settle_calls: int) -> NDArray[np.int64]:
+    def tail(self, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
         """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
 
         One call is one sample here whatever its length: a tail cannot be read from means.
@@ -198,12 +202,13 @@ class CellHost:
         Args:
             calls: How many are timed.
             settle_calls: How many untimed ones come before.
+            first: Place of the input that the timed window begins with, where inputs take turns.
         """
         assert self._driver is not None
         driver = self._driver
         if self._calls_per_sample > 1:
             driver = self._make_driver()
-        window = driver.drive(calls, settle_calls)
+        window = driver.drive(calls, settle_calls, first)
         return window.completion_ns - window.issue_ns
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:

@@ -1,5 +1,6 @@
 """What a conversion costs, and when it counts as failed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import models
@@ -8,11 +9,12 @@ import onnx_ir
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement, measure_agreement
 from irbench.optimizer.narrow import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
 from irbench.record import OutputError
-from irbench.spec import Artifact, Bundle, Disagreement
+from irbench.spec import Artifact, Bundle, Disagreement, Feeding
 
 
 def error(max_rel: float = 0.01, top1: float | None = None) -> OutputError:
@@ -87,3 +89,14 @@ def test_answers_that_are_no_numbers_say_nothing_of_a_conversion(tmp_path: Path)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
     with pytest.raises(ValueError, match="no finite number"):
         measure_agreement(Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION), artifact, "ort", False, tmp_path)
+
+
+@pytest.mark.parametrize(("level", "least"), [(1.0, 0.0), (1e-5, 50.0)])
+def test_small_errors_are_judged_by_the_scale_of_the_inputs(
+    samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: float, least: float
+):
+    given = replace(samples, feeding=Feeding(values={samples.bundle.inputs[0].tensor.name: (level,)}))
+    answers = iter([np.full((1, 2), 9e-7), np.zeros((1, 2))])
+    monkeypatch.setattr(agreement, "_answers", lambda *_: [(next(answers),)])
+    found = measure_agreement(given, samples.artifact, "ort", False, tmp_path)
+    assert least <= found.error.max_rel <= least + 50

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,14 @@ def test_one_sample_that_differs_is_enough(wrong_at: dict[str, Any], outputs: in
 def test_a_graph_is_not_compared_with_itself(wrong_at: dict[str, Any]) -> None:
     with pytest.raises(IrbenchError, match="no installed backend can run both"):
         check_on_inputs(bundle(GRAPHS[0]), SAMPLES)
+
+
+@pytest.mark.parametrize(("level", "passes"), [(1.0, True), (1e-5, False)])
+def test_small_errors_are_judged_by_the_scale_of_the_inputs(
+    monkeypatch: pytest.MonkeyPatch, level: float, passes: bool
+) -> None:
+    answers = {registry.BACKENDS: 0.0, registry.REFERENCES: 9e-7}
+    monkeypatch.setattr(export_check, "computed_outputs", lambda kind, *_: (([np.full(2, answers[kind])],)))
+    asked = AskedInputs(({"x": np.full((1, 2), level)},))
+    with nullcontext() if passes else pytest.raises(IrbenchError, match="differs"):
+        check_on_inputs(bundle(), asked)

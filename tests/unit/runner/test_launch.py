@@ -183,6 +183,17 @@ def test_a_launch_goes_on_with_the_samples_after_those_of_earlier_ones(
     assert firsts[:4] == [84, 84, 91, 98]
 
 
+def test_cells_alone_meet_the_same_samples_whatever_their_speed(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    group = replace(launches.group("slow", "short"), feeding=samples(12))
+    timing = Timing(sustain=10.0, tail=True, tail_calls=30, budget=1e6)
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=tmp_path, reference=None, cpus=(0,))
+    turn = Turn(2, group.cells, Room(1e6, 4), samples={"slow": 12, "short": 6})
+    Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
+    alone = {cell: args for cell, method, args in crews[0].asked if method == "alone"}
+    assert alone == {"slow": (10.0, 10, 20), "short": (10.0, 1, 20)}  # a sample of the short one has ten calls
+    assert {args[2] for _, method, args in crews[0].asked if method == "tail"} == {60}
+
+
 class Answering(ScriptedCrew):
     """Answers every call with its number, and the call of ``wrong`` with another."""
 

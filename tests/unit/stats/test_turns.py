@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.stats import equal_calls, fewest_calls, whole_turns
+from irbench.stats import equal_calls, fewest_calls, same_mix, whole_turns
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,14 @@ def test_cells_make_as_many_calls_as_the_one_that_makes_the_fewest(
 def test_a_slow_cell_makes_few_calls_where_no_small_number_suits_all() -> None:
     assert equal_calls({"a": 3, "b": 25}, {"a": 1, "b": 10}, {"a": 1, "b": 1}) == {"a": 3, "b": 1}
     assert fewest_calls({"a": 3, "b": 1}, {"a": 1, "b": 10}) == 3
+
+
+@pytest.mark.parametrize(
+    ("samples", "feeds", "expected"),
+    [((30, 5), 4, (32, 8)), ((12, 13), 12, (12, 24)), ((3, 300), 12, (3, 3)), ((300, 11), 12, (11, 11))],
+)
+def test_uninterrupted_runs_meet_the_same_mix_of_feeds(
+    samples: tuple[int, int], feeds: int, expected: tuple[int, int]
+) -> None:
+    ones = {"a": 1, "b": 1}
+    assert same_mix(dict(zip("ab", samples, strict=True)), ones, ones, feeds) == dict(zip("ab", expected, strict=True))

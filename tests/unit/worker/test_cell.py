@@ -168,6 +168,18 @@ def test_blocks_of_a_soak_go_on_where_the_last_one_stopped(tmp_path: Path, monke
         assert levels(slot)[1:] == expected
 
 
+def test_uninterrupted_runs_begin_with_the_sample_that_the_coordinator_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(1, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
+    host.prepare(with_outputs=False)
+    (slot,) = session.slots
+    assert host.alone(60.0, 4, 2).completions == 4
+    assert levels(slot)[-4:] == [2, 0, 1, 2]
+    assert host.tail(4, 1, 1).size == 4
+    assert levels(slot)[-4:] == [1, 2, 0, 1]
+
+
 @pytest.mark.parametrize("streams", [1, 3])
 def test_every_sample_is_answered_and_aligned(tmp_path: Path, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
     host, session = host_with(streams, monkeypatch, feeding=written(tmp_path, 0, 1))
