@@ -25,7 +25,7 @@ from irbench.onnx.reading import signature
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
-KNOWN = ("call_us", "fault", "at", "precision", "device", "async")
+KNOWN = ("call_us", "fault", "at", "precision", "device", "async", "cache")
 GROWTH_BYTES = 200_000_000
 OPENING_MS = 40
 DRIFT_AT = 30
@@ -68,6 +68,8 @@ class FakeSession:
         self.call_ns = int(float(load.options.get("call_us", "300")) * 1000)
         self.clock = VirtualClock().install()
         self._runs = 0
+        if "cache" in load.options:
+            (Path(load.options["cache"]) / "compiled").touch()
         self.effective: Mapping[str, Any] = {
             "precision": load.options.get("precision", "fp32"),
             "threads": load.threads,
@@ -241,8 +243,10 @@ class FakeBackend:
         self._version = version
 
     def describe(self) -> Description:
-        install = "pip install irbench-fake"
-        return Description(self.name, "irbench-fake", self._version, install=install, options=KNOWN)
+        install, caches = "pip install irbench-fake", ("cache",)
+        return Description(
+            self.name, "irbench-fake", self._version, install=install, options=KNOWN, cache_folders=caches
+        )
 
     def probe(self) -> Availability:
         return Availability(("cpu",), {"cpu": ("fp32",)}, {"cpu": "fp32"}, {})

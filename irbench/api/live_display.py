@@ -67,17 +67,22 @@ class LiveDisplay:
 
 
 def _picture(progress: Progress) -> Group:
-    share = min(1.0, progress.elapsed_s / progress.budget_s) if progress.budget_s else 0.0
-    filled = round(share * _BAR_WIDTH)
-    bar = Text("━" * filled, style="green") + Text("━" * (_BAR_WIDTH - filled), style="dim")
     texts = (activity_text(progress.activity), outlook_text(progress.outlook))
     head = Text.assemble(
         (progress.table, "bold"),
         f"  {progress.counted} {progress.launch} of at most {progress.most_launches}  ",
-        bar,
-        f"  {progress.elapsed_s:.0f} of at most {progress.budget_s:.0f} s",
+        _clock(progress.elapsed_s, progress.budget_s),
     )
     return Group(head, *(Text(f"  {text}", style="dim") for text in texts))
+
+
+def _clock(elapsed_s: float, budget_s: float | None) -> Text:
+    """Return how much of the time is over, with a bar where its end is known."""
+    if budget_s is None:
+        return Text(f"{elapsed_s:.0f} s")
+    filled = round(min(1.0, elapsed_s / budget_s) * _BAR_WIDTH) if budget_s else 0
+    bar = Text("━" * filled, style="green") + Text("━" * (_BAR_WIDTH - filled), style="dim")
+    return bar + Text(f"  {elapsed_s:.0f} of at most {budget_s:.0f} s")
 
 
 def _line(progress: Progress) -> Text:

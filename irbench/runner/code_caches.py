@@ -1,4 +1,4 @@
-"""The folders in which runtimes and drivers keep compiled code, and which a launch is given in their place."""
+"""The folders in which runtimes and drivers keep compiled code, and the one that a launch has in place of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from irbench import registry
 from irbench.spec import Cell
 
-__all__ = ["caches_in", "with_empty_caches"]
+__all__ = ["caches_in", "with_caches_in"]
 
 _CACHE_VARIABLES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "TRITON_CACHE_DIR")
 """Environment variables that name the folder in which a runtime or a driver keeps what it compiled."""
@@ -20,8 +20,8 @@ def caches_in(folder: Path) -> dict[str, str]:
     return dict.fromkeys(_CACHE_VARIABLES, str(folder))
 
 
-def with_empty_caches(cell: Cell, folder: Path) -> Cell:
-    """Return a cell whose options that name a folder of compiled code name an empty one."""
+def with_caches_in(cell: Cell, folder: Path) -> Cell:
+    """Return a cell whose options that name a folder of compiled code name this one."""
     keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
     given = {key: str(folder) for key in keys if key in cell.load.options}
     return replace(cell, load=replace(cell.load, options={**cell.load.options, **given}))

@@ -17,7 +17,7 @@ from irbench.record import Failure, OutputError
 from irbench.result import RunDocument
 from irbench.row import Requested, State
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form
-from irbench.runner.code_caches import caches_in, with_empty_caches
+from irbench.runner.code_caches import caches_in, with_caches_in
 from irbench.runner.files_read import files_read
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
@@ -168,7 +168,7 @@ class _Measurement:
     def _survey(self, candidate: _Candidate) -> None:
         """Start a cell once, untimed: verify its outputs, see which files it reads, and fill its caches."""
         assert self._setting is not None
-        cell = candidate.cell
+        cell = with_caches_in(candidate.cell, candidate.folder)
         assert cell.artifact is not None
         self._say(Activity("cold-survey", cell.label))
         try:
@@ -213,9 +213,8 @@ class _Measurement:
             page_cache.read_in(candidate.files)
         resident = page_cache.residency(candidate.files).share
         folder = fresh if cache == "cold" else candidate.folder
-        cell = with_empty_caches(candidate.cell, fresh) if cache == "cold" else candidate.cell
         try:
-            launch = self._timed(cell, folder, resident)
+            launch = self._timed(with_caches_in(candidate.cell, folder), folder, resident)
         except CellFailed as failed:
             candidate.leave(failed.failure, failed.output_error)
             return

@@ -23,7 +23,7 @@ class Progress:
             row of a soak.
         most_launches: After how many the group ends at the latest.
         elapsed_s: Since the group began.
-        budget_s: What the group may take.
+        budget_s: What the group may take; ``None`` where that is not known, as of a soak with ``--calls``.
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
         batch: The group's batch, where the run has several; ``None`` where it has one.
@@ -35,7 +35,7 @@ class Progress:
     launch: int
     most_launches: int
     elapsed_s: float
-    budget_s: float
+    budget_s: float | None
     outlook: Outlook | None = None
     interim: GroupResult | None = None
     batch: int | None = None

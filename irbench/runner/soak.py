@@ -222,7 +222,7 @@ class _Soak:
                 launch=min(ended + 1, len(self._rows)),
                 most_launches=len(self._rows),
                 elapsed_s=self._watch.elapsed_s,
-                budget_s=self._plan.seconds * len(self._planned.measured),
+                budget_s=None if self._plan.calls else self._plan.seconds * len(self._planned.measured),
                 batch=self._group.batch if len(self._request.batches or ()) > 1 else None,
                 counted="row",
             )

@@ -115,6 +115,12 @@ def test_an_interrupt_keeps_the_launches_before_it(model: Path) -> None:
     assert not called.document["complete"]
 
 
+def test_neither_cold_nor_warm_launches_touch_the_users_cache_of_compiled_code(model: Path, tmp_path: Path) -> None:
+    called = cold(model, "fake-a", "--set", f"fake-a.cache={tmp_path}")
+    assert called.code == 0, called.err
+    assert not list(tmp_path.glob("compiled"))
+
+
 def test_a_start_has_one_sample_of_data(model: Path, tmp_path: Path) -> None:
     for name, samples in (("several", 3), ("one", 1)):
         (tmp_path / name).mkdir()

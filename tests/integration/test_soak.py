@@ -125,7 +125,9 @@ def test_a_duration_and_a_number_of_calls_contradict_each_other(model: Path) -> 
 
 
 def test_python_soaks_too(model: Path) -> None:
-    run = public.soak(model, backends="fake-a", calls=6_000, progress=None)
+    moments: list[public.Progress] = []
+    run = public.soak(model, backends="fake-a", calls=6_000, progress=moments.append)
+    assert {moment.budget_s for moment in moments} == {None}
     assert run.tables == ()
     assert run.soaks[0].rows[0].memory is not None
     assert "memory is steady" in str(run)

@@ -38,6 +38,14 @@ def test_a_terminal_sees_what_runs_how_long_and_how_the_interval_narrows() -> No
         assert part in text
 
 
+def test_a_terminal_sees_no_limit_where_none_is_known() -> None:
+    text = shown(replace(MOMENT, budget_s=None), terminal=True)
+    assert "31 s" in text
+    assert "31 of at most" not in text
+    assert "━" not in text
+    assert "0 of at most 0 s" in shown(replace(MOMENT, elapsed_s=0.0, budget_s=0.0), terminal=True)
+
+
 def test_a_pipe_sees_a_line_for_each_launch_and_nothing_between() -> None:
     finished = replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM)
     moments = (replace(MOMENT, elapsed_s=29.0), finished, replace(MOMENT, launch=3, elapsed_s=60.0))

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from irbench import registry
-from irbench.runner.code_caches import caches_in, with_empty_caches
+from irbench.runner.code_caches import caches_in, with_caches_in
 from irbench.runner.files_read import files_read
 from irbench.spec import Cell, Load
 from irbench.spi import Description
@@ -39,16 +39,16 @@ def test_every_file_of_a_folder_is_a_part_of_the_model(tmp_path: Path):
     assert set(files) < set(files_read(folder, ()))
 
 
-def test_an_option_that_names_a_cache_of_compiled_code_gets_an_empty_folder(
+def test_an_option_that_names_a_cache_of_compiled_code_gets_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     described = Description("openvino", "openvino", "1", cache_folders=("CACHE_DIR",))
     monkeypatch.setattr(registry, "describe", lambda kind, name: described)
     given = Cell("a", None, "openvino", "cpu", Load(options={"CACHE_DIR": "/mine", "LOG_LEVEL": "1"}))
-    found = with_empty_caches(given, tmp_path)
+    found = with_caches_in(given, tmp_path)
     assert found.load.options == {"CACHE_DIR": str(tmp_path), "LOG_LEVEL": "1"}
     plain = replace(given, load=Load())
-    assert with_empty_caches(plain, tmp_path) == plain
+    assert with_caches_in(plain, tmp_path) == plain
 
 
 def test_caches_that_the_environment_names_are_in_a_folder_of_the_launch(tmp_path: Path):
