@@ -76,8 +76,10 @@ class Agreement:
         samples: How many different inputs both answered.
         by: The backend that computed the converted graph's answers.
         error: How far these are from those in fp32: the worst over all inputs, top-1 agreement their mean.
+        degenerate: Whether every answer in fp32 is all zero, constant or tiny, so that nearly any would agree.
     """
 
     samples: int
     by: str
     error: OutputError
+    degenerate: bool = False

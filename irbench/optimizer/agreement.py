@@ -9,6 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from irbench import registry
+from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError, first_line
 from irbench.graph_record import Agreement
 from irbench.onnx.rewriting.bind import bind
@@ -73,7 +74,7 @@ def measure_agreement(
             raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
         scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
         errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
-        return Agreement(samples.count, name, _worst(errors))
+        return Agreement(samples.count, name, _worst(errors), _says_little(expected, scale))
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",
         hint="Try another precision, or install a runtime that supports this one.",
@@ -93,6 +94,11 @@ def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator
     with OpenSession(backend, artifact, load) as session:
         for feed in samples.feeds(artifact):
             yield session.answer(feed)
+
+
+def _says_little(expected: Sequence[Sequence[Array]], scale: float) -> bool:
+    """Whether every output to every input is degenerate; integers and strings never are."""
+    return all(len(tuple(degenerate_outputs(right, scale))) == len(right) for right in expected)
 
 
 def _has_numbers(outputs: Sequence[Array]) -> bool:

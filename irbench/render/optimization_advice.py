@@ -47,6 +47,11 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
             why = obstacle_text(step.obstacle)
             yield f"warning: {name}: {why}; passes that need a later one left the graph alone"
     yield from _sizes_to_bind(bundle, lineage)
+    if lineage.agreement is not None and lineage.agreement.degenerate:
+        yield (
+            f"warning: {name}+{asked.name}: the comparison with fp32 says little, because fp32 answers these inputs"
+            " with zeros, constants or tiny values. Give real inputs with --data"
+        )
     if lineage.disagreement is not None:
         yield f"warning: {name}+{asked.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
     elif not any(step.modified for step in lineage.steps):

@@ -100,3 +100,21 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
     monkeypatch.setattr(agreement, "_answers", lambda *_: [(next(answers),)])
     found = measure_agreement(given, samples.artifact, "ort", False, tmp_path)
     assert least <= found.error.max_rel <= least + 50
+
+
+@pytest.mark.parametrize(("factor", "degenerate"), [(1.0, False), (1e-9, True)])
+def test_answers_that_nearly_any_other_agrees_with_are_noted(tmp_path: Path, factor: float, degenerate: bool):
+    artifact = models.mlp(tmp_path)
+    model = onnx_ir.load(artifact.path)
+    softmax = model.graph.node(len(model.graph) - 1)
+    assert softmax.op_type == "Softmax"
+    scale = onnx_ir.tensor(np.array(factor, np.float32), name="factor")
+    model.graph.register_initializer(onnx_ir.Value(name="factor", const_value=scale))
+    scaled = onnx_ir.node("Mul", [softmax.outputs[0], model.graph.initializers["factor"]])
+    scaled.outputs[0].name, softmax.outputs[0].name = softmax.outputs[0].name, "unscaled"
+    model.graph.append(scaled)
+    model.graph.outputs[0] = scaled.outputs[0]
+    onnx_ir.save(model, artifact.path)
+    bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
+    samples = Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION)
+    assert measure_agreement(samples, artifact, "ort", False, tmp_path).degenerate is degenerate
