@@ -50,7 +50,8 @@ class SoakHost(CellHost):
         Inputs that take turns go on where those of the last block ended; blocks are of the same length.
         """
         streams, calls_per_sample = self._task.cell.load.streams, self._calls_per_sample
-        round_ = self.take_round(self._blocks, samples, settle_calls=1)
+        first = self._blocks * samples * calls_per_sample
+        round_ = self.take_round(self._blocks, samples, settle_calls=1, first=first)
         self._blocks += 1
         # besides the samples: one call of each stream before the window opens, and what is in flight when it closes
         calls = samples * calls_per_sample + 2 * streams - 1
