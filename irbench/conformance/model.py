@@ -103,7 +103,7 @@ def _trial(
     group = groups[0].group
     cells = {cell.id: cell for planned in groups for cell in planned.group.cells}  # parts of a split group share a cell
     absent = {cell: failure for planned in groups for cell, failure in planned.absent.items()}
-    others = groups[0].others
+    others = {cell: artifact for planned in groups for cell, artifact in planned.others.items()}
     return Trial(name, inputs, expected, group.bundle, group.sizes, tuple(cells.values()), absent, others)
 
 

@@ -79,9 +79,7 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
 
 
 def _sizes(request: RunRequest, data: ModelData, batch: int | None) -> tuple[Mapping[str, int], ...]:
-    if request.sweep is None:
-        return (data.bind(batch, request.shapes),)
-    return sizes_of_sweep(data.bundle, batch, request.shapes, request.sweep)
+    return sizes_of_sweep(data, batch, request.shapes, request.sweep)
 
 
 def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], folder: Path) -> Feeding:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench.errors import IrbenchError
+from irbench.runner.inputs import ModelData
 from irbench.runner.request import Sweep
-from irbench.runner.sizes import bind_sizes, has_name
+from irbench.runner.sizes import has_name
 from irbench.spec import Bundle, shape_text
 
 __all__ = ["sizes_of_sweep"]
 
 
 def sizes_of_sweep(
-    bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]], sweep: Sweep | None
+    data: ModelData, batch: int | None, shapes: Mapping[str, tuple[int, ...]], sweep: Sweep | None
 ) -> tuple[dict[str, int], ...]:
     """Return the sizes of all dynamic dimensions for each shape of a sweep, or once where there is none.
 
     Args:
-        bundle: The model.
-        batch: The batch asked for; see :func:`irbench.runner.sizes.bind_sizes`.
+        data: The model, with the sizes that samples and lists of constants have.
+        batch: The batch asked for; see :meth:`irbench.runner.inputs.ModelData.bind`.
         shapes: Shapes and sizes that all tables share, by name.
         sweep: What differs; without a name the shapes are those of the first input with dynamic dimensions.
 
@@ -27,16 +28,17 @@ def sizes_of_sweep(
         IrbenchError: A shape does not fit, two are the same, or the model has no dynamic dimension.
     """
     if sweep is None:
-        return (bind_sizes(bundle, batch, shapes),)
+        return (data.bind(batch, shapes),)
+    bundle = data.bundle
     name, given = sweep
     name = name or _first_dynamic(bundle)
     if not has_name(bundle, name):  # another model of the run has it
-        return (bind_sizes(bundle, batch, shapes),)
+        return (data.bind(batch, shapes),)
     if name in shapes:
         raise IrbenchError(f"--shapes and --shape both set {name}.", hint="Leave one of them out.")
     found: list[dict[str, int]] = []
     for shape in given:
-        sizes = bind_sizes(bundle, batch, {**shapes, name: shape})
+        sizes = data.bind(batch, {**shapes, name: shape})
         if sizes in found:
             raise IrbenchError(
                 f"--shapes {name}={shape_text(shape)} asks for the same sizes as another shape of it.",

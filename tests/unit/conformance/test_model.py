@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import launches
 import numpy as np
 import pytest
 
+from irbench.conformance import model as conformance
 from irbench.conformance.model import as_logical, require_fit
 from irbench.errors import IrbenchError
 from irbench.feeds import lay_out
+from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, TensorSpec
 
 NCHW = TensorSpec("image", "float32", ("batch", 3, 8, 9), permutation=(0, 3, 1, 2))
@@ -27,3 +32,11 @@ def test_what_does_not_fit_is_refused_with_what_would(given: np.ndarray):
     with pytest.raises(IrbenchError, match="which takes float32 of batch x 3 x 8 x 9") as caught:
         require_fit(NCHW, np.asarray(given), "test_data_set_0")
     assert "by order" in caught.value.hint
+
+
+def test_a_trial_knows_the_other_graphs_of_all_parts_of_a_group() -> None:
+    graph = Artifact("onnx", Path("model.onnx"), (NCHW,), ())
+    parts = [PlannedGroup(launches.group("a", name), others={name: graph}) for name in ("b", "c")]
+    trial = conformance._trial("", (), (), parts)
+    assert {cell.id for cell in trial.cells} == {"a", "b", "c"}
+    assert set(trial.others) == {"b", "c"}
