@@ -13,14 +13,14 @@ from irbench.record import Failure, OutputError, Stage
 from irbench.runner.answers import fallback, worse, worst_error
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.reference import Expected
+from irbench.runner.reference import Expected, expected_outputs
 from irbench.runner.workers import START_DEADLINE_S, failure_of, thread_environment
 from irbench.spec import Cell, Timing
 from irbench.worker.cell import CellTask, Prepared
 from irbench.worker.inputs import takes_turns
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
-__all__ = ["CellFailed", "CellWorker", "Setting", "checked", "checked_turns", "runnable_form"]
+__all__ = ["CellFailed", "CellWorker", "Setting", "checked", "checked_turns", "runnable_form", "setting_of"]
 
 
 class CellFailed(Exception):
@@ -57,6 +57,19 @@ class Setting:
         """Return what a worker must know of a cell."""
         group = self.planned.group
         return CellTask(cell, group.bundle, group.sizes, self.timing, group.feeding)
+
+
+def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path) -> Setting:
+    """Return what all workers of a table have in common, with the expected outputs.
+
+    Args:
+        planned: The table.
+        timing: The protocol's numbers.
+        logs: Where workers write what they print.
+        scratch: A folder for copies of the model; it is made.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    return Setting(planned, timing, logs, expected_outputs(planned.group, scratch, timing.deadline))
 
 
 @dataclass

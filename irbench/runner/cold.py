@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from pathlib import Path
@@ -13,19 +13,17 @@ from irbench.activity import Activity
 from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdStop, ColdTable
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch, now_ns
-from irbench.record import Failure, OutputError
 from irbench.result import RunDocument
-from irbench.row import Requested, State
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form
+from irbench.runner.cell_outcome import CellOutcome
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
 from irbench.runner.code_caches import caches_in, with_caches_in
 from irbench.runner.files_read import files_read
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
-from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
-from irbench.spec import Cell, Group, Scalar
+from irbench.spec import Cell, Group
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.summary import bound_shapes, given_inputs
 from irbench.store import RunWriter
@@ -83,38 +81,23 @@ def run(
     return writer.commit(replace(writer.document, complete=True))
 
 
-@dataclass
-class _Candidate:
-    """A cell and what is known of it so far.
+@dataclass(kw_only=True)
+class _Candidate(CellOutcome):
+    """A cell, and its launches.
 
     Attributes:
-        cell: It.
         folder: For the caches of compiled code that its warm launches share.
         files: What it reads when it starts.
         file_bytes: Their size.
-        effective: What the runtime read back.
-        output_error: How far its outputs are from the reference.
-        failure: Why it has no figures.
-        state: What became of it.
         launches: By the state of the caches.
     """
 
-    cell: Cell
     folder: Path
     files: tuple[Path, ...] = ()
     file_bytes: int | None = None
-    effective: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    output_error: OutputError | None = None
-    failure: Failure | None = None
-    state: State = "interrupted"
     launches: dict[CacheState, list[ColdLaunch]] = field(
         default_factory=lambda: {cache: list[ColdLaunch]() for cache in _CACHES}
     )
-
-    def leave(self, failure: Failure, output_error: OutputError | None = None) -> None:
-        """Take no further part."""
-        self.failure, self.output_error = failure, output_error or self.output_error
-        self.state = {"verify": "mismatch", "plan": "not-applicable"}.get(failure.stage, "failed")  # type: ignore[assignment]
 
 
 class _Measurement:
@@ -133,7 +116,7 @@ class _Measurement:
         self._before = writer.document
         self._watch = Stopwatch()
         self._random = random.Random(f"cold/{request.seed}/{len(self._before.cold_starts)}")  # noqa: S311 - order
-        self._candidates = [_Candidate(cell, scratch / f"warm-{cell.id}") for cell in planned.group.cells]
+        self._candidates = [_Candidate(cell, folder=scratch / f"warm-{cell.id}") for cell in planned.group.cells]
         self._rounds = 0
         self._setting: Setting | None = None
 
@@ -161,9 +144,7 @@ class _Measurement:
 
     def _prepare(self) -> None:
         self._say(Activity("expected-outputs"))
-        self._scratch.mkdir(parents=True, exist_ok=True)
-        expected = expected_outputs(self._group, self._scratch, self._timing.deadline)
-        self._setting = Setting(self._planned, self._timing, self._writer.logs, expected)
+        self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
 
     def _survey(self, candidate: _Candidate) -> None:
         """Start a cell once, untimed: verify its outputs, see which files it reads, and fill its caches."""
@@ -274,21 +255,10 @@ class _Measurement:
 
 
 def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:
-    cell = candidate.cell
     return ColdRow(
-        id=cell.id,
-        label=cell.label,
-        artifact="" if cell.artifact is None else cell.artifact.label,
-        backend=cell.backend,
-        device=cell.device,
+        **candidate.facts(),
         cache=cache,
-        batch=cell.load.batch,
-        io=cell.io,
-        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
-        effective=candidate.effective,
         state=candidate.state if candidate.failure or candidate.launches[cache] else "interrupted",
-        failure=candidate.failure,
-        output_error=candidate.output_error,
         file_bytes=candidate.file_bytes,
         launches=tuple(candidate.launches[cache]),
     )

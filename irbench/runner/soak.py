@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from irbench.activity import Activity
 from irbench.measure.clock import Stopwatch
-from irbench.record import Failure, OutputError
+from irbench.record import Failure
 from irbench.result import RunDocument
-from irbench.row import Requested, State
 from irbench.runner.answers import CHANGING, worse
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, checked_turns, runnable_form
+from irbench.runner.cell_outcome import CellOutcome
+from irbench.runner.cell_worker import (
+    CellFailed,
+    CellWorker,
+    Setting,
+    checked,
+    checked_turns,
+    runnable_form,
+    setting_of,
+)
 from irbench.runner.other_graph import refusal_note
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
-from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
-from irbench.spec import Cell, Scalar, SoakPlan
+from irbench.spec import SoakPlan
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.summary import bound_shapes, given_inputs
 from irbench.store import RunWriter
@@ -57,14 +64,9 @@ def run(
 
 
 @dataclass
-class _Soaked:
-    """A cell and what its worker has shown so far."""
+class _Soaked(CellOutcome):
+    """A cell, and its series so far."""
 
-    cell: Cell
-    effective: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    output_error: OutputError | None = None
-    failure: Failure | None = None
-    state: State = "interrupted"
     calls: list[int] = field(default_factory=list[int])
     elapsed_ns: list[int] = field(default_factory=list[int])
     median_ns: list[int] = field(default_factory=list[int])
@@ -82,11 +84,6 @@ class _Soaked:
         self.elapsed_ns.append(block.wall_ns + (self.elapsed_ns[-1] if self.elapsed_ns else 0))
         self.median_ns.append(block.median_ns)
         self.resident_bytes.append(block.resident_bytes)
-
-    def leave(self, failure: Failure, output_error: OutputError | None = None) -> None:
-        """Take no further part; what was measured stays."""
-        self.failure, self.output_error = failure, output_error or self.output_error
-        self.state = {"verify": "mismatch", "plan": "not-applicable"}.get(failure.stage, "failed")  # type: ignore[assignment]
 
 
 class _Soak:
@@ -128,9 +125,7 @@ class _Soak:
 
     def _prepare(self) -> None:
         self._say(Activity("expected-outputs"))
-        self._scratch.mkdir(parents=True, exist_ok=True)
-        expected = expected_outputs(self._group, self._scratch, self._timing.deadline)
-        self._setting = Setting(self._planned, self._timing, self._writer.logs, expected)
+        self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
 
     def _soak(self, row: _Soaked) -> None:
         assert self._setting is not None
@@ -236,22 +231,7 @@ def _samples_of_block(plan: SoakPlan, warmed: Warmed) -> int:
 
 
 def _row(soaked: _Soaked) -> SoakRow:
-    cell = soaked.cell
     series = SoakSeries(
         tuple(soaked.calls), tuple(soaked.elapsed_ns), tuple(soaked.median_ns), tuple(soaked.resident_bytes)
     )
-    return SoakRow(
-        id=cell.id,
-        label=cell.label,
-        artifact="" if cell.artifact is None else cell.artifact.label,
-        backend=cell.backend,
-        device=cell.device,
-        batch=cell.load.batch,
-        io=cell.io,
-        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
-        effective=soaked.effective,
-        state=soaked.state,
-        failure=soaked.failure,
-        output_error=soaked.output_error,
-        series=series if series.calls else None,
-    )
+    return SoakRow(**soaked.facts(), state=soaked.state, series=series if series.calls else None)
