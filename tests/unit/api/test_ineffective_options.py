@@ -26,7 +26,7 @@ from irbench.spec import Bundle, InputSpec
 def unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an optimisation bind the sizes, and do nothing else."""
 
-    def optimized(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, _say: object) -> SimpleNamespace:
+    def optimized(bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, *_: object) -> SimpleNamespace:
         given = bundle.artifacts[0]
         inputs = tuple(spec.bind(sizes) for spec in given.inputs)
         return SimpleNamespace(artifact=replace(given, inputs=inputs, variant=asked.name))
