@@ -202,8 +202,20 @@ def _import_user_module(module: str) -> Any:
     except Exception as error:
         raise IrbenchError(
             f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}",
-            hint="Import it in Python first: it must be importable in this environment.",
+            hint=_as_module_of_package(Path(module), error)
+            or "Import it in Python first: it must be importable in this environment.",
         ) from error
+
+
+def _as_module_of_package(path: Path, error: Exception) -> str:
+    """Return how to name a file that imports the package it lies in; empty where that is not why it failed."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if path.suffix != ".py" or missing is None or missing.partition(".")[0] not in path.parent.parts:
+        return ""
+    package = missing.partition(".")[0]
+    names = path.with_suffix("").parts[path.parts.index(package) :]
+    folder = Path(*path.parts[: path.parts.index(package)])
+    return f"The file is part of the package {package}: in {folder.absolute()}, write {'.'.join(names)}:FUNCTION."
 
 
 def _import_file(path: Path) -> Any:
