@@ -96,6 +96,8 @@ def test_the_title_names_data_constants_and_loops(speech: Path, step: Path, tmp_
     assert "decode loop: h -> h0" in " ".join(looped.out.split())
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("asynchronous", ["0", "1"])
 def test_streams_take_samples_and_loops(speech: Path, step: Path, tmp_path: Path, asynchronous: str) -> None:
     settings = ("--streams", "3", "--set", f"fake-a.async={asynchronous}")
@@ -222,6 +224,8 @@ def test_a_graph_is_calibrated_and_judged_on_data(tmp_path: Path) -> None:
     assert "add -o FILE" in given.err
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_run_on_data_measures_graphs_that_were_calibrated_on_the_data(tmp_path: Path) -> None:
     weights = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
     model = write(

@@ -88,6 +88,8 @@ def test_the_table_of_a_refused_graph_is_derived_from_its_samples_again(model: P
     assert rederive(stored, store.launches(folder)) == stored
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_cold_starts_run_dynamic_shapes_where_bound_ones_are_refused(model: Path) -> None:
     called = irbench(
         "run", model, "--backends", "fake-a,fake-b", "--cold", "--budget", "0.01s", "--format", "json",
