@@ -116,7 +116,7 @@ def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, mo
     text = "\n".join(FENCED.findall((ROOT / "docs" / "python.md").read_text()))
     # scripted backends take the place of the runtimes, and little time that of minutes; the rest is as it is written
     text = text.replace('"ort", "openvino"', '"fake-a", "fake-b"').replace('"ort"', '"fake-a"')
-    text = text.replace('budget="2m"', 'budget="1s", quick=True')
+    text = text.replace('budget="2m"', 'budget="1s", quick=True').replace('duration="10m"', 'duration="2s"')
     text = re.sub(r'backends="fake-a", quick=True', 'backends="fake-a", quick=True, budget="1s"', text)
     if find_spec("pandas") is None:
         text = re.sub(r"^run\.to_pandas\(\).*$", "", text, flags=re.MULTILINE)
