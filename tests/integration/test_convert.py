@@ -128,7 +128,7 @@ def test_a_run_compares_a_converted_graph_with_its_original_and_marks_the_differ
     assert called.code == 0, called.err
     (group,) = called.document["groups"]
     cells = {cell["label"]: cell for cell in group["cells"]}
-    assert set(cells) == {"ort", "ort+none-int8", "openvino", "openvino+none-int8"}
+    assert set(cells) == {"ort", "ort+none-int8-static", "openvino", "openvino+none-int8-static"}
     for label, cell in cells.items():
         assert cell["state"] == "ok"
         assert cell["effective"]["precision"] == ("int8" if "int8" in label else "fp32")
