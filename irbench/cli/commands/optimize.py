@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.completion import LEVEL, MODEL
-from irbench.cli.options.types import COUNT, PASSES, SHAPE, VALUE, PlainDefault, as_constants, as_shapes
+from irbench.cli.options.types import COUNT, PASSES, SHAPE, PlainDefault, as_constants, as_shapes
 from irbench.cli.output.stderr import say
 from irbench.spec import Number
 
@@ -82,7 +83,7 @@ Examples:
     metavar="PATH",
     help="Samples to check and calibrate on, as irbench run takes them; generated inputs by default.",
 )
-@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
+@measuring.VALUE
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
     "-o",

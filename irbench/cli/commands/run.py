@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.options.groups import OneOf, SectionedCommand
 from irbench.cli.options.types import (
     BACKENDS,
     COUNTS,
-    CPUS,
     DURATION,
-    FEEDBACK,
     LEVELS,
     PERCENT,
-    PRECISIONS,
-    SETTING,
     SHAPE,
     SWEEP,
-    THREADS,
-    VALUE,
     PlainDefault,
     as_constants,
     as_feedback,
@@ -66,13 +61,7 @@ _SECTIONS = {
 )
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @click.option("--all", is_flag=True, help="Run every exported model.")
-@click.option(
-    "--import",
-    "imports",
-    metavar="MODULE",
-    multiple=True,
-    help="Import MODULE before a model is exported: it registers custom layers. May be repeated.",
-)
+@measuring.IMPORTS
 @click.option(
     "--backends",
     type=BACKENDS,
@@ -93,35 +82,17 @@ _SECTIONS = {
     multiple=True,
     help="Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch.",
 )
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
-)
-@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
-@click.option(
-    "--feedback",
-    type=FEEDBACK,
-    multiple=True,
-    help="Give an output to an input in the next call: a decode loop; may be repeated.",
-)
+@measuring.DATA
+@measuring.VALUE
+@measuring.FEEDBACK
 @click.option(
     "--shapes",
     type=SWEEP,
     help="Shapes that one session meets, of an input or a dimension (length=128,64): one table for each, with fixed and"
     " with dynamic shapes, and the cost of a new shape.",
 )
-@click.option(
-    "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
-)
-@click.option(
-    "--precision",
-    type=PRECISIONS,
-    cls=PlainDefault,
-    show_default="fp32, or that of the graph",
-    help="fp32, bf16, fp16, int8, or native (the runtime's default); one row for each.",
-)
+@measuring.STREAMS
+@measuring.PRECISION
 @click.option(
     "--optimize",
     type=LEVELS,
@@ -138,17 +109,9 @@ _SECTIONS = {
     help="Row that speedups are relative to: ort, or ort@streams=1.",
 )
 @click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
-@click.option(
-    "--threads",
-    type=THREADS,
-    cls=PlainDefault,
-    show_default="the available physical cores",
-    help="Threads per process in total; native: each runtime's default.",
-)
-@click.option(
-    "--cpus", type=CPUS, cls=PlainDefault, show_default="all available", help="Processors for the backends to use."
-)
-@click.option("--set", type=SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
+@measuring.THREADS
+@measuring.CPUS
+@measuring.SET
 @click.option(
     "--io",
     type=OneOf(["copy", "bound"]),
@@ -175,13 +138,7 @@ _SECTIONS = {
     show_default="90s per table, 5m with --tail",
     help="Time limit for the whole run.",
 )
-@click.option(
-    "--deadline",
-    type=DURATION,
-    cls=PlainDefault,
-    show_default="300s",
-    help="Time limit for one step of a backend, after which it counts as failed.",
-)
+@measuring.DEADLINE
 @click.option("--quick", is_flag=True, help="3 launches: fast, with wide intervals.")
 @click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.")
 @click.option(
@@ -202,15 +159,15 @@ _SECTIONS = {
     help="Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner is undecided.")
-@click.option("--no-lock", is_flag=True, help="Measure even if another irbench is measuring on this machine.")
+@measuring.NO_LOCK
 @click.option(
     "--dry-run",
     is_flag=True,
     help="Print the plan, its settings and the least time it takes, without measuring. Models are exported and graphs"
     " optimised for that.",
 )
-@click.option("--name", default="", metavar="NAME", help="Name the run, for irbench show NAME.")
-@click.option("--note", default="", metavar="TEXT", help="Store a note with the run.")
+@measuring.NAME
+@measuring.NOTE
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @FORMAT
 @OUTPUT

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.options.groups import OneOf
@@ -15,14 +16,9 @@ from irbench.cli.options.types import (
     BACKENDS,
     COUNT,
     COUNTS,
-    CPUS,
     DURATION,
     LEVELS,
-    PRECISIONS,
-    SETTING,
     SHAPE,
-    THREADS,
-    VALUE,
     PlainDefault,
     as_constants,
     as_settings,
@@ -44,13 +40,7 @@ Examples:
 @click.command("soak", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @click.option("--all", is_flag=True, help="Soak every exported model.")
-@click.option(
-    "--import",
-    "imports",
-    metavar="MODULE",
-    multiple=True,
-    help="Import MODULE before a model is exported: it registers custom layers. May be repeated.",
-)
+@measuring.IMPORTS
 @click.option("--for", "duration", type=DURATION, cls=PlainDefault, show_default="60s", help="Time to call each row.")
 @click.option("--calls", type=COUNT, cls=PlainDefault, show_default="off", help="Calls of each row instead of a time.")
 @click.option(
@@ -72,37 +62,16 @@ Examples:
     "--batch", type=COUNTS, cls=PlainDefault, show_default="1, or the model's own", help="Batch sizes; one table each."
 )
 @click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input; may be repeated.")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
-)
-@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
-@click.option(
-    "--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
-)
-@click.option(
-    "--precision",
-    type=PRECISIONS,
-    cls=PlainDefault,
-    show_default="fp32, or that of the graph",
-    help="fp32, bf16, fp16, int8, or native (the runtime's default); one row for each.",
-)
+@measuring.DATA
+@measuring.VALUE
+@measuring.STREAMS
+@measuring.PRECISION
 @click.option(
     "--optimize", type=LEVELS, default=("none",), show_default=True, help="Optimisation levels; one row for each."
 )
-@click.option(
-    "--threads",
-    type=THREADS,
-    cls=PlainDefault,
-    show_default="the available physical cores",
-    help="Threads per process in total; native: each runtime's default.",
-)
-@click.option(
-    "--cpus", type=CPUS, cls=PlainDefault, show_default="all available", help="Processors for the backends to use."
-)
-@click.option("--set", type=SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
+@measuring.THREADS
+@measuring.CPUS
+@measuring.SET
 @click.option(
     "--io",
     type=OneOf(["copy", "bound"]),
@@ -119,17 +88,11 @@ Examples:
     show_default="0",
     help="Seed for inputs.",
 )
-@click.option(
-    "--deadline",
-    type=DURATION,
-    cls=PlainDefault,
-    show_default="300s",
-    help="Time limit for one step of a backend, after which it counts as failed.",
-)
+@measuring.DEADLINE
 @click.option("--strict", is_flag=True, help="Exit with 4 if it is undecided whether a row grows.")
-@click.option("--no-lock", is_flag=True, help="Measure even if another irbench is measuring on this machine.")
-@click.option("--name", default="", metavar="NAME", help="Name the run, for irbench show NAME.")
-@click.option("--note", default="", metavar="TEXT", help="Store a note with the run.")
+@measuring.NO_LOCK
+@measuring.NAME
+@measuring.NOTE
 @FORMAT
 @OUTPUT
 @RESULTS

@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import (
     BACKENDS,
-    FEEDBACK,
     SHAPE,
-    VALUE,
     PlainDefault,
     as_constants,
     as_feedback,
@@ -43,13 +42,8 @@ Examples:
     metavar="PATH",
     help="Samples as irbench run takes them; test_data_set_*/output_*.pb are expected outputs.",
 )
-@click.option("--value", type=VALUE, multiple=True, help="Constant for an input; may be repeated.")
-@click.option(
-    "--feedback",
-    type=FEEDBACK,
-    multiple=True,
-    help="Give an output to an input in the next call: a decode loop; may be repeated.",
-)
+@measuring.VALUE
+@measuring.FEEDBACK
 @click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
 @click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
 @click.option("--only", metavar="PATTERN", help="Run only the cases that match, for example test_add*.")

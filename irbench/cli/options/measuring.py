@@ -1,0 +1,82 @@
+"""Options of the commands that measure or check models, each written once; they mean the same in every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from irbench.cli.options import types
+from irbench.cli.options.types import PlainDefault
+
+__all__ = [
+    "CPUS",
+    "DATA",
+    "DEADLINE",
+    "FEEDBACK",
+    "IMPORTS",
+    "NAME",
+    "NOTE",
+    "NO_LOCK",
+    "PRECISION",
+    "SET",
+    "STREAMS",
+    "THREADS",
+    "VALUE",
+]
+
+IMPORTS = click.option(
+    "--import",
+    "imports",
+    metavar="MODULE",
+    multiple=True,
+    help="Import MODULE before a model is exported: it registers custom layers. May be repeated.",
+)
+DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
+)
+VALUE = click.option("--value", type=types.VALUE, multiple=True, help="Constant for an input; may be repeated.")
+FEEDBACK = click.option(
+    "--feedback",
+    type=types.FEEDBACK,
+    multiple=True,
+    help="Give an output to an input in the next call: a decode loop; may be repeated.",
+)
+STREAMS = click.option(
+    "--streams", type=types.COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
+)
+PRECISION = click.option(
+    "--precision",
+    type=types.PRECISIONS,
+    cls=PlainDefault,
+    show_default="fp32, or that of the graph",
+    help="fp32, bf16, fp16, int8, or native (the runtime's default); one row for each.",
+)
+THREADS = click.option(
+    "--threads",
+    type=types.THREADS,
+    cls=PlainDefault,
+    show_default="the available physical cores",
+    help="Threads per process in total; native: each runtime's default.",
+)
+CPUS = click.option(
+    "--cpus",
+    type=types.CPUS,
+    cls=PlainDefault,
+    show_default="all available",
+    help="Processors for the backends to use.",
+)
+SET = click.option("--set", type=types.SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
+DEADLINE = click.option(
+    "--deadline",
+    type=types.DURATION,
+    cls=PlainDefault,
+    show_default="300s",
+    help="Time limit for one step of a backend, after which it counts as failed.",
+)
+NO_LOCK = click.option("--no-lock", is_flag=True, help="Measure even if another irbench is measuring on this machine.")
+NAME = click.option("--name", default="", metavar="NAME", help="Name the run, for irbench show NAME.")
+NOTE = click.option("--note", default="", metavar="TEXT", help="Store a note with the run.")
