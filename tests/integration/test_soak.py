@@ -53,6 +53,14 @@ def test_a_leak_is_found_with_its_size_and_nothing_is_said_of_the_other_row(soak
     assert steady["high"] < 1000
 
 
+def test_an_output_never_overwrites_the_model(model: Path) -> None:
+    before = model.read_bytes()
+    called = soak(model, "fake-a", "-o", model)
+    assert called.code == 2
+    assert "would overwrite the model" in called.err
+    assert model.read_bytes() == before
+
+
 def test_the_series_of_a_row_are_there_block_by_block(soaked: tuple[Called, Path]) -> None:
     found = row(soaked[0], "fake-a")
     series = found["series"]

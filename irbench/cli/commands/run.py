@@ -27,7 +27,8 @@ from irbench.cli.options.types import (
     as_settings,
     as_shapes,
 )
-from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.cli.output.measured import measured, refuse_overwriting_models
+from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 from irbench.spec import Number
 
@@ -202,45 +203,16 @@ def command(
         feedback=as_feedback(feedback),
         **options,
     )
-    _refuse_wrong_output(asked, output, dry_run=dry_run)
+    if dry_run and output is not None:
+        raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
+    refuse_overwriting_models(asked.models, output)
     if not yes and not _confirmed_first_run(asked):
         say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")
         return 0
     if dry_run:
         click.echo(describe_plan(asked, say))
         return 0
-    return _measured(asked, form, output, strict=strict)
-
-
-def _measured(asked: RunOptions, form: str, output: Path | None, *, strict: bool) -> int:
-    from irbench.api.measurement import measure
-    from irbench.api.progress import displayed
-    from irbench.cli.exits import exit_code
-    from irbench.cli.output.document import write_document
-
-    with plugin_warnings_told(), displayed() as reporter:
-        stored = measure(asked, reporter)
-    try:
-        write_document(stored.document, form, output)
-    finally:  # a file that cannot be written any more is no loss
-        say(f"stored in {stored.folder}")
-    return int(exit_code(stored.document, strict=strict))
-
-
-def _refuse_wrong_output(asked: RunOptions, output: Path | None, *, dry_run: bool) -> None:
-    """Refuse an output that has no content, or would overwrite a model.
-
-    Raises:
-        IrbenchError: It is such a one.
-    """
-    if output is None:
-        return
-    if dry_run:
-        raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
-    for model in map(Path, asked.models):
-        files = (model, *(model.iterdir() if model.is_dir() else ()))
-        if output.exists() and output.resolve() in {path.resolve() for path in files}:
-            raise IrbenchError(f"-o {output} would overwrite the model.", hint="Give another path with -o.")
+    return measured(asked, form, output, strict=strict)
 
 
 def _confirmed_first_run(asked: RunOptions) -> bool:

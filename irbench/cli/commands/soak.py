@@ -24,7 +24,7 @@ from irbench.cli.options.types import (
     as_settings,
     as_shapes,
 )
-from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.cli.output.measured import measured, refuse_overwriting_models
 from irbench.spec import Number
 
 __all__ = ["command"]
@@ -114,13 +114,9 @@ def command(
     After each block the resident memory is read: its slope, in bytes per call, has a confidence interval, and memory
     grows, is steady, or is undecided. The exit code is 1 if a row grows. Outputs are verified before and after.
     """
-    from irbench.api.measurement import measure
     from irbench.api.options import RunOptions
-    from irbench.api.progress import displayed
     from irbench.api.soak import soak_plan
-    from irbench.cli.exits import exit_code
     from irbench.cli.output.console import command_line
-    from irbench.cli.output.document import write_document
 
     plan = soak_plan(duration, calls, growth_limit)
     asked = RunOptions(
@@ -130,10 +126,5 @@ def command(
         value=as_constants(value),
         **options,
     )
-    with plugin_warnings_told(), displayed() as reporter:
-        stored = measure(asked, reporter, plan)
-    try:
-        write_document(stored.document, form, output)
-    finally:  # a file that cannot be written any more is no loss
-        say(f"stored in {stored.folder}")
-    return int(exit_code(stored.document, strict=strict))
+    refuse_overwriting_models(asked.models, output)
+    return measured(asked, form, output, strict=strict, soak_plan=plan)

@@ -1,0 +1,54 @@
+"""Measure what a command asks for, and write it where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    from irbench.api.options import RunOptions
+    from irbench.spec import SoakPlan
+
+__all__ = ["measured", "refuse_overwriting_models"]
+
+
+def measured(
+    asked: RunOptions, form: str, output: Path | None, *, strict: bool, soak_plan: SoakPlan | None = None
+) -> int:
+    """Measure, write the document, and return the exit code.
+
+    Args:
+        asked: What is measured.
+        form: Of the output.
+        output: The file; ``None`` for standard output.
+        strict: Whether what is undecided has an exit code of its own.
+        soak_plan: How long rows are called where memory is watched in place of speeds.
+    """
+    from irbench.api.measurement import measure
+    from irbench.api.progress import displayed
+    from irbench.cli.exits import exit_code
+    from irbench.cli.output.document import write_document
+
+    with plugin_warnings_told(), displayed() as reporter:
+        stored = measure(asked, reporter, soak_plan)
+    try:
+        write_document(stored.document, form, output)
+    finally:  # a file that cannot be written any more is no loss
+        say(f"stored in {stored.folder}")
+    return int(exit_code(stored.document, strict=strict))
+
+
+def refuse_overwriting_models(models: Sequence[str], output: Path | None) -> None:
+    """Refuse an output that is a model, or a file of one.
+
+    Raises:
+        IrbenchError: It is such a one.
+    """
+    for model in map(Path, models if output is not None else ()):
+        files = (model, *(model.iterdir() if model.is_dir() else ()))
+        if output is not None and output.exists() and output.resolve() in {path.resolve() for path in files}:
+            raise IrbenchError(f"-o {output} would overwrite the model.", hint="Give another path with -o.")
