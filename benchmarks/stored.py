@@ -13,7 +13,7 @@ from benchmarks.workbench import Workbench
 from irbench.measure.clock import utc_now
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
-from irbench.spec import Bundle, Group, Timing
+from irbench.spec import BATCH, Bundle, Group, Timing, Workload
 from irbench.stats.observed import Observed, observe
 from irbench.stats.rederive import planned_timing
 from irbench.store import Store
@@ -50,7 +50,8 @@ class StoredRun:
     @property
     def observed(self) -> tuple[Observed, ...]:
         """Each launch of the first table, reduced; its cells have no streams."""
-        group = Group(Bundle(self.table.model, (), ()), self.table.batch, {}, (), self.table.baseline or "")
+        workload = Workload(Bundle(self.table.model, (), ()), {BATCH: self.table.batch})
+        group = Group((workload,), (), self.table.baseline or "")
         return observe(group, self.launches, self.timing)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
-from irbench.row import GivenInputs, Requested, Spans, Speedup, State, tell_apart
+from irbench.row import GivenInputs, Requested, Spans, Speedup, State, name_of, tell_apart
 from irbench.spec import Io, Scalar
 
 __all__ = ["COLD_PHASES", "CacheState", "ColdLaunch", "ColdPhasesMs", "ColdRow", "ColdStop", "ColdTable", "cold_names"]
@@ -126,5 +126,5 @@ class ColdTable:
 
 def cold_names(table: ColdTable) -> dict[tuple[str, CacheState], str]:
     """Return what each row is called, by the id of its cell and the state of its caches: ``ort, cold cache``."""
-    cells = tell_apart({row.id: (row.label, row.requested.precision) for row in table.rows})
+    cells = tell_apart({row.id: name_of(row) for row in table.rows})
     return {(row.id, row.cache): f"{cells[row.id]}, {row.cache} cache" for row in table.rows}

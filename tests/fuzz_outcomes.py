@@ -74,7 +74,8 @@ class Laboratory:
                 bundle = from_onnx_file(path)
                 request = _request(bundle)
                 (planned,) = plan(request, prepare(request, scratch))
-                (expected,) = expected_outputs(planned.group, scratch, _DEADLINE_S).outputs or (None,)
+                group = planned.group
+                (expected,) = expected_outputs(group.main, group.cells, scratch, _DEADLINE_S).outputs or (None,)
                 for cell in planned.group.cells:
                     self._run(cell, planned.group, expected, outcome)
         except IrbenchError as error:
@@ -86,7 +87,7 @@ class Laboratory:
         return outcome
 
     def _run(self, cell: Cell, group: Group, expected: Outputs | None, outcome: Outcome) -> None:
-        task = CellTask(cell, group.bundle, group.sizes, Timing())
+        task = CellTask(cell, group.main, Timing())
         try:
             worker = self._worker(cell.backend)
             worker.ask("irbench.worker.cell:CellHost", task, hold=True, deadline_s=_DEADLINE_S)

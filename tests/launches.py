@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, Round
-from irbench.spec import Bundle, Cell, Group, InputSpec, Load, TensorSpec
+from irbench.spec import Bundle, Cell, Group, InputSpec, Load, TensorSpec, Workload
 
 MS = 1_000_000
 BLOCK_NS = 100 * MS
@@ -21,7 +21,8 @@ def group(*names: str, streams: Mapping[str, int] | None = None, baseline: str |
         Cell(name, None, name, "cpu", Load(batch=batch, threads=2, streams=asked.get(name, 1))) for name in names
     )
     inputs = (InputSpec(TensorSpec("image", "float32", ("batch", 3, 8, 8))),)
-    return Group(Bundle("tiny", inputs, ()), batch, {"batch": batch}, cells, baseline or names[0])
+    workload = Workload(Bundle("tiny", inputs, ()), {"batch": batch})
+    return Group((workload,), cells, baseline or names[0])
 
 
 def synchronous(block: int, latencies_ns: Sequence[float], *, waited_ns: int = 0) -> Round:
@@ -92,4 +93,18 @@ def even(levels_ms: Mapping[str, Sequence[float]], blocks: int = 5, **changes: A
             ],
         )
         for number in range(launches)
+    ]
+
+
+def in_parts(levels_ms: Sequence[Mapping[str, float]], blocks: int = 5) -> list[LaunchRecord]:
+    """Return launches of some of the cells each, by each launch's latencies in milliseconds."""
+    return [
+        launch(
+            number,
+            [
+                measured(cell, [synchronous(index, [level * MS] * 3) for index in range(blocks)])
+                for cell, level in levels.items()
+            ],
+        )
+        for number, levels in enumerate(levels_ms)
     ]

@@ -215,10 +215,10 @@ def _request(asked: SelfComparisonOptions, scratch: Path, say: Say) -> RunReques
         bundles=resolve_bundles([model], everything=False, say=say),
         backends=(backend, backend),
         notes=notes,
-        threads=total_threads(asked.threads, cpus),
+        threads=(total_threads(asked.threads, cpus),),
         cpus=cpus,
         budget_s=asked.budget,
-    ).with_budget_for(1)
+    ).with_budget_for(1, 1)
 
 
 def _place(asked: SelfComparisonOptions | None) -> AbstractContextManager[MeasurementLock | None]:

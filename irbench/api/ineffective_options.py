@@ -42,13 +42,13 @@ def ineffective_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
     """Yield a note for each graph that was to take its images as NCHW and takes them as it did."""
     found: dict[tuple[str, str], None] = {}
     for group in groups:
-        exported = group.group.bundle.artifact(("onnx",))
-        before = tuple(spec.bind(group.group.sizes) for spec in exported.inputs) if exported is not None else ()
+        exported = group.group.main.bundle.artifact(("onnx",))
+        before = tuple(spec.bind(group.group.main.sizes) for spec in exported.inputs) if exported is not None else ()
         made = [cell.artifact for cell in group.measured if cell.artifact is not None]
         names = dict.fromkeys(graph.variant for graph in made if graph.variant and graph.inputs == before)
         for name in names:
             if variant(name).layout == "nchw":
-                found[group.group.bundle.name, name] = None
+                found[group.group.main.bundle.name, name] = None
     yield from (Note("layout-unchanged", {"model": model, "variant": name}) for model, name in found)
 
 

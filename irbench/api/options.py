@@ -32,7 +32,7 @@ class RunKeywords(TypedDict, total=False):
         all: Every model that was exported, in place of named ones.
         imports: Modules to import before a model is exported for the run, which register its layers.
         backends: Backends, each with a device after a colon; every installed one that can read the models by default.
-        batch: Samples per inference, a table for each; 1, or the model's own, by default.
+        batch: Samples per inference, a row for each; 1, or the model's own, by default.
         shape: Shapes of inputs, or sizes of dynamic dimensions, by name; ``batch`` overrides theirs.
         data: Samples that take turns: a file or folder, or arrays by input, or a list of those.
         value: Constants for inputs: ``{"sr": 16000}``.
@@ -43,7 +43,8 @@ class RunKeywords(TypedDict, total=False):
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
         baseline: What speedups are relative to: ``ort``, or ``ort@streams=1``.
         allow_mixed: Compare rows of different effective precision, and mark them.
-        threads: Total for each process, or ``native``; the physical cores by default.
+        threads: Totals for each process, or ``native``, a row for each; the physical cores by default.
+        apart: Give every model and batch a table of its own.
         cpus: Processors that the backends may use.
         set: Properties by backend, then by key.
         io: ``copy`` times host arrays in and out, ``bound`` the inference alone.
@@ -76,7 +77,8 @@ class RunKeywords(TypedDict, total=False):
     optimize: str | Iterable[str] | None
     baseline: str | None
     allow_mixed: bool | None
-    threads: int | str | None
+    threads: str | int | Iterable[int | str] | None
+    apart: bool | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: Literal["copy", "bound"] | None
@@ -123,7 +125,8 @@ class RunOptions:
     optimize: tuple[str, ...] = ("none",)
     baseline: str | None = None
     allow_mixed: bool = False
-    threads: int | Literal["native"] | None = None
+    threads: tuple[int | Literal["native"], ...] | None = None
+    apart: bool = False
     cpus: tuple[int, ...] | None = None
     set: Settings = field(default_factory=dict[str, Mapping[str, str]])
     io: Literal["copy", "bound"] = "copy"
@@ -207,7 +210,8 @@ RUN_READERS: Readers = {
     "optimize": ('["none", "int8"]', values.names),
     "baseline": ('"ort@streams=1"', values.text),
     "allow_mixed": _FLAG,
-    "threads": ('4, or "native"', values.threads),
+    "threads": ('[1, 4], or "native"', values.thread_counts),
+    "apart": _FLAG,
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
     "io": ('"copy" or "bound"', values.one_of("copy", "bound")),

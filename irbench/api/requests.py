@@ -97,7 +97,7 @@ def requested(options: RunOptions) -> RunRequest:
         streams=options.streams,
         precisions=_precisions(options.precision),
         variants=variants,
-        threads=total_threads(options.threads, cpus),
+        threads=_threads(options, cpus),
         cpus=cpus,
         io=options.io,
         options=options.set,
@@ -114,6 +114,7 @@ def requested(options: RunOptions) -> RunRequest:
         name=options.name,
         note=options.note,
         inputs=options.inputs,
+        apart=options.apart,
         notes=notes,
     )
 
@@ -146,7 +147,13 @@ def planned(
         say(note_text(note, Context()))
     for note in layouts:
         say(f"warning: {note_text(note, Context())}")
-    return replace(request, notes=(*request.notes, *levels, *layouts)).with_budget_for(len(groups)), groups
+    return replace(request, notes=(*request.notes, *levels, *layouts)).with_budget_for(
+        1, sum(group.weight for group in groups)
+    ), groups
+
+
+def _threads(options: RunOptions, cpus: tuple[int, ...] | None) -> tuple[int | None, ...]:
+    return tuple(dict.fromkeys(total_threads(asked, cpus) for asked in options.threads or (None,)))
 
 
 def total_threads(asked: int | Literal["native"] | None, cpus: tuple[int, ...] | None) -> int | None:

@@ -38,7 +38,8 @@ class RunRow:
             the runtime chose. Streams that compute in threads of their own make it larger than ``threads_requested``.
         threads_requested: Total that was asked for; ``None`` for ``native``.
         streams: Inferences in flight.
-        state: ``ok``, ``mismatch``, ``failed``, ``not-applicable`` or ``interrupted``.
+        state: ``ok``, ``mismatch``, ``failed``, ``not-applicable``, ``interrupted`` or
+            ``not-measured``.
         is_baseline: Whether speedups are relative to this row.
         is_winner: Whether it is the fastest.
         p50_ms: Median latency.
@@ -120,7 +121,7 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
         run_name=str(document.plan.get("name") or ""),
         run_note=str(document.plan.get("note") or ""),
         table=number,
-        model=group.model,
+        model=cell.model or group.model,
         batch=cell.batch,
         shapes=shapes_text(group),
         label=label,

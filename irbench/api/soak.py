@@ -36,7 +36,7 @@ class SoakKeywords(TypedDict, total=False):
     streams: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
-    threads: int | str | None
+    threads: str | int | Iterable[int | str] | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: str | None

@@ -37,6 +37,7 @@ __all__ = [
     "shapes",
     "sweep",
     "text",
+    "thread_counts",
     "threads",
     "value_of_text",
     "whole_number",
@@ -131,6 +132,12 @@ def seed(value: SupportsIndex) -> int:
 def threads(value: str | SupportsIndex) -> int | Literal["native"]:
     """Return a number of threads, or ``native``."""
     return "native" if isinstance(value, str) and value == "native" else count(value)
+
+
+def thread_counts(value: str | SupportsIndex | Iterable[Any]) -> tuple[int | Literal["native"], ...]:
+    """Return numbers of threads or ``native``, each once: of ``"1,4"``, 4, or [1, "native"]; one at least."""
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else _not_empty(_items(value))
+    return tuple(dict.fromkeys(threads(part) for part in parts))
 
 
 def duration_s(value: str | float | timedelta) -> float:

@@ -70,12 +70,12 @@ def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
 
 
 def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
-    groups = _plan(asked, asked.shapes, scratch)
-    group = groups[0].group
-    expected = expected_outputs(group, scratch, _DEADLINE_S)
+    planned = _plan(asked, asked.shapes, scratch)
+    group = planned.group
+    expected = expected_outputs(group.main, group.cells, scratch, _DEADLINE_S)
     if expected.outputs is None:
         raise NoReference(expected.warnings[0])
-    trial = replace(_trial("", (), expected.outputs, groups), feeding=group.feeding, scale=expected.scale)
+    trial = replace(_trial("", (), expected.outputs, planned), feeding=group.main.feeding, scale=expected.scale)
     return PlannedTrials((trial,), expected.source, expected.warnings)
 
 
@@ -89,22 +89,18 @@ def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratc
     return replace(trial, scale=input_scale(inputs))
 
 
-def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> tuple[PlannedGroup, ...]:
+def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> PlannedGroup:
     threads = host.allowance().threads
     request = RunRequest(
-        (asked.bundle,), asked.backends, threads=threads, shapes=shapes, seed=asked.bundle.seed, inputs=asked.inputs
+        (asked.bundle,), asked.backends, threads=(threads,), shapes=shapes, seed=asked.bundle.seed, inputs=asked.inputs
     )
-    return plan(request, prepare(request, scratch))
+    (planned,) = plan(request, prepare(request, scratch))
+    return planned
 
 
-def _trial(
-    name: str, inputs: tuple[Array, ...], expected: tuple[Outputs, ...], groups: Sequence[PlannedGroup]
-) -> Trial:
-    group = groups[0].group
-    cells = {cell.id: cell for planned in groups for cell in planned.group.cells}  # parts of a split group share a cell
-    absent = {cell: failure for planned in groups for cell, failure in planned.absent.items()}
-    others = {cell: artifact for planned in groups for cell, artifact in planned.others.items()}
-    return Trial(name, inputs, expected, group.bundle, group.sizes, tuple(cells.values()), absent, others)
+def _trial(name: str, inputs: tuple[Array, ...], expected: tuple[Outputs, ...], planned: PlannedGroup) -> Trial:
+    group, workload = planned.group, planned.group.main
+    return Trial(name, inputs, expected, workload.bundle, workload.sizes, group.cells, planned.absent, planned.others)
 
 
 def require_fit(spec: TensorSpec, array: Array, place: str) -> None:

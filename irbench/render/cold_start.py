@@ -15,7 +15,7 @@ from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
-from irbench.row import Spans, tell_apart
+from irbench.row import Spans, name_of, tell_apart
 from irbench.stats.cold_start import FEWEST_LAUNCHES
 from irbench.stats.estimators import median
 
@@ -44,7 +44,7 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
         plan: What was asked for, from the run's document.
     """
     names = cold_names(table)
-    cells = tell_apart({row.id: (row.label, row.requested.precision) for row in table.rows})
+    cells = tell_apart({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "cold starts", inputs_text(table.given_inputs))
     return PlainView(

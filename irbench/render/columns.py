@@ -50,6 +50,27 @@ def _slows_down(cell: CellResult) -> bool:
     return abs(cell.sustained_fps / cell.fps - 1) > _SUSTAINED_MATTERS
 
 
+def _differs(fact: Callable[[CellResult], object]) -> Callable[[GroupResult], bool]:
+    """Return what says whether rows of a table differ in a fact."""
+    return lambda result: len({fact(cell) for cell in result.cells}) > 1
+
+
+def _model(cell: CellResult) -> object:
+    return cell.model
+
+
+def _batch(cell: CellResult) -> object:
+    return cell.batch
+
+
+def _asked_threads(cell: CellResult) -> object:
+    return cell.requested.threads
+
+
+def _threads(cell: CellResult) -> str:
+    return str(cell.effective.get("threads") or cell.requested.threads or "native")
+
+
 def _verdict(cell: CellResult) -> str:
     if cell.state != "ok":
         return cell.state.replace("-", " ")
@@ -61,6 +82,9 @@ PRECISION = Column("prec", words=True)
 VERDICT = Column("verdict", words=True)
 
 FIGURES = (
+    Figure(Column("model", words=True), lambda cell: cell.model or NOT_MEASURED, is_shown=_differs(_model)),
+    Figure(Column("batch"), lambda cell: str(cell.batch), is_shown=_differs(_batch)),
+    Figure(Column("threads"), _threads, is_shown=_differs(_asked_threads)),
     Figure(
         Column("p50 ms"),
         lambda cell: significant(cell.latency_ms.p50 if cell.latency_ms else None, cell.launch_spread),

@@ -65,7 +65,8 @@ def _rows(document: RunDocument) -> Iterator[dict[str, Any]]:
             "preview": group.preview,
         }
         for cell in group.cells:
-            yield {**run, **table, "is_baseline": cell.id == group.baseline, **msgspec.to_builtins(cell)}
+            row = {**msgspec.to_builtins(cell), "model": cell.model or group.model}
+            yield {**run, **table, "is_baseline": cell.id == group.baseline, **row}
     yield from ({**run, **row} for row in (*_cold_rows(document), *_soak_rows(document)))
 
 
@@ -135,7 +136,7 @@ def _csv_columns(of_table: Sequence[str], row_type: Any, left_out: str = "") -> 
         if name != left_out
         for column in ([f"{name}.{part}" for part in _names(parts[name])] if name in parts else [name])
     )
-    return (*_RUN, "group", *of_table, "is_baseline", *of_row)
+    return tuple(dict.fromkeys((*_RUN, "group", *of_table, "is_baseline", *of_row)))
 
 
 CSV_COLUMNS = _csv_columns(("model", "shapes", "launches", "stopped_by", "preview"), CellResult)

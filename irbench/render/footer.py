@@ -46,6 +46,8 @@ def mismatches(result: GroupResult, context: Context) -> Iterator[str]:
     for cell in result.cells:
         if cell.state == "mismatch" and cell.latency_ms is not None:
             yield f"mismatch: {context.name(cell.id)}: {reason(cell)}"
+    if any(cell.state == "mismatch" and cell.model not in (None, result.model) for cell in result.cells):
+        yield f"outputs are compared with those of {result.model}: give another network a table of its own with --apart"
 
 
 def not_applicable(result: GroupResult, context: Context) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from irbench.render.context import Context
 from irbench.render.figures import ratio
 from irbench.render.quantities import plural
+from irbench.render.table_title import compares_throughput
 from irbench.result import GroupResult, Lead, NoWinner, Winner, row_names
 
 __all__ = ["headline"]
@@ -77,7 +78,7 @@ def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
     """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
     value, low, high = ratio(lead.value, lead.low, lead.high)
     span = "" if lead.low == lead.high else f" [{low}, {high}]"
-    unit = " in FPS" if any(cell.mode == "streams" for cell in result.cells) else ""
+    unit = " in FPS" if compares_throughput(result) else ""
     return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
 
 

@@ -8,12 +8,13 @@ from irbench.render.columns import BACKEND, FIGURES, PRECISION, VERDICT, Figure
 from irbench.render.figures import NOT_MEASURED, significant, speedup_cell
 from irbench.render.footer import reason
 from irbench.render.table import Column, Row, TextTable
-from irbench.result import CellResult, GroupResult, row_names
+from irbench.result import CellResult, GroupResult
 
 __all__ = ["group_table"]
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
-_STATE_STYLES = {"mismatch": "red", "failed": "red", "not-applicable": "dim", "interrupted": "dim"}
+_STATE_STYLES = {"mismatch": "red", "failed": "red"}
+_WITHOUT_FIGURES_STYLE = "dim"
 
 
 def group_table(result: GroupResult, confidence: float = 0.95, *, intervals: bool = False) -> TextTable:
@@ -48,7 +49,7 @@ def _row(cell: CellResult, result: GroupResult, figures: Sequence[Figure], *, in
     marker = " *" if cell.marks else ""
     begin = (_name(cell, result) + marker, str(cell.effective.get("precision") or NOT_MEASURED))
     if cell.latency_ms is None and cell.state != "ok":
-        return Row((*begin, *_until_verdict(cell, figures)), reason(cell), _STATE_STYLES[cell.state])
+        return Row((*begin, *_until_verdict(cell, figures)), reason(cell), _state_style(cell))
     cells = (_with_interval(figure, cell) if intervals else figure.text(cell) for figure in figures)
     return Row((*begin, *cells), style=_style(cell))
 
@@ -74,15 +75,21 @@ def _name(cell: CellResult, result: GroupResult) -> str:
     A row that failed has nothing in that column.
     """
     told = cell.effective.get("precision") is not None
-    alike = [row for row in result.cells if (_shown_as(row) == _shown_as(cell) if told else row.label == cell.label)]
-    return cell.label if len(alike) == 1 else row_names(result.cells)[cell.id]
+    alike = [row for row in result.cells if _shown_as(row, precision=told) == _shown_as(cell, precision=told)]
+    return cell.label if len(alike) == 1 else f"{cell.label} {cell.requested.precision}"
 
 
-def _shown_as(cell: CellResult) -> tuple[str, object]:
-    return cell.label, cell.effective.get("precision")
+def _shown_as(cell: CellResult, *, precision: bool) -> tuple[object, ...]:
+    """Return what the columns say of a row besides its figures."""
+    computed = cell.effective.get("precision") if precision else None
+    return cell.label, cell.model, cell.batch, cell.requested.threads, computed
 
 
 def _style(cell: CellResult) -> str:
     if cell.state != "ok":
-        return _STATE_STYLES[cell.state]
+        return _state_style(cell)
     return _VERDICT_STYLES.get(cell.speedup.verdict, "") if cell.speedup is not None else ""
+
+
+def _state_style(cell: CellResult) -> str:
+    return _STATE_STYLES.get(cell.state, _WITHOUT_FIGURES_STYLE)

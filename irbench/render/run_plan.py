@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from irbench.render.quantities import plural
 from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
-from irbench.runner.plan import MOST_CELLS, PlannedGroup
+from irbench.row import cell_names
+from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.spec import SoakPlan, Timing
+from irbench.spec import BATCH, SoakPlan, Timing
 from irbench.stats import expected_seconds, given_inputs
 from irbench.system import host
 
@@ -20,7 +20,7 @@ _GUESSED_START_S = 1.5
 
 
 def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
-    """Return a line for each table (model, sizes, rows), then why tables are split and how long all takes at least.
+    """Return a line for each table (model, sizes, rows), then how long all takes at least.
 
     Args:
         groups: What will be measured.
@@ -31,7 +31,7 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
     if request.cold:
         return "\n".join((*lines, _cold_text(groups, request.timing)))
-    return "\n".join((*lines, *_splits(groups), _speed_text(groups, request.timing)))
+    return "\n".join((*lines, _speed_text(groups, request.timing)))
 
 
 def _speed_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
@@ -39,7 +39,8 @@ def _speed_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
     if timing.min_launches == timing.max_launches:
         launches = str(timing.min_launches)
     least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S)[0] for group in groups)
-    budget = f"no launch begins that would end after {timing.budget * len(groups):.0f} s"
+    whole_s = timing.budget * sum(group.weight for group in groups)
+    budget = f"no launch begins that would end after {whole_s:.0f} s"
     return (
         f"{launches} launches x {timing.blocks} blocks each, at least about {least_s:.0f} s;"
         f" slow models use the whole budget: {budget}"
@@ -74,10 +75,12 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     cells = [cell for group in groups for cell in group.measured]
     precisions = dict.fromkeys(cell.load.precision for cell in cells)
     processors = host.allowance(request.cpus).cpus
-    threads = "threads as the runtimes choose" if request.threads is None else plural(request.threads, "thread")
+    known = [count for count in request.threads if count is not None]
+    counted = [" and ".join((*map(str, known[:-1]), plural(known[-1], "thread")))] if known else []
+    threads = " and ".join((*counted, *(["threads as the runtimes choose"] if None in request.threads else [])))
     listing = ",".join(str(cpu) for cpu in processors)
     where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
-    inputs = dict.fromkeys(inputs_text(given_inputs(group.group.feeding)) for group in groups)
+    inputs = dict.fromkeys(inputs_text(given_inputs(group.group.main.feeding)) for group in groups)
     facts = (f"{threads} on {where}", ", ".join(precisions), IO_TEXTS[request.io], *inputs, f"seed {request.seed}")
     return SEPARATOR.join(fact for fact in facts if fact)
 
@@ -85,26 +88,25 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
 def too_many_threads(request: RunRequest) -> Iterator[str]:
     """Yield a warning where more threads are asked for than can run at a time."""
     processors = len(host.allowance(request.cpus).cpus)
-    if request.threads is not None and request.threads > processors:
+    most = max((count for count in request.threads if count is not None), default=0)
+    if most > processors:
         yield (
-            f"--threads {request.threads} on {plural(processors, 'processor')}: threads will wait for each other;"
+            f"--threads {most} on {plural(processors, 'processor')}: threads will wait for each other;"
             " a warning below the table says how long, unless other programs ran too."
         )
 
 
-def _splits(groups: Sequence[PlannedGroup]) -> Iterator[str]:
-    """Yield a line for each model whose rows make several tables."""
-    for _, parts in groupby(groups, key=lambda group: (group.group.bundle.name, tuple(group.group.sizes.items()))):
-        tables = list(parts)
-        if len(tables) > 1:
-            rows = len({cell.id for table in tables for cell in table.measured})
-            yield f"{rows} rows make {len(tables)} tables (at most {MOST_CELLS} rows in each), each with the baseline"
-
-
 def _line(planned: PlannedGroup) -> str:
-    group = planned.group
-    sizes = ", ".join(f"{name} {size}" for name, size in group.sizes.items())
-    cells = planned.measured
+    group, cells = planned.group, planned.measured
+    models = ", ".join(dict.fromkeys(workload.bundle.name for workload in group.workloads))
+    batches = [workload.batch for workload in group.workloads]
+    sizes = {**group.main.sizes, BATCH: " and ".join(map(str, dict.fromkeys(batches)))}
+    names = cell_names(group)
     several = len({cell.load.precision for cell in cells}) > 1
-    rows = ", ".join(f"{cell.label} {cell.load.precision}" if several else cell.label for cell in cells)
-    return f"{group.bundle.name} ({sizes}): {rows or 'no row that can run'}"
+    rows = ", ".join(
+        f"{cell.label} {cell.load.precision}" if several and names[cell.id] == cell.label else names[cell.id]
+        for cell in cells
+    )
+    parts = f"; at most {Timing.most_cells} rows in each launch" if planned.weight > 1 else ""
+    at = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    return f"{models} ({at}): {rows or 'no row that can run'}{parts}"

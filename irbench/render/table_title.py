@@ -10,7 +10,16 @@ from irbench.render.quantities import plural
 from irbench.result import GivenInputs, GroupResult, Requested
 from irbench.spec import Number, Scalar, shape_text
 
-__all__ = ["IO_TEXTS", "SEPARATOR", "inputs_text", "shapes_text", "shared_facts", "sizes_text", "title"]
+__all__ = [
+    "IO_TEXTS",
+    "SEPARATOR",
+    "compares_throughput",
+    "inputs_text",
+    "shapes_text",
+    "shared_facts",
+    "sizes_text",
+    "title",
+]
 
 SEPARATOR = " · "
 IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}
@@ -23,12 +32,27 @@ def title(
 ) -> str:
     """Return the model, its shapes, and everything that all cells have in common."""
     facts = (
-        f"{result.model}  {shapes_text(result)}",
+        f"{_models(result)}  {shapes_text(result)}",
+        _batches(result),
         *shared_facts(result.cells, environment or {}, plan or {}),
         _mode(result),
         inputs_text(result.given_inputs),
     )
     return SEPARATOR.join(fact for fact in facts if fact)
+
+
+def compares_throughput(result: GroupResult) -> bool:
+    """Whether speedups are ratios of throughputs: where a row has streams, or where batches differ."""
+    return any(cell.mode == "streams" for cell in result.cells) or len({cell.batch for cell in result.cells}) > 1
+
+
+def _models(result: GroupResult) -> str:
+    return ", ".join(dict.fromkeys(cell.model or result.model for cell in result.cells)) or result.model
+
+
+def _batches(result: GroupResult) -> str:
+    batches = sorted({cell.batch for cell in result.cells})
+    return f"batches {', '.join(map(str, batches))}" if len(batches) > 1 else ""
 
 
 class _TableRow(Protocol):
@@ -102,9 +126,10 @@ def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 def _mode(result: GroupResult) -> str:
     io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some rows")
-    if all(cell.mode == "sync" for cell in result.cells):
+    if not compares_throughput(result):
         return f"sync, back to back, {io}"
-    return f"streams, compared by FPS, {io}"
+    mode = "sync, back to back" if all(cell.mode == "sync" for cell in result.cells) else "streams"
+    return f"{mode}, compared by FPS, {io}"
 
 
 def _shape(name: str, shape: Sequence[int], inputs: int) -> str:

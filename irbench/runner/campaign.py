@@ -10,10 +10,8 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.result import RunDocument
-from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.comparison import Comparison, GroupContext
-from irbench.runner.other_graph import GraphRefused, with_other_graphs
-from irbench.runner.plan import PlannedGroup, split
+from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.store import RunWriter
@@ -45,29 +43,14 @@ def run(
     Raises:
         IrbenchError: The store cannot be written.
     """
-    waiting = list(groups)
     watch = Stopwatch()
+    writer.commit(replace(writer.document, tables_planned=len(groups)))
     with CoreLink(host.allowance(request.cpus).cpus) as link:
-        while waiting:
-            share = request.with_budget_for(len(waiting), watch.elapsed_s)
-            planned = waiting.pop(0)
-            number = len(writer.document.groups)
-            _record_tables(writer, number + 1 + len(waiting))
+        for number, planned in enumerate(groups):
+            weights = sum(group.weight for group in groups[number:])
+            share = request.with_budget_for(planned.weight, weights, watch.elapsed_s)
             context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number)
-            try:
-                result = Comparison(planned, context).run()
-            except GroupTooLarge as reason:
-                waiting = [*split(planned, max(2, len(reason.fitting))), *waiting]
-                continue
-            except GraphRefused as refused:
-                waiting = [with_other_graphs(planned, refused), *waiting]
-                continue
+            result = Comparison(planned, context).run()
             if result.stopped_by == "interrupt":
                 return writer.document
     return writer.commit(replace(writer.document, complete=True))
-
-
-def _record_tables(writer: RunWriter, count: int) -> None:
-    """Store how many tables the run is to have, which changes where a group has to be split."""
-    if writer.document.tables_planned != count:
-        writer.commit(replace(writer.document, tables_planned=count))

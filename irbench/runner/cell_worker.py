@@ -55,8 +55,7 @@ class Setting:
 
     def task(self, cell: Cell) -> CellTask:
         """Return what a worker must know of a cell."""
-        group = self.planned.group
-        return CellTask(cell, group.bundle, group.sizes, self.timing, group.feeding)
+        return CellTask(cell, self.planned.group.workload_of(cell), self.timing)
 
 
 def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path) -> Setting:
@@ -69,7 +68,9 @@ def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path)
         scratch: A folder for copies of the model; it is made.
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    return Setting(planned, timing, logs, expected_outputs(planned.group, scratch, timing.deadline))
+    return Setting(
+        planned, timing, logs, expected_outputs(planned.group.main, planned.group.cells, scratch, timing.deadline)
+    )
 
 
 @dataclass
@@ -149,7 +150,7 @@ def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int = 0) -> 
         return None
     try:
         expected = setting.expected.outputs[call]
-        classifier = setting.planned.group.bundle.classifier
+        classifier = setting.planned.group.main.bundle.classifier
         error = worst_error(prepared.outputs, expected, classifier, setting.expected.scale)
     except ValueError as problem:
         raise CellFailed(Failure("verify", str(problem))) from problem
@@ -172,7 +173,7 @@ def checked_turns(worker: CellWorker, stage: Stage, prepared: Prepared, setting:
     Raises:
         CellFailed: A call failed, or an answer is wrong.
     """
-    feeding = setting.planned.group.feeding
+    feeding = setting.planned.group.main.feeding
     if setting.expected.outputs is None or not takes_turns(feeding):
         return None
     found: OutputError | None = None

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.request import RunRequest
-from irbench.spec import AGAIN, Artifact, Bundle, Cell, Feeding, Load, Precision
+from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Workload
 from irbench.spi import Description
 
 __all__ = ["DYNAMIC", "AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
 
 DYNAMIC = "-dynamic"
 """How the id of a cell ends that runs the same graph with dynamic shapes."""
+_CONDITIONS = ("streams", "precision", "batch", "threads")
+"""What may be said of a row besides its name."""
 _FRAMEWORK_PRECISION: Precision = "fp32"
 """What is asked of an artifact that is no ONNX graph."""
 
@@ -40,19 +42,18 @@ class SizedModel:
     """A model at one size.
 
     Attributes:
-        bundle: The model.
-        sizes: A size for every dynamic dimension, ``batch`` included.
+        workload: It, with its inputs.
         precision: What its ONNX graph is run in where no precision was asked for: what it holds, ``native`` where that
             is none that can be asked for.
-        feeding: Its inputs.
-        other_sizes: The other sizes of the sweep that it is part of.
     """
 
-    bundle: Bundle
-    sizes: Mapping[str, int]
+    workload: Workload
     precision: Precision
-    feeding: Feeding = field(default_factory=Feeding)
-    other_sizes: tuple[Mapping[str, int], ...] = ()
+
+    @property
+    def bundle(self) -> Bundle:
+        """The model."""
+        return self.workload.bundle
 
 
 @dataclass(frozen=True)
@@ -68,30 +69,36 @@ class AskedCell:
     level: str
 
 
-def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: SizedModel) -> tuple[AskedCell, ...]:
-    """Return the rows of a model in the order of its table; their ids are unique.
+def asked_cells(
+    request: RunRequest, readers: Mapping[str, Reader], models: Sequence[SizedModel]
+) -> tuple[AskedCell, ...]:
+    """Return the rows of a table in the order in which they were asked for; their ids are unique.
 
     Args:
         request: The whole run.
         readers: Its backends, by name.
-        model: The model at one size.
+        models: Those of the table, from :func:`irbench.runner.tables.compared_together`.
     """
     asked: list[AskedCell] = []
-    for (name, device), streams in product(request.backends, request.streams):
-        exported = model.bundle.artifact(readers[name].kinds)
-        for precision, level, required in _rows(request, readers[name], model):
+    for place, (name, device), streams, threads in product(
+        range(len(models)), request.backends, request.streams, request.threads
+    ):
+        exported = models[place].bundle.artifact(readers[name].kinds)
+        for precision, level, required in _rows(request, readers[name], models[place]):
             load = Load(
-                batch=model.sizes["batch"],
-                threads=request.threads,
+                batch=models[place].workload.batch,
+                threads=threads,
                 streams=streams,
                 precision=precision,
                 cpus=request.cpus,
                 options=request.options.get(name, {}),
                 precision_required=required,
             )
-            cell_id = _new_id([item.cell for item in asked], name, device, load, level)
+            cell_id = f"{_id_of(name, device, load, level)}{_axes(request, models, place, threads)}"
+            # a backend that is named twice is measured against itself
+            cell_id = f"{cell_id}{AGAIN}" if any(known.cell.id == cell_id for known in asked) else cell_id
             artifact = at_level(exported, level) if exported is not None else None
-            cell = Cell(cell_id, artifact, name, device, load, request.io)
+            cell = Cell(cell_id, artifact, name, device, load, request.io, workload=place)
             asked.append(AskedCell(cell, level))
             if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
                 asked.append(AskedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
@@ -107,7 +114,7 @@ def named_baseline(asked: str, cells: Sequence[Cell]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning.
 
     Args:
-        asked: A row's name, optionally with ``@streams=N,precision=P``.
+        asked: A row's name, optionally with ``@streams=N,precision=P,batch=B,threads=T``.
         cells: The rows, at least one.
 
     Raises:
@@ -116,7 +123,7 @@ def named_baseline(asked: str, cells: Sequence[Cell]) -> str:
     name, _, conditions = asked.partition("@")
     wanted = dict(_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part)
     for cell in cells:
-        facts = {"streams": str(cell.load.streams), "precision": cell.load.precision}
+        facts = _facts(cell)
         names = {cell.label, str(cell.address)}
         if name in names and all(facts[key] == value for key, value in wanted.items()):
             return cell.id
@@ -154,17 +161,26 @@ def _own_precision(level: str) -> Precision | None:
     return conversion.precision if conversion is not None else None
 
 
-def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: str) -> str:
-    cell_id = f"{name}-{device}-{load.precision}-x{load.streams}"
-    if variant != UNOPTIMIZED:
-        cell_id += f"-{variant}"
-    # a backend that is named twice is measured against itself
-    return f"{cell_id}{AGAIN}" if any(cell.id == cell_id for cell in cells) else cell_id
+def _id_of(name: str, device: str, load: Load, level: str) -> str:
+    return f"{name}-{device}-{load.precision}-x{load.streams}" + ("" if level == UNOPTIMIZED else f"-{level}")
+
+
+def _axes(request: RunRequest, models: Sequence[SizedModel], place: int, threads: int | None) -> str:
+    """Return what else tells the rows of a table apart, as a part of their ids, which are names of files too."""
+    names = list(dict.fromkeys(model.bundle.name for model in models))
+    own = models[place]
+    return "".join(
+        (
+            f"-m{names.index(own.bundle.name)}" if len(names) > 1 else "",
+            f"-b{own.workload.batch}" if len({model.workload.batch for model in models}) > 1 else "",
+            f"-t{threads or 'native'}" if len(request.threads) > 1 else "",
+        )
+    )
 
 
 def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
-    if key not in ("streams", "precision") or not equals:
+    if key not in _CONDITIONS or not equals:
         raise IrbenchError(
             f"--baseline {asked} is not a valid row.",
             hint=f"Give a backend, or a backend with a setting: {example}@streams=1",
@@ -172,5 +188,11 @@ def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     return key, value
 
 
+def _facts(cell: Cell) -> dict[str, str]:
+    load = cell.load
+    values = str(load.streams), load.precision, str(load.batch), str(load.threads or "native")
+    return dict(zip(_CONDITIONS, values, strict=True))
+
+
 def _address(cell: Cell) -> str:
-    return f"{cell.address}@streams={cell.load.streams},precision={cell.load.precision}"
+    return f"{cell.address}@{','.join(f'{name}={value}' for name, value in _facts(cell).items())}"

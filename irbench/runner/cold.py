@@ -41,7 +41,7 @@ def refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:
     Raises:
         IrbenchError: There are several samples.
     """
-    most = max(planned.group.feeding.count for planned in groups)
+    most = max(planned.group.feeds for planned in groups)
     if most > 1:
         raise IrbenchError(
             f"--cold and --data with {most} samples cannot be combined: a process that starts answers one.",
@@ -69,7 +69,7 @@ def run(
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     watch, waiting, numbers = Stopwatch(), list(groups), count()
     while waiting:
-        share = request.with_budget_for(len(waiting), watch.elapsed_s)
+        share = request.with_budget_for(1, len(waiting), watch.elapsed_s)
         planned = waiting.pop(0)
         try:
             table = _Measurement(planned, share, scratch / f"group-{next(numbers)}", writer, listen).run()
@@ -222,8 +222,8 @@ class _Measurement:
     def _table(self, stopped_by: ColdStop) -> ColdTable:
         expected = None if self._setting is None else self._setting.expected
         table = ColdTable(
-            model=self._group.bundle.name,
-            batch=self._group.batch,
+            model=self._group.main.bundle.name,
+            batch=self._group.main.batch,
             shapes=bound_shapes(self._group),
             baseline=None,
             rounds=self._rounds,
@@ -233,7 +233,7 @@ class _Measurement:
             rows=tuple(_row(candidate, cache) for cache in _CACHES for candidate in self._candidates),
             warnings=() if expected is None else expected.warnings,
             notes=self._planned.notes,
-            given_inputs=given_inputs(self._group.feeding),
+            given_inputs=given_inputs(self._group.main.feeding),
             verified_against=None if expected is None else expected.source,
         )
         asked = self._group.baseline
@@ -242,13 +242,13 @@ class _Measurement:
     def _say(self, activity: Activity) -> None:
         self._listen(
             Progress(
-                model=self._group.bundle.name,
+                model=self._group.main.bundle.name,
                 activity=activity,
                 launch=min(self._rounds + 1, self._timing.max_launches),
                 most_launches=self._timing.max_launches,
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=self._timing.budget,
-                batch=self._group.batch if len(self._request.batches or ()) > 1 else None,
+                batch=self._group.main.batch if len(self._request.batches or ()) > 1 else None,
                 counted="round",
             )
         )

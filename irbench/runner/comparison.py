@@ -11,18 +11,32 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Reference, Warn
-from irbench.record import LaunchRecord
+from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, StoppedBy
 from irbench.runner.answers import mismatch
+from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.launch import Launch
+from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
-from irbench.runner.reference import expected_outputs
+from irbench.runner.reference import Expected, expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
+from irbench.runner.tables import same_inputs
 from irbench.runner.turn import LaunchPlan, Turn
-from irbench.spec import Cell
-from irbench.stats import Admission, Next, Pace, Room, launches_planned, next_launch, outlook, scatters, summarise
+from irbench.spec import Cell, Group
+from irbench.stats import (
+    Admission,
+    Next,
+    Pace,
+    Room,
+    launches_planned,
+    next_launch,
+    outlook,
+    parts_of,
+    scatters,
+    summarise,
+)
 from irbench.store import RunWriter
 from irbench.system import host
 
@@ -62,7 +76,6 @@ class Comparison:
     def __init__(self, planned: PlannedGroup, context: GroupContext) -> None:
         self._planned = planned
         self._context = context
-        self._group = planned.group
         self._timing = context.request.timing
         self._watch = Stopwatch()
         self._before = context.writer.document
@@ -72,7 +85,7 @@ class Comparison:
         self._launches_s: list[float] = []
         self._closing_s = _FIRST_CLOSING_S
         self._remarks: tuple[Warn, ...] = ()
-        self._verified_against: Reference | None = None
+        self._expected: tuple[Expected, ...] = ()
         self._outlook: Outlook | None = None
         self._others = dict.fromkeys(context.others())
 
@@ -80,48 +93,73 @@ class Comparison:
         """Measure the group and return its table, which the store holds too.
 
         Raises:
-            GroupTooLarge: Its cells do not fit into memory together; nothing was stored.
-            GraphRefused: A cell can run the other form of its graph only; nothing was stored.
             IrbenchError: The store cannot be written.
         """
         if not self._planned.can_run:
             return self._commit("failures")
         try:
-            plan = self._launch_plan()
-            following = Next(tuple(cell.id for cell in self._healthy()))
+            self._expect_outputs()
+            following = self._next()
             while following.stopped_by is None:
-                following = self._launch(plan, following)
+                following = self._try_launch(following)
             return self._commit(following.stopped_by)
         except KeyboardInterrupt:
             with signals_deferred():  # who interrupts once more must not lose what the first one kept
                 return self._commit("interrupt")
 
+    @property
+    def _group(self) -> Group:
+        return self._planned.group
+
+    def _expect_outputs(self) -> None:
+        """Get the expected outputs of each workload; those that are fed the same share the first one's."""
+        self._say(Activity("expected-outputs"))
+        scratch, workloads = self._context.scratch, self._group.workloads
+        scratch.mkdir(parents=True, exist_ok=True)
+        found: list[Expected] = []
+        for place, workload in enumerate(workloads):
+            known = next((other for other in range(place) if same_inputs(workloads[other], workload)), None)
+            if known is not None:
+                found.append(found[known])
+                continue
+            cells = [cell for cell in self._group.cells if cell.workload == place]
+            found.append(expected_outputs(workload, cells, scratch, self._timing.deadline))
+            self._remarks = (*self._remarks, *found[-1].warnings)
+        self._expected = tuple(found)
+
     def _launch_plan(self) -> LaunchPlan:
         context = self._context
-        self._say(Activity("expected-outputs"))
-        context.scratch.mkdir(parents=True, exist_ok=True)
-        expected = expected_outputs(self._group, context.scratch, self._timing.deadline)
-        self._remarks, self._verified_against = expected.warnings, expected.source
         return LaunchPlan(
             group=self._group,
             number=context.number,
             timing=self._timing,
             seed=context.request.seed,
             logs=context.writer.logs,
-            reference=expected.outputs,
+            expected=self._expected,
             cpus=host.allowance(context.request.cpus).cpus,
             others=self._planned.others,
-            scale=expected.scale,
         )
 
-    def _launch(self, plan: LaunchPlan, planned: Next) -> Next:
+    def _try_launch(self, planned: Next) -> Next:
+        """Run one launch; where its cells do not fit, or one refuses its graph, change that and store nothing."""
+        try:
+            return self._launch(planned)
+        except GroupTooLarge as reason:
+            self._timing = replace(self._timing, most_cells=max(2, len(reason.fitting)))
+            return self._next()
+        except GraphRefused as refused:
+            self._planned = with_other_graphs(self._planned, refused, alone=bool(self._records))
+            return planned
+
+    def _launch(self, planned: Next) -> Next:
         """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
-        with Launch(replace(plan, timing=self._timing), self._turn(planned), self._context.link, self._say) as launch:
+        with Launch(self._launch_plan(), self._turn(planned), self._context.link, self._say) as launch:
             record, tempo = launch.measure()
-        self._samples = self._samples or tempo.samples
+        self._samples = {**tempo.samples, **self._samples}
         self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
-        self._remarks = (*self._remarks, *tempo.warnings)
+        known = {warning.code for warning in self._remarks}
+        self._remarks = (*self._remarks, *(warning for warning in tempo.warnings if warning.code not in known))
         self._timing = replace(self._timing, tail=tempo.timing.tail)
         with signals_deferred():  # a launch is told where and only where it is stored
             measured_s = watch.elapsed_s
@@ -131,19 +169,22 @@ class Comparison:
             self._launches_s.append(watch.elapsed_s)
             self._closing_s = watch.elapsed_s - measured_s
         self._say(Activity("launch-finished"), interim)
+        return self._next()
+
+    def _next(self) -> Next:
         pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
         return next_launch(self._group, self._records, self._timing, self._admission(), pace)
 
     @property
     def _launches_planned(self) -> float:
-        """How many launches of all cells the budget should have room for."""
+        """How many launches of as many cells as one takes the budget should have room for."""
         wrong = self._admission().mismatches
         return launches_planned(sum(cell.id not in wrong for cell in self._healthy()), self._timing)
 
     def _turn(self, planned: Next) -> Turn:
         number = len(self._records)
-        first = {cell.cell: cell.peak_memory_bytes for record in self._records[:1] for cell in record.cells}
-        peaks = [first.get(cell, {}).get("process") for cell in planned.cells]
+        first = self._first_launches()
+        peaks = [first[cell].peak_memory_bytes.get("process") if cell in first else None for cell in planned.cells]
         known = [peak for peak in peaks if peak is not None]
         return Turn(
             number=number,
@@ -153,6 +194,7 @@ class Comparison:
             scatters=scatters(self._group, self._records, self._timing, planned.cells),
             peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
             first=self._calls,
+            new=frozenset(planned.cells) - first.keys(),
         )
 
     def _room(self, number: int) -> Room:
@@ -164,7 +206,7 @@ class Comparison:
             left_s=sized_for_s - spent_s,
             launches=max(1, self._launches_planned - number),
             end_s=budget_s - spent_s,
-            needed=max(1, self._timing.min_launches - number),
+            needed=max(1, self._timing.min_launches * parts_of(len(self._healthy()), self._timing.most_cells) - number),
         )
 
     def _healthy(self) -> tuple[Cell, ...]:
@@ -172,10 +214,20 @@ class Comparison:
         gone = {cell for record in self._records for cell in record.failures} | set(self._planned.absent)
         return tuple(cell for cell in self._group.cells if cell.id not in gone)
 
+    @property
+    def _verified_against(self) -> Reference | None:
+        expected = dict(zip(map(id, self._group.workloads), self._expected, strict=False))
+        main = expected.get(id(self._group.main))
+        return None if main is None else main.source
+
+    def _first_launches(self) -> dict[str, CellLaunch]:
+        """Return what each cell measured in its first launch."""
+        return {cell.cell: cell for record in reversed(self._records) for cell in record.cells}
+
     def _admission(self) -> Admission:
         """Return who may be compared, judging outputs by the precision that each cell read back."""
         ran = {cell.id: cell.artifact for cell in self._group.cells}
-        judged = {cell.cell: mismatch(cell, ran[cell.cell]) for record in self._records[:1] for cell in record.cells}
+        judged = {cell: mismatch(measured, ran[cell]) for cell, measured in self._first_launches().items()}
         return Admission(
             absent=self._planned.absent,
             mismatches={cell: failure for cell, failure in judged.items() if failure is not None},
@@ -210,14 +262,14 @@ class Comparison:
         return result
 
     def _untimed_samples(self) -> Iterator[Note]:
-        samples = self._group.feeding.count
+        samples = self._group.feeds
         if 0 < self._calls < samples:
             yield Note("samples-not-timed", {"timed": self._calls, "samples": samples})
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         self._context.listen(
             Progress(
-                model=self._group.bundle.name,
+                model=self._group.main.bundle.name,
                 activity=activity,
                 launch=len(self._records) + (interim is None),
                 most_launches=self._timing.max_launches,
@@ -225,6 +277,6 @@ class Comparison:
                 budget_s=self._timing.budget,
                 outlook=self._outlook,
                 interim=interim,
-                batch=self._group.batch if len(self._context.request.batches or ()) > 1 else None,
+                batch=self._group.main.batch if self._context.request.apart and self._context.request.batches else None,
             )
         )

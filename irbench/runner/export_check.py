@@ -11,7 +11,7 @@ from irbench.record import OutputError
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for
-from irbench.spec import BATCH, Bundle, Group
+from irbench.spec import Bundle, Workload
 from irbench.worker.scratch import scratch_folder
 
 __all__ = ["check_on_inputs"]
@@ -34,8 +34,8 @@ def check_on_inputs(bundle: Bundle, asked: AskedInputs) -> OutputError:
     """
     refuse_unknown_values(asked, (bundle,))
     with scratch_folder() as folder:
-        group = _group(bundle, asked, folder)
-        first = {kind: name for kind, name, _ in reversed(tuple(references_for(group)))}
+        workload = _workload(bundle, asked, folder)
+        first = {kind: name for kind, name, _ in reversed(tuple(references_for(workload)))}
         missing = next((kind for kind in (registry.BACKENDS, registry.REFERENCES) if kind not in first), None)
         if missing is not None:
             raise IrbenchError(
@@ -44,10 +44,10 @@ def check_on_inputs(bundle: Bundle, asked: AskedInputs) -> OutputError:
                 exit_code=ExitCode.NOT_INSTALLED,
             )
         expected, answers = (
-            computed_outputs(kind, first[kind], group, folder, _DEADLINE_S)
+            computed_outputs((kind, first[kind]), workload, (), folder, _DEADLINE_S)
             for kind in (registry.BACKENDS, registry.REFERENCES)
         )
-        scale = inputs_scale(group)
+        scale = inputs_scale(workload)
     pairs = zip(answers, expected, strict=True)
     try:
         errors = [compare(outputs, right, bundle.classifier, scale) for outputs, right in pairs]
@@ -60,11 +60,11 @@ def check_on_inputs(bundle: Bundle, asked: AskedInputs) -> OutputError:
     return worst
 
 
-def _group(bundle: Bundle, asked: AskedInputs, folder: Path) -> Group:
+def _workload(bundle: Bundle, asked: AskedInputs, folder: Path) -> Workload:
     data = read_data(asked, bundle, {})
     sizes = data.bind(None, {})
     feeding = data.feeding(sizes, bundle.seed, folder / "inputs")
-    return Group(bundle, sizes[BATCH], sizes, (), "", feeding)
+    return Workload(bundle, sizes, feeding)
 
 
 def _different(bundle: Bundle, reason: str) -> IrbenchError:

@@ -63,7 +63,7 @@ class Forecast:
             group: The cells, and how many samples take turns.
             launch: Counted from 0: what is left over of a turn goes on in the next.
         """
-        seconds, speeds, feeds = self.timing.sustain, self.speeds, group.feeding.count
+        seconds, speeds, feeds = self.timing.sustain, self.speeds, group.feeds
         if feeds == 1 or not speeds:
             return {cell: RunAlone(seconds, seconds) for cell in speeds}
         calls = {cell: speed.calls_per_sample for cell, speed in speeds.items()}

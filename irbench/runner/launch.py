@@ -14,6 +14,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import cpu_pressure, snapshot
 from irbench.record import BlockEvidence, LaunchRecord, Sustained
+from irbench.result import cell_names
 from irbench.runner.answers import fallback
 from irbench.runner.block import block_evidence
 from irbench.runner.capacity import GroupTooLarge, needs_split
@@ -60,9 +61,10 @@ class Launch:
         self._say = say
         self._random = random.Random(f"{plan.seed}/{plan.number}/{turn.number}")  # noqa: S311 - order, not secrecy
         self._progress = {cell.id: CellProgress() for cell in turn.cells}
+        self._names = cell_names(plan.group)
         self._watch = Stopwatch()
         self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
-        self._check = LaunchCheck(plan, turn.number, self._workers, self._progress)
+        self._check = LaunchCheck(plan, turn.new, self._workers, self._progress)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
         """Run the launch and return its record, with the tempo that its warm-up allowed.
@@ -73,7 +75,7 @@ class Launch:
         """
         self._say(Activity("starting"))
         self._start_all()
-        tempo = choose_tempo(self._turn, self._forecast, self._starts(), self._plan.group.feeding.count)
+        tempo = choose_tempo(self._turn, self._forecast, self._starts(), self._plan.group.feeds)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
         if self._timing.tail:
@@ -104,7 +106,7 @@ class Launch:
     def _starts(self) -> Starts:
         """Return what this launch took until now, and what later ones will: their cells may start side by side."""
         now_s = self._watch.elapsed_s
-        return Starts(now_s, _SIDE_BY_SIDE * now_s if self._number == 0 and self._together() else now_s)
+        return Starts(now_s, _SIDE_BY_SIDE * now_s if self._turn.new and self._together() else now_s)
 
     @property
     def _forecast(self) -> Forecast:
@@ -118,7 +120,7 @@ class Launch:
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         for cell in cells:
-            self._say(Activity("alone", cell.label))
+            self._say(Activity("alone", self._names[cell.id]))
             asked, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
             arguments = (asked.seconds, asked.samples, asked.first)
             run = self._workers.ask(cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
@@ -137,13 +139,12 @@ class Launch:
         self.close()
 
     def _task(self, cell: Cell) -> CellTask:
-        group = self._plan.group
-        other_sizes = group.other_sizes if cell.dynamic else ()
-        return CellTask(cell, group.bundle, group.sizes, self._timing, group.feeding, other_sizes)
+        workload = self._plan.group.workload_of(cell)
+        return CellTask(cell, workload if cell.dynamic else replace(workload, other_sizes=()), self._timing)
 
     def _start_all(self) -> None:
-        """Bring every cell to its first block: in the first launch one by one, later side by side where they may."""
-        if self._number == 0:
+        """Bring every cell to its first block: one by one where some are new, otherwise side by side where they may."""
+        if self._turn.new:
             self._workers.start()
         else:
             for cell, prepared in self._workers.start_and_prepare(self._together()).items():
@@ -164,7 +165,7 @@ class Launch:
         self._random.shuffle(cells)
         peaks: list[int] = []
         for index, cell in enumerate(cells):
-            if self._number == 0 and needs_split(cell, peaks, host.available_memory_bytes()):
+            if self._turn.new and needs_split(cell, peaks, host.available_memory_bytes()):
                 raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
             self._warm_up(cell)
             warmed = self._progress[cell.id].warmed
@@ -174,9 +175,9 @@ class Launch:
     def _warm_up(self, cell: Cell) -> None:
         """Load and compile, unless that was done side by side with others; check where it runs, and warm up alone."""
         progress = self._progress[cell.id]
-        self._say(Activity("compile-and-warm-up" if progress.prepared is None else "warm-up", cell.label))
+        self._say(Activity("compile-and-warm-up" if progress.prepared is None else "warm-up", self._names[cell.id]))
         if progress.prepared is None:
-            progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._check.wanted)
+            progress.prepared = self._workers.ask(cell.id, "compile", "prepare", self._check.wants(cell))
         if progress.prepared is None:
             self._try_other_form(cell)
             return
@@ -191,7 +192,7 @@ class Launch:
 
     def _try_other_form(self, cell: Cell) -> None:
         """Raise where a cell that cannot run its graph can run the other form of it."""
-        other = other_form(cell, self._plan.others) if self._number == 0 else None
+        other = other_form(cell, self._plan.others) if cell.id in self._turn.new else None
         if other is not None and self._workers.can_prepare(self._task(other)):
             raise GraphRefused(cell.id, self._workers.failures[cell.id].message)
 
@@ -254,7 +255,7 @@ class Launch:
     def _take_tails(self) -> None:
         calls = self._timing.tail_calls
         for cell in self._workers.cells:
-            self._say(Activity("tail", cell.label))
+            self._say(Activity("tail", self._names[cell.id]))
             patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
             asked = (calls, settle, self._number * calls)

@@ -36,13 +36,18 @@ def other_form(cell: Cell, others: Mapping[str, Artifact]) -> Cell | None:
     return None if other is None else replace(cell, artifact=other, dynamic=not cell.dynamic)
 
 
-def with_other_graphs(planned: PlannedGroup, refused: GraphRefused) -> PlannedGroup:
+def with_other_graphs(planned: PlannedGroup, refused: GraphRefused, *, alone: bool = False) -> PlannedGroup:
     """Return the group with dynamic shapes in all rows, so that they run the same graph.
 
     Where a row refuses these, it alone gets the other form back.
+
+    Args:
+        planned: The group.
+        refused: What was refused, and why.
+        alone: Whether only this row changes, because others were measured already.
     """
     group, others = planned.group, planned.others
-    changed = {refused.cell} if any(cell.dynamic for cell in group.cells) else set(others)
+    changed = {refused.cell} if alone or any(cell.dynamic for cell in group.cells) else set(others)
     cells = tuple((other_form(cell, others) if cell.id in changed else None) or cell for cell in group.cells)
     before = {cell.id: cell.artifact for cell in group.cells if cell.id in changed and cell.artifact is not None}
     left = {cell: artifact for cell, artifact in {**others, **before}.items() if cell != refused.cell}

@@ -14,12 +14,10 @@ from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
-from irbench.spec import Artifact, Bundle, Cell, Group
+from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
+from irbench.stats import parts_of
 
-__all__ = ["MOST_CELLS", "PlannedGroup", "Prepared", "PreparedModel", "plan", "split"]
-
-MOST_CELLS = 6
-"""Cells that are measured side by side; more take turns too seldom for the machine to stay the same."""
+__all__ = ["PlannedGroup", "Prepared", "PreparedModel", "plan"]
 
 _PORTABLE = "Compare it at --optimize basic or extended, which use standard ONNX operators only."
 
@@ -44,11 +42,11 @@ class Prepared:
 
     Attributes:
         readers: Its backends, by name.
-        models: Each model at each batch, in the order of their tables.
+        tables: The models of each table, each at one batch.
     """
 
     readers: Mapping[str, Reader]
-    models: tuple[PreparedModel, ...]
+    tables: tuple[tuple[PreparedModel, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,14 @@ class PlannedGroup:
         """Whether there is a cell to measure."""
         return bool(self.measured)
 
+    @property
+    def weight(self) -> int:
+        """How many launches show every cell once, each with the baseline: 1 where one holds them all."""
+        return parts_of(len(self.measured), Timing.most_cells)
+
 
 def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
-    """Return one group for each model and batch, split where it would hold too many cells.
+    """Return one group for each table.
 
     Args:
         request: The whole run.
@@ -89,66 +92,43 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
     Raises:
         IrbenchError: No backend can run any model, or the baseline is not a row.
     """
-    whole = [_group(request, prepared.readers, model) for model in prepared.models]
-    groups = whole if request.measures_rows_alone else [part for group in whole for part in split(group, MOST_CELLS)]
+    groups = tuple(_group(request, prepared.readers, models) for models in prepared.tables)
     if not any(group.can_run for group in groups):
         failure = next(iter(groups[0].absent.values()))
         names = " and ".join(bundle.name for bundle in request.bundles)
         raise IrbenchError(f"None of the backends can run {names}: {failure.message}.", hint=failure.hint or "")
-    return tuple(groups)
+    return groups
 
 
-def split(planned: PlannedGroup, most: int) -> tuple[PlannedGroup, ...]:
-    """Return the group in parts of at most ``most`` cells, each with the baseline or what replaces it."""
-    group, measured = planned.group, planned.measured
-    if len(measured) <= most:
-        return (planned,)
-    baseline = next((cell for cell in measured if cell.id == group.baseline), measured[0])
-    others = [cell for cell in measured if cell.id != baseline.id]
-    absent = tuple(cell for cell in group.cells if cell.id in planned.absent)
-    parts = [others[start : start + most - 1] for start in range(0, len(others), most - 1)]
-    first, *rest = (replace(group, cells=(baseline, *part)) for part in parts)
-    return (
-        replace(planned, group=replace(first, cells=(*first.cells, *absent))),
-        *(replace(planned, group=replace(part, baseline=baseline.id), absent={}) for part in rest),
-    )
-
-
-def _group(request: RunRequest, readers: Mapping[str, Reader], prepared: PreparedModel) -> PlannedGroup:
+def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[PreparedModel]) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
-    for asked in asked_cells(request, readers, prepared.model):
+    for asked in asked_cells(request, readers, [prepared.model for prepared in models]):
+        prepared = models[asked.cell.workload]
         artifact, failure = _artifact(readers[asked.cell.backend], prepared, asked.level)
         if asked.cell.dynamic and asked.cell.artifact is not None:
-            artifact, failure = with_sizes(asked.cell.artifact, prepared.model.sizes), None
+            artifact, failure = with_sizes(asked.cell.artifact, prepared.model.workload.sizes), None
         cells.append(replace(asked.cell, artifact=artifact))
         if failure is not None:
             absent[asked.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
     usual = _usual_baseline(able or cells, readers)
     baseline = usual if request.baseline is None else named_baseline(request.baseline, cells)
-    model, sizes = prepared.model, prepared.model.sizes
-    group = Group(
-        bundle=model.bundle,
-        batch=sizes["batch"],
-        sizes=dict(sizes),
-        cells=tuple(cells),
-        baseline=baseline,
-        feeding=model.feeding,
-        other_sizes=model.other_sizes,
-    )
+    workloads = tuple(prepared.model.workload for prepared in models)
+    group = Group(workloads, tuple(cells), baseline)
     if request.sweep is not None:  # which has a row for either form
         return PlannedGroup(group, absent)
-    others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, model)) is not None}
+    others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, workloads)) is not None}
     return PlannedGroup(group, absent, others)
 
 
-def _with_dynamic_shapes(cell: Cell, model: SizedModel) -> Artifact | None:
+def _with_dynamic_shapes(cell: Cell, workloads: Sequence[Workload]) -> Artifact | None:
     """Return the exported graph of a cell as it is, where its shapes were bound."""
-    exported = None if cell.artifact is None else model.bundle.artifact((cell.artifact.kind,))
+    workload = workloads[cell.workload]
+    exported = None if cell.artifact is None else workload.bundle.artifact((cell.artifact.kind,))
     if exported is None or cell.artifact is None or exported.label != cell.artifact.label or not is_rewritten(exported):
         return None
-    return with_sizes(exported, model.sizes)
+    return with_sizes(exported, workload.sizes)
 
 
 def _artifact(reader: Reader, prepared: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:

@@ -20,7 +20,8 @@ from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
 from irbench.runner.sweep import sizes_of_sweep
-from irbench.spec import Artifact, Bundle, Feeding, Precision
+from irbench.runner.tables import compared_together
+from irbench.spec import Artifact, Bundle, Feeding, Precision, Workload
 from irbench.worker.inputs import takes_turns
 
 __all__ = ["prepare"]
@@ -50,10 +51,12 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
     """
     readers = {name: _reader(name) for name, _ in request.backends}
     models = _sized(request, scratch / "inputs")
+    tables = compared_together(request, models)
     if request.baseline is not None:  # nothing is made for a run that is refused in the end
-        for model in models:
-            named_baseline(request.baseline, [asked.cell for asked in asked_cells(request, readers, model)])
-    return Prepared(readers, tuple(_prepared(request, readers, model, scratch, report) for model in models))
+        for table in tables:
+            named_baseline(request.baseline, [asked.cell for asked in asked_cells(request, readers, table)])
+    made = (tuple(_prepared(request, readers, model, scratch, report) for model in table) for table in tables)
+    return Prepared(readers, tuple(made))
 
 
 def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
@@ -68,11 +71,13 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
     tables = [(data, sizes, every) for data, every in swept for sizes in every]
     return tuple(
         SizedModel(
-            bundle=data.bundle,
-            sizes=sizes,
+            Workload(
+                bundle=data.bundle,
+                sizes=sizes,
+                feeding=_feeding(request, data, sizes, folder / str(number)),
+                other_sizes=tuple(other for other in every if other != sizes),
+            ),
             precision=_precision(request, data.bundle),
-            feeding=_feeding(request, data, sizes, folder / str(number)),
-            other_sizes=tuple(other for other in every if other != sizes),
         )
         for number, (data, sizes, every) in enumerate(tables)
     )
@@ -140,13 +145,13 @@ class _Workshop:
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
-            return _with_precision(bind_apart(exported, self.model.sizes, self.scratch))
+            return _with_precision(bind_apart(exported, self.model.workload.sizes, self.scratch))
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
     def _optimized(self, level: str) -> Artifact | Failure:
         try:
-            bundle, sizes = self.model.bundle, self.model.sizes
+            bundle, sizes = self.model.bundle, self.model.workload.sizes
             made = optimize(bundle, sizes, variant(level), self.report, _check_inputs(self.model))
             return _with_precision(made.artifact)
         except IrbenchError as error:
@@ -159,10 +164,10 @@ class _Workshop:
 
 def _check_inputs(model: SizedModel) -> CheckInputs | None:
     """Return what optimised graphs are checked and calibrated on; ``None`` where no input is given."""
-    feeding = model.feeding
+    feeding = model.workload.feeding
     if not (feeding.samples or feeding.values):
         return None
-    return CheckInputs(feeding, model.sizes if feeding.samples else {})
+    return CheckInputs(feeding, model.workload.sizes if feeding.samples else {})
 
 
 def _with_precision(artifact: Artifact) -> Artifact:

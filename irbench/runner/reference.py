@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from irbench.notices import Reference, Warn
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.output_check import input_scale
 from irbench.runner.binding import bind_apart
-from irbench.spec import BATCH, Artifact, Feeding, Group
+from irbench.spec import BATCH, Artifact, Cell, Feeding, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
 from irbench.worker.inputs import BrokenLoop
@@ -41,74 +41,75 @@ class Expected:
     scale: float = 1.0
 
 
-def expected_outputs(group: Group, scratch: Path, deadline_s: float) -> Expected:
+def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, deadline_s: float) -> Expected:
     """Return the stored outputs of the original framework where they fit, its own for given inputs, else a reference's.
 
     Args:
-        group: What will be measured.
+        workload: What will be measured.
+        cells: Those that run it, whose graphs have their shapes bound.
         scratch: Where a copy of the model with bound shapes may be written.
         deadline_s: For each reference backend.
 
     Raises:
         BrokenLoop: An output cannot be fed back, on no backend.
     """
-    stored = _stored(group)
+    stored = _stored(workload)
     if stored is not None:
-        origin = Reference("export", str(group.bundle.details.get("framework") or "the original model"))
-        return _expected((stored,), origin, group)
+        origin = Reference("export", str(workload.bundle.details.get("framework") or "the original model"))
+        return _expected((stored,), origin, workload)
     refusals: list[dict[str, str]] = []
-    for kind, name, label in references_for(group):
+    for kind, name, label in references_for(workload):
         try:
-            outputs = computed_outputs(kind, name, group, scratch, deadline_s)
-            return _expected(outputs, Reference("backend", name, label), group)
+            outputs = computed_outputs((kind, name), workload, cells, scratch, deadline_s)
+            return _expected(outputs, Reference("backend", name, label), workload)
         except BrokenLoop:
             raise
         except IrbenchError as error:
             refusals.append({"reference": name, "message": error.message})
-    return Expected(None, None, (Warn("unverified", {"model": group.bundle.name, "refusals": refusals}),))
+    return Expected(None, None, (Warn("unverified", {"model": workload.bundle.name, "refusals": refusals}),))
 
 
-def inputs_scale(group: Group) -> float:
-    """Return the size of a group's inputs over all samples: :func:`irbench.output_check.input_scale`."""
-    inputs, sizes, feeding = group.bundle.inputs, group.sizes, group.feeding
+def inputs_scale(workload: Workload) -> float:
+    """Return the size of a workload's inputs over all samples: :func:`irbench.output_check.input_scale`."""
+    inputs, sizes, feeding = workload.bundle.inputs, workload.sizes, workload.feeding
     return max(input_scale(logical_inputs(inputs, sizes, feeding, sample)) for sample in range(feeding.count))
 
 
-def _expected(outputs: tuple[Outputs, ...], source: Reference, group: Group) -> Expected:
-    scale = inputs_scale(group)
-    return Expected(outputs, source, tuple(_doubts(outputs, group, scale)), scale)
+def _expected(outputs: tuple[Outputs, ...], source: Reference, workload: Workload) -> Expected:
+    scale = inputs_scale(workload)
+    return Expected(outputs, source, tuple(_doubts(outputs, workload, scale)), scale)
 
 
-def _doubts(outputs: tuple[Outputs, ...], group: Group, scale: float) -> Iterator[Warn]:
+def _doubts(outputs: tuple[Outputs, ...], workload: Workload, scale: float) -> Iterator[Warn]:
     """Warn of outputs with which nearly any answer agrees, whatever the call."""
     first, *others = (tuple(degenerate_outputs(call, scale)) for call in outputs)
     found = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
     if found:
-        names = [spec.name for spec in group.bundle.artifacts[0].outputs]
+        names = [spec.name for spec in workload.bundle.artifacts[0].outputs]
         rows = [{**asdict(row), "output": names[row.output]} for row in found]
-        yield Warn("degenerate-outputs", {"model": group.bundle.name, "of": len(outputs[0]), "outputs": rows})
+        yield Warn("degenerate-outputs", {"model": workload.bundle.name, "of": len(outputs[0]), "outputs": rows})
 
 
-def references_for(group: Group) -> Iterator[tuple[str, str, str]]:
+def references_for(workload: Workload) -> Iterator[tuple[str, str, str]]:
     """Yield what may answer, the best first: group of its entry point, name, and what tables call it.
 
     Given inputs are answered by the framework that the model was exported from, as generated ones are at export.
     """
-    if given_inputs(group.feeding) is not None:
+    if given_inputs(workload.feeding) is not None:
         backends: dict[str, Description] = registry.describe_all(registry.BACKENDS)
         for name, description in backends.items():
-            is_able = group.bundle.artifact(registry.backend(name).consumes) is not None
+            is_able = workload.bundle.artifact(registry.backend(name).consumes) is not None
             if description.is_original and description.version is not None and is_able:
-                yield registry.BACKENDS, name, str(group.bundle.details.get("framework") or name)
+                yield registry.BACKENDS, name, str(workload.bundle.details.get("framework") or name)
     for name in registry.references_in_order():
         yield registry.REFERENCES, name, registry.describe(registry.REFERENCES, name).reference_name
 
 
-def _stored(group: Group) -> Outputs | None:
-    bundle = group.bundle
-    sizes = {name: size for name, size in group.sizes.items() if name != BATCH}
+def _stored(workload: Workload) -> Outputs | None:
+    bundle = workload.bundle
+    sizes = {name: size for name, size in workload.sizes.items() if name != BATCH}
     defaults = {name: size for name, size in bundle.defaults.items() if name != BATCH}
-    if bundle.reference is None or group.feeding != Feeding(bundle.seed) or sizes != defaults:
+    if bundle.reference is None or workload.feeding != Feeding(bundle.seed) or sizes != defaults:
         return None
     outputs = bundles.reference_outputs(bundle)
     if outputs is None:
@@ -118,16 +119,18 @@ def _stored(group: Group) -> Outputs | None:
             f"The reference outputs of {bundle.name} do not match its {POOL} samples.",
             hint=f"Export the model again: irbench export {bundle.source or bundle.name} --force",
         )
-    return repeat_pool(outputs, group.batch)
+    return repeat_pool(outputs, workload.batch)
 
 
-def computed_outputs(kind: str, name: str, group: Group, scratch: Path, deadline_s: float) -> tuple[Outputs, ...]:
+def computed_outputs(
+    source: tuple[str, str], workload: Workload, cells: Sequence[Cell], scratch: Path, deadline_s: float
+) -> tuple[Outputs, ...]:
     """Return what a backend answers to each call that is checked, in the order of the model's outputs.
 
     Args:
-        kind: The group of its entry point: a backend, or a reference.
-        name: Its name.
-        group: The model and its inputs.
+        source: The group of its entry point, a backend or a reference, and its name.
+        workload: The model and its inputs.
+        cells: Those that run it, whose graphs have their shapes bound.
         scratch: Where a copy of the model with bound shapes may be written.
         deadline_s: For the backend.
 
@@ -135,30 +138,32 @@ def computed_outputs(kind: str, name: str, group: Group, scratch: Path, deadline
         BrokenLoop: An output cannot be fed back.
         IrbenchError: The backend cannot run the model.
     """
+    kind, name = source
     backend = registry.backend(name) if kind == registry.BACKENDS else registry.reference(name)
-    artifact = group.bundle.artifact(backend.consumes)
+    artifact = workload.bundle.artifact(backend.consumes)
     if artifact is None:
         raise IrbenchError("cannot read the model")
-    planned = (cell.artifact for cell in group.cells if cell.artifact is not None)
+    planned = (cell.artifact for cell in cells if cell.artifact is not None)
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
-    bound = bound or bind_apart(artifact, group.sizes, scratch)
+    bound = bound or bind_apart(artifact, workload.sizes, scratch)
     try:
-        return _answers(kind, name, bound, group, deadline_s)
+        return _answers(source, bound, workload, deadline_s)
     except (CallFailed, WorkerDied):  # as a row, which tries the graph with dynamic shapes too
-        dynamic = with_sizes(artifact, group.sizes)
+        dynamic = with_sizes(artifact, workload.sizes)
         if dynamic.path == bound.path:
             raise
-        return _answers(kind, name, dynamic, group, deadline_s)
+        return _answers(source, dynamic, workload, deadline_s)
 
 
-def _answers(kind: str, name: str, artifact: Artifact, group: Group, deadline_s: float) -> tuple[Outputs, ...]:
+def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, deadline_s: float) -> tuple[Outputs, ...]:
+    kind, name = source
     answers: tuple[Outputs, ...] | tuple[str, str] = call_in_worker(
         "irbench.worker.reference:answers_or_broken_loop",
         name,
         artifact,
-        group.bundle,
-        dict(group.sizes),
-        group.feeding,
+        workload.bundle,
+        dict(workload.sizes),
+        workload.feeding,
         kind,
         deadline_s=deadline_s,
     )

@@ -30,7 +30,7 @@ class RunRequest:
         streams: Numbers of inferences in flight.
         precisions: Precisions to pin; ``None`` for fp32, or another that a graph holds itself.
         variants: Levels of optimisation that ONNX graphs are measured at; ``none`` is the graph as it was exported.
-        threads: Total for each process; ``None`` leaves it to the runtimes.
+        threads: Totals for each process, a row for each; ``None`` leaves it to the runtimes.
         cpus: Processors that workers may use; ``None`` for all that are allowed.
         io: What the timed region covers.
         options: Properties by backend name, then by key.
@@ -49,6 +49,7 @@ class RunRequest:
         name: What the user calls the run; empty without a name.
         note: What is to be remembered of it.
         inputs: Data and constants for inputs.
+        apart: Whether each model and batch has a table of its own.
     """
 
     bundles: tuple[Bundle, ...]
@@ -57,7 +58,7 @@ class RunRequest:
     streams: tuple[int, ...] = (1,)
     precisions: tuple[Precision, ...] | None = ("fp32",)
     variants: tuple[str, ...] = (UNOPTIMIZED,)
-    threads: int | None = 1
+    threads: tuple[int | None, ...] = (1,)
     cpus: tuple[int, ...] | None = None
     io: Io = "copy"
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
@@ -76,23 +77,27 @@ class RunRequest:
     name: str = ""
     note: str = ""
     inputs: AskedInputs = field(default_factory=AskedInputs)
+    apart: bool = False
 
     @property
     def measures_rows_alone(self) -> bool:
         """Whether cells are measured one after the other and not side by side, so that a table may have any number."""
         return self.cold or self.soak is not None
 
-    def with_budget_for(self, groups: int, elapsed_s: float = 0.0) -> RunRequest:
-        """Return the request with what is left of the whole run's budget, if it has one, shared among its groups.
+    def with_budget_for(self, weight: int, weights: int, elapsed_s: float = 0.0) -> RunRequest:
+        """Return the request with the time of one table: its share of the whole run's budget, if it has one.
 
         Args:
-            groups: How many are still to be measured.
+            weight: How many times the work of the usual table it is.
+            weights: The same of all tables that are still to be measured, this one included.
             elapsed_s: Since the run began.
         """
-        if self.budget_s is None:
-            return self
-        left_s = max(0.0, self.budget_s - elapsed_s)
-        return replace(self, timing=replace(self.timing, budget=left_s / groups))
+        timing = self.timing
+        if self.budget_s is not None:
+            left_s = max(0.0, self.budget_s - elapsed_s)
+            return replace(self, timing=replace(timing, budget=left_s * weight / weights))
+        sized_for = None if timing.sized_for is None else timing.sized_for * weight
+        return replace(self, timing=replace(timing, budget=timing.budget * weight, sized_for=sized_for))
 
     def as_plan(self) -> dict[str, Any]:
         """Return what was asked for as the run document records it."""
@@ -104,7 +109,8 @@ class RunRequest:
             "streams": list(self.streams),
             "precisions": list(self.precisions) if self.precisions is not None else None,
             "variants": list(self.variants),
-            "threads": self.threads,
+            "threads": list(self.threads),
+            "apart": self.apart,
             "cpus": list(self.cpus) if self.cpus is not None else None,
             "io": self.io,
             "options": {name: dict(options) for name, options in self.options.items()},

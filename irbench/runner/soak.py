@@ -192,8 +192,8 @@ class _Soak:
         """Derive the table anew and put it into the store's document."""
         expected = None if self._setting is None else self._setting.expected
         raw = SoakTable(
-            model=self._group.bundle.name,
-            batch=self._group.batch,
+            model=self._group.main.bundle.name,
+            batch=self._group.main.batch,
             shapes=bound_shapes(self._group),
             growth_limit=self._plan.growth_limit,
             confidence=self._timing.confidence,
@@ -201,7 +201,7 @@ class _Soak:
             rows=tuple(map(_row, self._rows)),
             warnings=() if expected is None else expected.warnings,
             notes=self._notes,
-            given_inputs=given_inputs(self._group.feeding),
+            given_inputs=given_inputs(self._group.main.feeding),
             verified_against=None if expected is None else expected.source,
         )
         table = derive_soak_table(raw)
@@ -212,13 +212,13 @@ class _Soak:
         ended = sum(row.state != "interrupted" for row in self._rows)
         self._listen(
             Progress(
-                model=self._group.bundle.name,
+                model=self._group.main.bundle.name,
                 activity=activity,
                 launch=min(ended + 1, len(self._rows)),
                 most_launches=len(self._rows),
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=None if self._plan.calls else self._plan.seconds * len(self._planned.measured),
-                batch=self._group.batch if len(self._request.batches or ()) > 1 else None,
+                batch=self._group.main.batch if len(self._request.batches or ()) > 1 else None,
                 counted="row",
             )
         )

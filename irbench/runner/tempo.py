@@ -60,7 +60,8 @@ class Tempo:
 def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> Tempo:
     """Return how many samples and blocks the speeds seen in the warm-up allow.
 
-    The first launch omits tails where the launches that an interval needs would not fit into the budget with them.
+    A launch with new cells omits tails where the launches that an interval needs would not fit into the budget with
+    them.
 
     Args:
         turn: Says what time is left, and what earlier launches decided.
@@ -70,7 +71,7 @@ def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> 
     """
     tempo, cost = _sized(turn, forecast, starts, feeds)
     late_s = least_seconds(tempo.timing, cost, turn.room.needed) - turn.room.until_s
-    if not tempo.timing.tail or turn.number > 0 or late_s <= 0:
+    if not tempo.timing.tail or not turn.new or late_s <= 0:
         return tempo
     timing = forecast.timing
     facts = {
@@ -88,7 +89,8 @@ def _sized(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> tuple[
     timing = forecast.timing
     # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
     kept = {cell: count for cell, count in turn.samples.items() if cell in forecast.speeds}
-    choices = iter([kept]) if kept else _choices(turn, forecast, feeds)
+    known = kept.keys() == forecast.speeds.keys()
+    choices = iter([kept] if known else ({**chosen, **kept} for chosen in _choices(turn, forecast, feeds)))
     samples = next(choices)
     cost = forecast.cost(starts.now_s, starts.later_s, samples)
     for fewer in choices:

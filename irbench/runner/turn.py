@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from irbench.runner.reference import Expected
 from irbench.spec import Artifact, Cell, Group, Timing
-from irbench.spi import Outputs
 from irbench.stats import Room, Scatter
 
 __all__ = ["LaunchPlan", "Turn"]
@@ -23,10 +23,9 @@ class LaunchPlan:
         timing: The protocol's numbers.
         seed: Of every random order.
         logs: Where the workers write what they print.
-        reference: Expected outputs of each call that is checked; ``None`` where there is no reference.
+        expected: The expected outputs of each of the group's workloads.
         cpus: The processors that the workers may use.
         others: The other form of a cell's graph, by cell id; see :class:`irbench.runner.plan.PlannedGroup`.
-        scale: Size of the inputs, which small outputs are compared with.
     """
 
     group: Group
@@ -34,10 +33,9 @@ class LaunchPlan:
     timing: Timing
     seed: int
     logs: Path
-    reference: tuple[Outputs, ...] | None
+    expected: tuple[Expected, ...]
     cpus: tuple[int, ...]
     others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
-    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,12 @@ class Turn:
     Attributes:
         number: Of the launch, counted from 0.
         cells: Those that take part.
+        new: Ids of those that no launch before has measured: they are verified.
         room: The time that is left for it.
-        samples: Samples per round, by cell id, as the first launch decided; empty in the first.
+        samples: Samples per round, by cell id, as the first launch of each decided.
         scatters: Of the pairs that are compared, as far as launches have shown them.
         peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
-            before the first launch.
+            before a cell was launched once.
         first: Calls of the blocks that count in earlier launches: samples that take turns go on from there.
     """
 
@@ -62,3 +61,4 @@ class Turn:
     scatters: Sequence[Scatter] = ()
     peak_bytes: int | None = None
     first: int = 0
+    new: frozenset[str] = frozenset()

@@ -1,6 +1,6 @@
 """What is asked: tensors, artifacts, bundles, inputs, loads, cells and groups, as immutable values."""
 
-from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision
+from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision, Workload
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement
@@ -28,6 +28,7 @@ __all__ = [
     "SoakPlan",
     "TensorSpec",
     "Timing",
+    "Workload",
     "names_in",
     "renamed",
     "shape_text",

@@ -9,8 +9,9 @@ from typing import Literal
 from irbench.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
+from irbench.spec.tensors import BATCH
 
-__all__ = ["AGAIN", "Cell", "Group", "Io", "Load", "Precision"]
+__all__ = ["AGAIN", "Cell", "Group", "Io", "Load", "Precision", "Workload"]
 
 Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
 Io = Literal["copy", "bound"]
@@ -55,6 +56,7 @@ class Cell:
         load: How it is driven.
         io: What is timed.
         dynamic: Whether the artifact's file leaves dimensions dynamic that could be bound.
+        workload: Place of what it runs among the workloads of its group.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Cell:
     load: Load
     io: Io = "copy"
     dynamic: bool = False
+    workload: int = 0
 
     @property
     def address(self) -> BackendAddress:
@@ -82,28 +85,56 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Cells that answer the same question and are therefore compared.
+class Workload:
+    """A model at one size, with its inputs.
 
     Attributes:
-        bundle: The model all cells run.
-        batch: Samples per inference, equal for all cells.
-        sizes: Every free dimension bound, ``batch`` included.
-        cells: What is compared; ids are unique.
-        baseline: The id of the cell that speedups are relative to.
-        feeding: The inputs, equal for all cells.
+        bundle: The model.
+        sizes: Every dynamic dimension bound, ``batch`` included.
+        feeding: Its inputs.
         other_sizes: Sizes of all dynamic dimensions that sessions with dynamic shapes meet before these.
     """
 
     bundle: Bundle
-    batch: int
     sizes: Mapping[str, int]
-    cells: tuple[Cell, ...]
-    baseline: str
     feeding: Feeding = field(default_factory=Feeding)
     other_sizes: tuple[Mapping[str, int], ...] = ()
 
     @property
-    def has_streams(self) -> bool:
-        """Whether any cell keeps several inferences in flight, so that all are compared by time per completion."""
-        return any(cell.load.streams > 1 for cell in self.cells)
+    def batch(self) -> int:
+        """Samples per inference."""
+        return self.sizes[BATCH]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells that answer the same question and are therefore compared.
+
+    Attributes:
+        workloads: What they run, at least one: one model at several batches, or several models with equal inputs.
+        cells: What is compared; ids are unique.
+        baseline: The id of the cell that speedups are relative to.
+    """
+
+    workloads: tuple[Workload, ...]
+    cells: tuple[Cell, ...]
+    baseline: str
+
+    def workload_of(self, cell: Cell) -> Workload:
+        """Return what a cell runs."""
+        return self.workloads[cell.workload]
+
+    @property
+    def main(self) -> Workload:
+        """The workload of the baseline, which the group is named after."""
+        return self.workloads[next((cell.workload for cell in self.cells if cell.id == self.baseline), 0)]
+
+    @property
+    def feeds(self) -> int:
+        """How many feeds take turns, as many for every workload."""
+        return self.main.feeding.count
+
+    @property
+    def compares_throughput(self) -> bool:
+        """Whether cells are compared by time per sample: where one has streams, or where batches differ."""
+        return any(cell.load.streams > 1 for cell in self.cells) or len({cell.load.batch for cell in self.cells}) > 1

@@ -21,6 +21,7 @@ class Timing:
         burn_in_blocks: The first blocks of a launch, which are recorded and not counted.
         target: Half-width at which the interval of the winner's lead is narrow enough, as a fraction of 1.
         within: Half-width of the band around 1 that is called the same.
+        most_cells: Cells of one launch, at least 2; more take turns too seldom for the machine to stay the same.
         confidence: Of all intervals of a table together, whenever the run stops.
         budget: Wall time one group may take.
         sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
@@ -49,6 +50,7 @@ class Timing:
     burn_in_blocks: int = 1
     target: float = 0.01
     within: float = 0.02
+    most_cells: int = 6
     confidence: float = 0.95
     budget: float = 90.0
     sized_for: float | None = None

@@ -19,7 +19,7 @@ from irbench.stats.planning import (
 from irbench.stats.rederive import rederive
 from irbench.stats.scatter import Scatter
 from irbench.stats.standing import Admission
-from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
+from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, parts_of, scatters
 from irbench.stats.summary import given_inputs, summarise
 from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
 
@@ -45,6 +45,7 @@ __all__ = [
     "needs_more_blocks",
     "next_launch",
     "outlook",
+    "parts_of",
     "processors_in_use",
     "rederive",
     "same_mix",

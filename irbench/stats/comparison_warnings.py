@@ -50,13 +50,15 @@ def _baseline_replaced(scene: Scene) -> Iterator[Warn]:
 
 
 def _too_few_launches(scene: Scene) -> Iterator[Warn]:
-    done, wanted = len(scene.records), scene.timing.min_launches
-    if scene.stopped_by == "budget" and 0 < done < wanted:
+    done, wanted = scene.fewest_launches, scene.timing.min_launches
+    taken = sum(len(record.cells) for record in scene.records)
+    if scene.stopped_by == "budget" and taken and done < wanted:
+        rows = sum(state in ("ok", "not-measured") for state in scene.standing.states.values())
         facts = {
             "launches": done,
             "least_launches": wanted,
-            "needed_s": math.ceil(scene.seconds / done * wanted * 1.1),
-            "over_budget": done == 1 and scene.seconds > scene.timing.budget,
+            "needed_s": math.ceil(scene.seconds * 1.1 * wanted * rows / taken),
+            "over_budget": len(scene.records) == 1 and scene.seconds > scene.timing.budget,
         }
         yield Warn("too-few-launches", facts)
 
@@ -103,7 +105,7 @@ def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
 
 
 def _fps_differ(scene: Scene) -> Iterator[Warn]:
-    if scene.group.has_streams:
+    if scene.group.compares_throughput:
         return  # there speedups are ratios of throughputs
     rows = _told_otherwise(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell), _FPS_MOVE)
     if rows:
@@ -111,8 +113,10 @@ def _fps_differ(scene: Scene) -> Iterator[Warn]:
 
 
 def _sustained_differs(scene: Scene) -> Iterator[Warn]:
-    batch = scene.group.batch
-    rows = _told_otherwise(scene, lambda cell: sustained_by_launch(scene.records, cell, batch), _SUSTAINED_MOVES)
+    def sustained(cell: str) -> Mapping[int, float]:
+        return sustained_by_launch(scene.records, cell, scene.rows[cell].batch)
+
+    rows = _told_otherwise(scene, sustained, _SUSTAINED_MOVES)
     if rows:
         yield Warn("sustained-differs", {"rows": rows, "seconds": scene.timing.sustain})
 

@@ -34,7 +34,7 @@ def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     everything = launch_ratios(scene.launches, rival, leader, all_blocks=True)
     if everything and statistics.median(everything) < edge:
         return "all-blocks-disagree"
-    if not scene.group.has_streams:  # there throughput is what is compared
+    if not scene.group.compares_throughput:  # there throughput is what is compared
         throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, rival), scene)
         if throughput is not None and throughput.value < edge:
             return "throughput-disagrees"
@@ -66,4 +66,4 @@ def _frames(scene: Scene, cell: str) -> Mapping[int, float]:
 
 
 def _alone(scene: Scene, cell: str) -> Mapping[int, float]:
-    return sustained_by_launch(scene.records, cell, scene.group.batch)
+    return sustained_by_launch(scene.records, cell, scene.rows[cell].batch)

@@ -108,6 +108,8 @@ def _median(values: Iterable[float | None]) -> float | None:
 def _threads_differ(scene: Scene) -> Iterator[Warn]:
     threads = {cell: scene.rows[cell].effective.get("threads") for cell in scene.standing.compared}
     known = {cell: count for cell, count in threads.items() if count is not None}
-    if len(set(known.values())) > 1:
+    asked = {scene.rows[cell].requested.threads for cell in known}
+    if len(set(known.values())) > 1 and len(asked) == 1:  # otherwise rows with other threads were asked for
         rows = [{"cell": cell, "threads": count} for cell, count in known.items()]
-        yield Warn("threads-differ", {"rows": rows, "has_streams": scene.group.has_streams})
+        has_streams = any(cell.load.streams > 1 for cell in scene.group.cells)
+        yield Warn("threads-differ", {"rows": rows, "has_streams": has_streams})

@@ -35,7 +35,8 @@ class Observed(Blocks):
     """One launch, reduced.
 
     Attributes:
-        log_ns: Natural logarithm of the round statistic in nanoseconds, by cell id, then by block.
+        log_ns: Natural logarithm of the round statistic in nanoseconds, by cell id, then by block: of a call, or of a
+            sample where throughput is compared.
     """
 
     log_ns: Mapping[str, Mapping[int, float]]
@@ -50,11 +51,12 @@ def observe(group: Group, records: Sequence[LaunchRecord], timing: Timing) -> tu
     """Return each launch reduced.
 
     Args:
-        group: Says whether cells are compared by latency or by time per completion.
+        group: Says whether cells are compared by latency or by time per completed sample.
         records: The group's launches.
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
     """
-    return tuple(_observe_one(record, timing, by_completion=group.has_streams) for record in records)
+    samples = {cell.id: cell.load.batch for cell in group.cells} if group.compares_throughput else {}
+    return tuple(_observe_one(record, timing, samples) for record in records)
 
 
 def log_ratio_of_launch(observed: Observed, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
@@ -96,19 +98,23 @@ def clean_blocks(
     return frozenset(round_.block for round_ in counted) - dirty_blocks(counted, own, timing, processors)
 
 
-def _observe_one(record: LaunchRecord, timing: Timing, *, by_completion: bool) -> Observed:
+def _observe_one(record: LaunchRecord, timing: Timing, samples: Mapping[str, int]) -> Observed:
     found = sort_blocks(record, timing)
     return Observed(
         blocks=found.blocks,
         dirty=found.dirty,
         counted=found.counted,
-        log_ns={cell.cell: _log_ns(cell, found.blocks, by_completion=by_completion) for cell in record.cells},
+        log_ns={cell.cell: _log_ns(cell, found.blocks, samples.get(cell.cell)) for cell in record.cells},
     )
 
 
-def _log_ns(cell: CellLaunch, blocks: frozenset[int], *, by_completion: bool) -> dict[int, float]:
+def _log_ns(cell: CellLaunch, blocks: frozenset[int], samples: int | None) -> dict[int, float]:
+    """Return the statistic of each round: of a call's latency, or of the time per sample that a call completes."""
+    by_completion = samples is not None
     return {
-        round_.block: math.log(round_statistic_ns(round_, cell.calls_per_sample, by_completion=by_completion))
+        round_.block: math.log(
+            round_statistic_ns(round_, cell.calls_per_sample, by_completion=by_completion) / (samples or 1)
+        )
         for round_ in cell.rounds
         if round_.block in blocks
     }

@@ -8,7 +8,7 @@ early, and because of what was seen, costs none of their confidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from irbench.spec import Timing
@@ -18,13 +18,21 @@ from irbench.stats.observed import Observed, log_level
 from irbench.stats.standing import Standing
 from irbench.stats.winner import find_winner
 
-__all__ = ["Aim", "aim_of", "contenders", "half_width_wanted", "level_intervals"]
+__all__ = [
+    "Aim",
+    "aim_of",
+    "contenders",
+    "half_width_wanted",
+    "launch_counts",
+    "level_intervals",
+    "most_urgent",
+]
 
 
 def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing) -> frozenset[str]:
     """Return the cells to launch again; none where everything is decided.
 
-    Every cell runs in the first ``timing.min_launches`` launches. Afterwards
+    Every cell runs in ``timing.min_launches`` launches at first, with the baseline. Afterwards
 
     1. the leader and its nearest rival, until the interval of their ratio excludes 1 or lies within the band called the
        same, and is at most :func:`half_width_wanted` wide;
@@ -39,12 +47,14 @@ def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing)
         standing: Who is compared with whom.
         timing: Looks, confidence, target and the band called the same.
     """
-    if len(launches) < timing.min_launches:
-        return frozenset(standing.healthy)
+    counts = launch_counts(launches, standing)
+    short = {cell for cell in standing.healthy if counts[cell] < timing.min_launches}
+    if short:
+        return frozenset(short | ({standing.baseline} if standing.baseline is not None else set()))
     if len(standing.compared) < 2:
         levels = level_intervals(launches, standing, timing)
         return frozenset(cell for cell, level in levels.items() if level.half_width > timing.target)
-    finding = find_winner(launches, standing.candidates, timing)
+    finding = find_winner(launches, standing.candidates, timing, standing.link)
     open_ones = {cell for pair in _open_rows(launches, standing, timing) for cell in pair}
     if finding.leader is None or finding.rival is None or finding.ratio is None:
         return frozenset(open_ones)
@@ -53,6 +63,38 @@ def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing)
     if finding.reason in ("preview", "undecided") or (finding.reason is None and wide):
         open_ones |= first | {cell for cell, rival in finding.rivals.items() if _is_open(rival, timing)}
     return frozenset(open_ones | first if open_ones else ())
+
+
+def most_urgent(
+    wanted: Collection[str], launches: Sequence[Observed], standing: Standing, timing: Timing
+) -> frozenset[str]:
+    """Return those of the wanted cells that the next launch takes, where it cannot take them all.
+
+    The baseline where it is wanted, the leader and its rival, and those that were launched least often.
+
+    Args:
+        wanted: In the order in which they were asked for; cells that were never launched included.
+        launches: Those so far, reduced.
+        standing: Who is compared with whom.
+        timing: Looks, confidence, target, the band called the same, and how many cells a launch takes.
+    """
+    if len(wanted) <= timing.most_cells:
+        return frozenset(wanted)
+    finding = find_winner(launches, standing.candidates, timing, standing.link)
+    counts = launch_counts(launches, standing)
+    rest = sorted(wanted, key=lambda cell: counts.get(cell, 0))
+    has_new = any(counts.get(cell, 0) < timing.min_launches for cell in wanted)
+    first = (standing.baseline, *(() if has_new else (finding.leader, finding.rival)))
+    return frozenset(tuple(dict.fromkeys(cell for cell in (*first, *rest) if cell in wanted))[: timing.most_cells])
+
+
+def launch_counts(launches: Sequence[Observed], standing: Standing) -> dict[str, int]:
+    """Return in how many launches each healthy cell can be compared: with the baseline, where it ever is."""
+    link = standing.link
+    return {
+        cell: sum(cell in launch.log_ns and (link is None or link in launch.log_ns) for launch in launches)
+        for cell in standing.healthy
+    }
 
 
 @dataclass(frozen=True)
@@ -82,7 +124,7 @@ def half_width_wanted(ratio: Interval, timing: Timing) -> float:
 
 def aim_of(launches: Sequence[Observed], standing: Standing, timing: Timing) -> Aim | None:
     """Return the lead of the fastest candidate; without two of them a cell's own time; ``None`` without any launch."""
-    finding = find_winner(launches, standing.candidates, timing)
+    finding = find_winner(launches, standing.candidates, timing, standing.link)
     if finding.leader is not None and finding.ratio is not None:
         return Aim(finding.leader, finding.ratio, is_lead=True, half_width=half_width_wanted(finding.ratio, timing))
     levels = level_intervals(launches, standing, timing)

@@ -12,7 +12,7 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.record import Failure, LaunchRecord
 from irbench.result import Basis, CellResult, GroupResult, RunDocument
-from irbench.spec import Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing
+from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
@@ -81,16 +81,17 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
 def _group(table: GroupResult, basis: Basis) -> Group:
     rows = {row.id: row for row in table.cells}
     inputs = tuple(InputSpec(TensorSpec(name, "float32", tuple(shape))) for name, shape in table.shapes.items())
+    ran = {row.id: (row.model or table.model, row.batch) for row in rows.values()}
+    places = {workload: place for place, workload in enumerate(dict.fromkeys(ran[cell] for cell in basis.cells))}
     return Group(
-        bundle=Bundle(table.model, inputs, ()),  # of the inputs, a table shows names and shapes alone
-        batch=table.batch,
-        sizes={},
-        cells=tuple(_cell(rows[cell]) for cell in basis.cells),
+        # of the inputs, a table shows names and shapes alone
+        workloads=tuple(Workload(Bundle(model, inputs, ()), {BATCH: batch}) for model, batch in places),
+        cells=tuple(_cell(rows[cell], places[ran[cell]]) for cell in basis.cells),
         baseline=basis.baseline,
     )
 
 
-def _cell(row: CellResult) -> Cell:
+def _cell(row: CellResult, workload: int) -> Cell:
     asked = row.requested
     kind, _, variant = row.artifact.partition("+")
     artifact = Artifact(
@@ -113,6 +114,7 @@ def _cell(row: CellResult) -> Cell:
         ),
         io=row.io,
         dynamic=row.dynamic,
+        workload=workload,
     )
 
 

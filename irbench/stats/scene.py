@@ -48,6 +48,13 @@ class Scene:
         """The cells that have a ratio to the baseline."""
         return tuple(cell for cell in self.standing.compared if cell != self.standing.baseline)
 
+    @property
+    def fewest_launches(self) -> int:
+        """In how many launches the cell ran that ran least often, of those that are compared or were to be."""
+        waiting = (cell for cell, state in self.standing.states.items() if state == "not-measured")
+        cells = (*self.standing.compared, *waiting)
+        return min((sum(1 for _ in self.launches_of(cell)) for cell in cells), default=len(self.records))
+
     def launches_of(self, cell: str) -> Iterator[CellLaunch]:
         """Yield what a cell measured in each launch."""
         return (measured for record in self.records for measured in record.cells if measured.cell == cell)

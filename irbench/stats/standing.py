@@ -41,6 +41,7 @@ class Standing:
         baseline: The cell that speedups are relative to; ``None`` when none is ``ok``.
         compared: The baseline and every cell that may be compared with it, in the group's order.
         disagreements: In what a cell's graph falls short of the model it was converted from, where it does.
+        in_parts: Whether there are more cells than one launch held.
     """
 
     states: Mapping[str, State]
@@ -49,6 +50,12 @@ class Standing:
     baseline: str | None
     compared: tuple[str, ...]
     disagreements: Mapping[str, Disagreement] = field(default_factory=dict[str, Disagreement])
+    in_parts: bool = False
+
+    @property
+    def link(self) -> str | None:
+        """The cell through which pairs are compared that no launch measured together; ``None`` where there are none."""
+        return self.baseline if self.in_parts else None
 
     @property
     def healthy(self) -> tuple[str, ...]:
@@ -95,7 +102,14 @@ def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Ad
             if baseline is not None and (admission.allow_mixed or precisions[cell] == precisions[baseline])
         ),
         disagreements={cell: held.disagreement for cell, held in artifacts.items() if held.disagreement is not None},
+        in_parts=_in_parts(records),
     )
+
+
+def _in_parts(records: Sequence[LaunchRecord]) -> bool:
+    """Whether a cell was launched for the first time after others had been."""
+    first = {cell.cell for record in records[:1] for cell in record.cells}
+    return any(cell.cell not in first for record in records for cell in record.cells)
 
 
 def first_launch(records: Sequence[LaunchRecord], cell: str) -> CellLaunch | None:
@@ -111,7 +125,7 @@ def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) ->
     if failure is not None:
         return ("mismatch" if failure.stage == "verify" else "failed"), failure
     if first_launch(records, cell.id) is None:
-        return "interrupted", None
+        return ("not-measured" if records else "interrupted"), None
     precisions = changing(records, cell.id).get("precision")
     if precisions is not None:
         return "failed", _changed_precision(precisions)

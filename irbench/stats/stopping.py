@@ -9,14 +9,14 @@ from statistics import NormalDist
 
 from irbench.activity import Outlook
 from irbench.record import LaunchRecord
-from irbench.result import StoppedBy, tell_apart
+from irbench.result import StoppedBy, cell_names
 from irbench.spec import Group, Timing
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
-from irbench.stats.observed import observe
+from irbench.stats.observed import Observed, observe
 from irbench.stats.planning import fewest_blocks
-from irbench.stats.race import aim_of, contenders
+from irbench.stats.race import aim_of, contenders, most_urgent
 from irbench.stats.scatter import Scatter, scatter_of
-from irbench.stats.standing import Admission, decide_standing
+from irbench.stats.standing import Admission, Standing, decide_standing
 from irbench.stats.winner import lead_miss
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "launches_to_reach",
     "next_launch",
     "outlook",
+    "parts_of",
     "scatters",
     "unit_half_width",
 ]
@@ -54,7 +55,7 @@ class Next:
     """What is to be done after some launches.
 
     Attributes:
-        cells: Which to launch, in the group's order; none at the end.
+        cells: Which to launch, the baseline first; none at the end.
         stopped_by: Why the group ends; ``None`` where it goes on.
     """
 
@@ -67,28 +68,60 @@ def next_launch(
 ) -> Next:
     """Return the cells of the next launch, or why there is none.
 
+    Where there are more than one launch takes, the baseline is in every launch of cells that are new or open, so that
+    each is compared with it; after ``timing.min_launches`` of each, :func:`irbench.stats.race.most_urgent` chooses.
+
     The group ends at ``target`` when no cell is left to launch again (:func:`irbench.stats.race.contenders`); at
-    ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches``; at ``budget``
-    when even the smallest launch would end after ``timing.budget``.
+    ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches`` of each; at
+    ``budget`` when even the smallest launch but the first would end after ``timing.budget``.
 
     Args:
         group: What is compared.
-        records: Its launches so far, at least one.
+        records: Its launches so far.
         timing: The protocol's numbers.
         admission: Who may be compared.
         pace: Where the group stands in time.
     """
     standing = decide_standing(group, records, admission)
-    if not standing.healthy:
+    new = _never_launched(group, records, admission)
+    if not standing.healthy and not new:
         return Next(stopped_by="failures")
-    wanted = contenders(observe(group, records, timing), standing, timing)
-    cells = tuple(cell.id for cell in group.cells if cell.id in wanted)
-    if not cells:
+    launches = observe(group, records, timing)
+    wanted = _wanted(group, launches, standing, timing, new)
+    if not wanted:
         return Next(stopped_by="target")
-    if len(records) >= timing.max_launches:
+    urgent = most_urgent(wanted, launches, standing, timing)
+    cells = tuple(cell for cell in wanted if cell in urgent)
+    if len(records) >= timing.max_launches * parts_of(len(group.cells) - len(admission.absent), timing.most_cells):
         return Next(stopped_by="launches")
     ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
-    return Next(stopped_by="budget") if ended_s > timing.budget else Next(cells)
+    return Next(stopped_by="budget") if records and ended_s > timing.budget else Next(cells)
+
+
+def parts_of(cells: int, most: int) -> int:
+    """Return how many launches show every cell once, each with the baseline.
+
+    Args:
+        cells: How many there are.
+        most: How many a launch takes, at least 2.
+    """
+    return max(1, math.ceil((cells - 1) / (most - 1)))
+
+
+def _never_launched(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> frozenset[str]:
+    known = {cell.cell for record in records for cell in record.cells}
+    failed = {cell for record in records for cell in record.failures}
+    return frozenset(cell.id for cell in group.cells) - known - failed - admission.absent.keys()
+
+
+def _wanted(
+    group: Group, launches: Sequence[Observed], standing: Standing, timing: Timing, new: frozenset[str]
+) -> tuple[str, ...]:
+    """Return the cells to launch again, or for the first time with the baseline, which comes first of all."""
+    baseline = standing.baseline or group.baseline
+    wanted = new | ({baseline} & set(standing.healthy)) if new else contenders(launches, standing, timing)
+    cells = sorted(group.cells, key=lambda cell: cell.id != baseline)
+    return tuple(cell.id for cell in cells if cell.id in wanted)
 
 
 def scatters(
@@ -139,18 +172,19 @@ def _share(record: LaunchRecord, cells: Sequence[str]) -> float:
 
 
 def launches_planned(cells: int, timing: Timing) -> float:
-    """Return how many launches of all cells the blocks of each should leave room for.
+    """Return how many launches the blocks of each should leave room for.
 
     Until the headline's interval needs no stretching any more: with two cells 6 launches, with four 8. Launches narrow
     it more than blocks do, above all these. Those after the first look are taken to be for the leader and its rival.
 
     Args:
         cells: How many are compared.
-        timing: Its looks and confidence.
+        timing: Its looks and confidence, and how many cells a launch takes.
     """
     found = bounds(looks_of(timing), round(lead_miss(cells, timing), 12))
     exact = min((count for count, bound in found.items() if not bound.stretch), default=timing.max_launches)
-    return timing.min_launches + max(0, exact - timing.min_launches) * 2 / max(2, cells)
+    at_first = timing.min_launches * parts_of(cells, timing.most_cells)
+    return at_first + max(0, exact - timing.min_launches) * 2 / max(2, min(cells, timing.most_cells))
 
 
 def launches_to_reach(interval: Interval, target: float, timing: Timing) -> int | None:
@@ -196,7 +230,7 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     aim = aim_of(launches, standing, timing)
     if aim is None or aim.interval.count < 2:
         return None
-    labels = tell_apart({cell.id: (cell.label, cell.load.precision) for cell in group.cells})
+    labels = cell_names(group)
     lead = math.expm1(aim.interval.value) if aim.is_lead else None
     known = Outlook(labels[aim.cell], lead, aim.interval.half_width)
     if aim.interval.confidence is None:

@@ -84,7 +84,7 @@ def summarise(
     rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
     rows = {cell: _filled(row, records, launches, timing) for cell, row in rows.items()}
     rows = _compared(rows, records, launches, standing, timing)
-    finding = find_winner(launches, standing.candidates, timing)
+    finding = find_winner(launches, standing.candidates, timing, standing.link)
     ranking = _ranking(rows, launches, standing, finding)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
     table = _table(Scene(group, records, launches, standing, rows, timing, stopped_by, seconds), finding)
@@ -99,8 +99,8 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     count = len(scene.records)
     blocks = [len(launch.counted) for launch in launches]
     return GroupResult(
-        model=group.bundle.name,
-        batch=group.batch,
+        model=group.main.bundle.name,
+        batch=group.main.batch,
         shapes=bound_shapes(group),
         baseline=scene.standing.baseline,
         launches=count,
@@ -110,7 +110,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
         blocks_measured=sum(len(launch.blocks) for launch in launches),
         blocks_disturbed=sum(len(launch.dirty) for launch in launches),
         stopped_by=scene.stopped_by,
-        preview=count < timing.min_launches,
+        preview=scene.fewest_launches < timing.min_launches,
         seconds=scene.seconds,
         winner=_winner(lead),
         cells=tuple(scene.rows.values()),
@@ -124,7 +124,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
             derived_notes=len(notes),
         ),
         lead=lead,
-        given_inputs=given_inputs(group.feeding),
+        given_inputs=given_inputs(group.main.feeding),
     )
 
 
@@ -157,7 +157,8 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         backend=cell.backend,
         device=cell.device,
         mode="streams" if cell.load.streams > 1 else "sync",
-        batch=group.batch,
+        batch=cell.load.batch,
+        model=group.workload_of(cell).bundle.name,
         io=cell.io,
         dynamic=cell.dynamic,
         requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
@@ -265,6 +266,7 @@ def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]
 
 
 def bound_shapes(group: Group) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each of a group's inputs, by its name."""
-    bound = (spec.tensor.bind(group.sizes) for spec in group.bundle.inputs)
+    """Return the shape of each of a group's inputs, by its name; those of the baseline's workload."""
+    main = group.main
+    bound = (spec.tensor.bind(main.sizes) for spec in main.bundle.inputs)
     return {array.name: tuple(size for size in array.shape if isinstance(size, int)) for array in bound}

@@ -12,6 +12,10 @@ misses, and the upper end is right because the truth is not above 0 and that end
 the upper end is wrong only where some U_tj misses, which is the event that L_jt misses. In all these are k events:
 the interval covers with probability 1 - k e at least. For two cells this is the two-sided interval of the rows.
 
+Where there are more cells than one launch holds, not every pair is launched together, but each cell is with the
+baseline. Such a pair is compared through it: the intervals of both to the baseline add up, and each may miss half as
+often as the pair may. A pair that meets directly later on may be told from either: they share what the pair may miss.
+
 Pairs may have been launched together a different number of times, and how often may depend on what they showed: the
 intervals hold at all looks together. The true medians of pairs are taken to add up, which they do unless launches
 scatter very unevenly. The argument is Hsu's for comparisons with the best, without its constraint to intervals that
@@ -35,7 +39,40 @@ from irbench.stats.observed import Observed
 
 __all__ = ["LeadEstimate", "find_winner", "lead_miss"]
 
-_Pairs = Mapping[str, Sequence[float]]
+_DIRECT_SHARE = 0.5
+"""Of what a pair may miss that can be compared in two ways, the part of the launches that measured both."""
+
+
+@dataclass(frozen=True)
+class _Ratio:
+    """ln(time of other / time of cell), from launches of both, or through a cell that both were launched with.
+
+    Attributes:
+        legs: The values over launches of what adds up to it.
+        share: Of what the pair may miss, the part that this way of comparing it may.
+    """
+
+    legs: tuple[Sequence[float], ...]
+    share: float = 1.0
+
+    @property
+    def value(self) -> float:
+        return sum(map(statistics.median, self.legs))
+
+    def interval(self, miss: float, timing: Timing) -> Interval:
+        """Return its interval, which may miss with probability ``share * miss``, both ends together."""
+        each = self.share * miss / len(self.legs)
+        parts = [interval_at(values, looks_of(timing), 1 - each) for values in self.legs]
+        if len(parts) == 1:
+            return parts[0]
+        return Interval(
+            value=self.value,
+            low=sum(part.low for part in parts),
+            high=sum(part.high for part in parts),
+            count=min(part.count for part in parts),
+            confidence=None if any(part.confidence is None for part in parts) else 1 - miss,
+            bound=max((part.bound for part in parts), key=lambda bound: bound.stretch),
+        )
 
 
 @dataclass(frozen=True)
@@ -73,21 +110,25 @@ class LeadEstimate:
         )
 
 
-def find_winner(launches: Sequence[Observed], cells: Sequence[str], timing: Timing) -> LeadEstimate:
-    """Compare the best cell with each rival directly, block by block.
+def find_winner(
+    launches: Sequence[Observed], cells: Sequence[str], timing: Timing, link: str | None = None
+) -> LeadEstimate:
+    """Compare the best cell with each rival, block by block.
 
     Args:
         launches: Every launch, reduced; each may have measured some of the cells only.
         cells: Ids of those that may be called the fastest.
         timing: Confidence, looks, and the band called the same.
+        link: The cell that pairs are compared through which were not launched together; ``None`` where one launch
+            holds all cells.
     """
-    known = {cell: _pairs_of(launches, cell, cells) for cell in cells}
-    complete = [cell for cell, pairs in known.items() if len(pairs) == len(cells) - 1]
+    known = {cell: _ratios_of(cell, launches, cells, timing, link) for cell in cells}
+    complete = [cell for cell, ratios in known.items() if len(ratios) == len(cells) - 1]
     if len(cells) < 2 or not complete:
         return LeadEstimate()
-    leader = max(complete, key=lambda cell: min(map(statistics.median, known[cell].values())))
+    leader = max(complete, key=lambda cell: min(ratio.value for ratio in known[cell].values()))
     miss = lead_miss(len(cells), timing)
-    rivals = {cell: interval_at(values, looks_of(timing), 1 - miss) for cell, values in known[leader].items()}
+    rivals = {cell: ratio.interval(miss, timing) for cell, ratio in known[leader].items()}
     rival = min(rivals, key=lambda cell: rivals[cell].value)
     nearest = rivals[rival]
     ratio = Interval(
@@ -106,10 +147,22 @@ def lead_miss(cells: int, timing: Timing) -> float:
     return 2 * (1 - timing.confidence) / max(2, cells)
 
 
-def _pairs_of(launches: Sequence[Observed], cell: str, cells: Sequence[str]) -> _Pairs:
-    """Return ln(time of other / time of cell) of each other cell that some launch measured together with this one."""
-    found = {other: launch_ratios(launches, other, cell) for other in cells if other != cell}
-    return {other: values for other, values in found.items() if values}
+def _ratios_of(
+    cell: str, launches: Sequence[Observed], cells: Sequence[str], timing: Timing, link: str | None
+) -> dict[str, _Ratio]:
+    """Return the ratio of each other cell to this one, as far as there is one."""
+    found = {other: _ratio(cell, other, launches, timing, link) for other in cells if other != cell}
+    return {other: ratio for other, ratio in found.items() if ratio is not None}
+
+
+def _ratio(cell: str, other: str, launches: Sequence[Observed], timing: Timing, link: str | None) -> _Ratio | None:
+    direct = launch_ratios(launches, other, cell)
+    if link is None or link in (cell, other):
+        return _Ratio((direct,)) if direct else None
+    if len(direct) >= timing.min_launches:
+        return _Ratio((direct,), _DIRECT_SHARE)
+    legs = launch_ratios(launches, other, link), launch_ratios(launches, link, cell)
+    return _Ratio(legs, 1 - _DIRECT_SHARE) if all(legs) else None
 
 
 def _why_not(ratio: Interval, timing: Timing) -> NoWinner | None:

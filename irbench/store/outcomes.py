@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from irbench.cold_row import ColdRow, ColdTable
-from irbench.result import CellResult, GroupResult, RunDocument, row_names, tell_apart
+from irbench.result import CellResult, GroupResult, RunDocument, name_of, row_names, tell_apart
 from irbench.row import State
 from irbench.soak_row import SoakRow, SoakTable
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
@@ -50,7 +50,7 @@ def _rows(document: RunDocument) -> Iterator[tuple[CellResult | ColdRow | SoakRo
 
 
 def _names(rows: Collection[CellResult | ColdRow | SoakRow]) -> dict[str, str]:
-    return tell_apart({row.id: (row.label, row.requested.precision) for row in rows})
+    return tell_apart({row.id: name_of(row) for row in rows})
 
 
 def _is_measured(row: CellResult | ColdRow | SoakRow) -> bool:

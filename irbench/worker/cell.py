@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
 from irbench.record import Round, Sustained
-from irbench.spec import Artifact, Bundle, Cell, Feeding, Scalar, Timing
+from irbench.spec import Artifact, Cell, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 from irbench.worker.inference import infer
@@ -34,17 +34,14 @@ _PLAIN = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class CellTask:
-    """What a worker needs to know: the cell with its bound artifact, the model, its inputs, and the timing.
+    """What a worker needs to know: the cell with its bound artifact, the model and its inputs, and the timing.
 
-    ``other_sizes`` are those that the session meets before ``sizes``, whose first call is then timed.
+    Where the workload has other sizes, the session meets them first, and its first call of these is timed.
     """
 
     cell: Cell
-    bundle: Bundle
-    sizes: Mapping[str, int]
+    workload: Workload
     timing: Timing
-    feeding: Feeding = field(default_factory=Feeding)
-    other_sizes: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,7 @@ class CellHost:
 
     def __init__(self, task: CellTask) -> None:
         self._task = task
+        self._workload = task.workload
         self._phases = PhaseLog()
         self._memory = PeakMemory()
         self._session: Session | None = None
@@ -106,8 +104,8 @@ class CellHost:
         assert cell.artifact is not None
         self._make_feeds(cell.artifact)
         self._other_feeds = [
-            lay_out(logical_inputs(self._task.bundle.inputs, sizes, self._task.feeding), cell.artifact)
-            for sizes in self._task.other_sizes
+            lay_out(logical_inputs(self._workload.bundle.inputs, sizes, self._workload.feeding), cell.artifact)
+            for sizes in self._workload.other_sizes
         ]
         # held besides its slots, which need not keep it alive
         self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
@@ -116,7 +114,7 @@ class CellHost:
         with self._phases("first_inference"):
             first = infer(self._slots[0], (*self._other_feeds, *self._feeds)[0])
         if not self._other_feeds:
-            require_loop(self._task.bundle, self._task.feeding, cell.artifact, self._feeds[0], first)
+            require_loop(self._workload.bundle, self._workload.feeding, cell.artifact, self._feeds[0], first)
         elif with_outputs:  # only the first launch asks for them, in which nobody else starts now
             first = self._meet_shape()
         answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
@@ -242,11 +240,11 @@ class CellHost:
 
         Streams that read the same memory would find in cache what another brought there.
         """
-        task, streams = self._task, self._task.cell.load.streams
-        first_sample = replace(task.feeding, samples=task.feeding.samples[:1])
-        self._feeds = feeds_of_samples(task.bundle, task.sizes, first_sample, artifact, streams)
-        if takes_turns(task.feeding):
-            self._turns = turns_of_streams(task.bundle, task.sizes, task.feeding, artifact, streams)
+        workload, streams = self._workload, self._task.cell.load.streams
+        first_sample = replace(workload.feeding, samples=workload.feeding.samples[:1])
+        self._feeds = feeds_of_samples(workload.bundle, workload.sizes, first_sample, artifact, streams)
+        if takes_turns(workload.feeding):
+            self._turns = turns_of_streams(workload.bundle, workload.sizes, workload.feeding, artifact, streams)
 
     def _make_driver(self, calls_per_sample: int = 1) -> Driver:
         if self._turns:

@@ -127,8 +127,8 @@ def test_the_resident_peak_covers_the_whole_launch(model: Path) -> None:
     assert peaks["run"] - peaks["warm_up"] > GROWTH_BYTES // 2
 
 
-def test_each_batch_makes_a_table(model: Path) -> None:
-    called = run(model, "--batch", "1,3")
+def test_each_batch_makes_a_table_where_that_is_asked_for(model: Path) -> None:
+    called = run(model, "--batch", "1,3", "--apart")
     assert [group["batch"] for group in called.document["groups"]] == [1, 3]
     assert called.document["groups"][1]["shapes"]["pixels"][0] == 3
 

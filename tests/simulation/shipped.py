@@ -50,7 +50,8 @@ def hodges_lehmann(values: Array) -> Array:
 def reduced(ratios: Mapping[tuple[str, str], float]) -> Reduced:
     """Return a launch with these log ratios, each known in both directions."""
     both = dict(ratios) | {(other, cell): -value for (cell, other), value in ratios.items()}
-    return Reduced(_NO_BLOCKS, _NO_BLOCKS, _NO_BLOCKS, {}, both)
+    measured: dict[str, Mapping[int, float]] = {cell: {} for pair in ratios for cell in pair}
+    return Reduced(_NO_BLOCKS, _NO_BLOCKS, _NO_BLOCKS, measured, both)
 
 
 def standing_of(cells: Sequence[str], baseline: str) -> Standing:

@@ -40,7 +40,7 @@ __all__ = ["command"]
 _EXAMPLES = """\b
 Examples:
   irbench run --backends ort,openvino --streams 4
-  irbench run resnet50 --batch 1,8 --baseline ort
+  irbench run resnet50 --batch 1,8 --threads 1,2 --baseline ort
   irbench run model.onnx --shape tokens=1x128 --format json -o result.json
 """
 
@@ -75,7 +75,7 @@ _SECTIONS = {
     type=COUNTS,
     cls=PlainDefault,
     show_default="1, or the model's own",
-    help="Batch sizes; one table for each.",
+    help="Batch sizes; one row for each.",
 )
 @click.option(
     "--shape",
@@ -107,8 +107,9 @@ _SECTIONS = {
     metavar="ROW",
     cls=PlainDefault,
     show_default="tf, otherwise the first",
-    help="Row that speedups are relative to: ort, or ort@streams=1.",
+    help="Row that speedups are relative to: ort, or ort@streams=1,batch=8,threads=2.",
 )
+@click.option("--apart", is_flag=True, help="Give every model and batch a table of its own.")
 @click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
 @measuring.THREADS
 @measuring.CPUS

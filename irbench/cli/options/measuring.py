@@ -57,10 +57,10 @@ PRECISION = click.option(
 )
 THREADS = click.option(
     "--threads",
-    type=types.THREADS,
+    type=types.THREAD_COUNTS,
     cls=PlainDefault,
     show_default="the available physical cores",
-    help="Threads per process in total; native: each runtime's default.",
+    help="Threads per process in total, or native: each runtime's default; one row for each.",
 )
 CPUS = click.option(
     "--cpus",

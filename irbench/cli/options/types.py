@@ -30,6 +30,7 @@ __all__ = [
     "SHAPE",
     "SWEEP",
     "THREADS",
+    "THREAD_COUNTS",
     "VALUE",
     "Parsed",
     "PlainDefault",
@@ -116,6 +117,7 @@ PRECISIONS = Parsed("a,b", values.names, partial(offer_list, _precisions))
 COUNT = Parsed("20", values.count)
 COUNTS = Parsed("1,8", values.counts)
 THREADS = Parsed("4|native", values.threads)
+THREAD_COUNTS = Parsed("1,4|native", values.thread_counts)
 DURATION = Parsed("90s|5m", _duration_s)
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)

@@ -37,7 +37,7 @@ def test_values_are_read():
     )
     assert asked.models == ("m.onnx",)
     assert (asked.backends, asked.batch, asked.budget, asked.within) == (("ort",), (1, 8), 300.0, 0.05)
-    assert (asked.threads, asked.results) == ("native", Path("runs"))
+    assert (asked.threads, asked.results) == (("native",), Path("runs"))
 
 
 def test_an_unknown_keyword_is_a_type_error_that_names_the_nearest():

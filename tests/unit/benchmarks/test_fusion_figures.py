@@ -12,7 +12,7 @@ from launches import MS, launch, measured, synchronous
 
 from benchmarks.fusion_figures import Comparison, Graph, Share, compare, share_of_gain
 from benchmarks.fusion_tables import graph_table, share_table
-from irbench.spec import Bundle, Group, Timing
+from irbench.spec import Bundle, Group, Timing, Workload
 from irbench.stats.observed import observe
 
 NODES = {"none": 652, "basic": 176, "extended": 110, "all": 44, "hand": 110, "hand-vendor": 44}
@@ -40,7 +40,7 @@ def launches(times_ms):
         )
         for number in range(len(next(iter(times_ms.values()))))
     ]
-    return observe(Group(Bundle("m", (), ()), 1, {}, (), "none"), records, Timing())
+    return observe(Group((Workload(Bundle("m", (), ()), {"batch": 1}),), (), "none"), records, Timing())
 
 
 def compared(*rows, times_ms=None):

@@ -248,3 +248,24 @@ def test_threads_and_processors_are_those_that_were_used():
     assert "native threads on 2 cores" in next(GroupView(table, {"physical_cores_allowed": 2}).as_lines(200)).plain
     assert "on processors 0,1" in next(GroupView(table, {}, {"cpus": [0, 1]}).as_lines(200)).plain
     assert "threads differ" in shown(group(cell("ort", threads=1), cell("tf", threads=2)))
+
+
+def test_rows_of_several_models_batches_and_thread_counts_have_columns_for_what_differs() -> None:
+    rows = (cell("ort", model="fp32"), cell("ort", model="int8", id="b", batch=8, threads=4))
+    text = shown(group(*rows, model="fp32"))
+    head = next(line for line in text.splitlines() if "p50 ms" in line)
+    assert head.split()[:5] == ["backend", "prec", "model", "batch", "threads"]
+    assert "fp32, int8  " in text
+    assert "batches 1, 8" in text
+    assert "compared by FPS" in text
+
+
+def test_a_table_of_one_model_and_batch_has_no_columns_for_them() -> None:
+    head = next(line for line in shown(group(cell("ort"), cell("tf"))).splitlines() if "p50 ms" in line)
+    assert head.split()[:3] == ["backend", "prec", "p50"]
+
+
+def test_wrong_outputs_of_another_model_say_how_to_give_it_a_table_of_its_own() -> None:
+    wrong = cell("ort", id="b", model="other", state="mismatch", failure=Failure("verify", "wrong outputs", None))
+    assert "--apart" in shown(group(cell("ort", model="m"), wrong, model="m"))
+    assert "--apart" not in shown(group(cell("ort", model="m"), replace(wrong, model="m"), model="m"))

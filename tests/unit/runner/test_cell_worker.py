@@ -36,7 +36,8 @@ class Answering:
 def setting(samples: int) -> Setting:
     group = launches.group("a")
     feeding = Feeding(samples=tuple(Path(f"{number}.npz") for number in range(samples)))
-    planned = PlannedGroup(replace(group, feeding=feeding))
+    (workload,) = group.workloads
+    planned = PlannedGroup(replace(group, workloads=(replace(workload, feeding=feeding),)))
     return Setting(planned, Timing(), Path(), Expected(EXPECTED[:samples], None))
 
 

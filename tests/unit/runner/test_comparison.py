@@ -24,7 +24,7 @@ from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
 from irbench.runner.tempo import Tempo
 from irbench.runner.turn import LaunchPlan, Turn
-from irbench.spec import Bundle, Feeding, InputSpec, Timing
+from irbench.spec import Bundle, Feeding, Group, InputSpec, Timing
 from irbench.store import RunWriter, Store
 
 ONE = Holder(7, "2026-01-05T10:00:00+00:00", "vgg16")
@@ -75,6 +75,10 @@ def test_a_second_interrupt_does_not_cut_the_storing_of_what_the_first_kept(
     assert group.stopped_by == "interrupt"
 
 
+def fed(group: Group, feeding: Feeding) -> Group:
+    return replace(group, workloads=tuple(replace(workload, feeding=feeding) for workload in group.workloads))
+
+
 class Scripted:
     """A launch of six blocks, the first of which is burn-in, with seven calls in each."""
 
@@ -106,6 +110,6 @@ def test_launches_share_the_samples_and_a_note_counts_them_where_some_are_left(
     feeding = Feeding(samples=tuple(Path(f"{number}.npz") for number in range(samples)))
     request, planned = planned_run(tmp_path, timing=Timing(min_launches=2, max_launches=2))
     around = GroupContext(request, writer, lambda _: None, tuple[Holder, ...], CoreLink((0,)), tmp_path, 0)
-    result = Comparison(replace(planned, group=replace(planned.group, feeding=feeding)), around).run()
+    result = Comparison(replace(planned, group=fed(planned.group, feeding)), around).run()
     assert Scripted.firsts == [0, 35]
     assert [note.facts["timed"] for note in result.notes if note.code == "samples-not-timed"] == timed

@@ -14,7 +14,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.runner import export_check
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.export_check import check_on_inputs
-from irbench.spec import Artifact, Bundle, Group, InputSpec, TensorSpec
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, Workload
 
 X = TensorSpec("x", "float32", ("batch", 2))
 GRAPHS = tuple(Artifact(kind, Path(kind), (X,), ()) for kind in ("onnx", "tf-graph"))
@@ -30,9 +30,9 @@ def wrong_at(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Let the ONNX graph answer other than the original at one sample."""
     script: dict[str, Any] = {"sample": None, "outputs": 1}
 
-    def answer(kind: str, _name: str, group: Group, *_: object) -> tuple[list[np.ndarray], ...]:
-        found = [[np.array([1.0, 2.0])] for _ in range(group.feeding.count)]
-        if kind == registry.REFERENCES and script["sample"] is not None:
+    def answer(source: tuple[str, str], workload: Workload, *_: object) -> tuple[list[np.ndarray], ...]:
+        found = [[np.array([1.0, 2.0])] for _ in range(workload.feeding.count)]
+        if source[0] == registry.REFERENCES and script["sample"] is not None:
             found[script["sample"]] = [np.array([1.0, 3.0])] * script["outputs"]
         return tuple(found)
 
@@ -63,7 +63,7 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
     monkeypatch: pytest.MonkeyPatch, level: float, passes: bool
 ) -> None:
     answers = {registry.BACKENDS: 0.0, registry.REFERENCES: 9e-7}
-    monkeypatch.setattr(export_check, "computed_outputs", lambda kind, *_: (([np.full(2, answers[kind])],)))
+    monkeypatch.setattr(export_check, "computed_outputs", lambda source, *_: (([np.full(2, answers[source[0]])],)))
     asked = AskedInputs(({"x": np.full((1, 2), level)},))
     with nullcontext() if passes else pytest.raises(IrbenchError, match="differs"):
         check_on_inputs(bundle(), asked)

@@ -15,14 +15,16 @@ from irbench.measure.core_to_core import CoreLink
 from irbench.record import Failure, Sustained
 from irbench.runner import launch
 from irbench.runner.launch import Launch
+from irbench.runner.reference import Expected
 from irbench.runner.turn import LaunchPlan, Turn
-from irbench.spec import Cell, Feeding, Timing
+from irbench.spec import Cell, Feeding, Group, Timing
 from irbench.stats import Room
 from irbench.worker.cell import CellTask, Prepared, Warmed
 
 CALL_NS = {"slow": 2_000_000_000.0, "short": 5_000.0}
 CALLS_PER_SAMPLE = {"slow": 1, "short": 10}
 DEADLINE_S = 100.0
+NOTHING = Expected(None, None)
 
 
 class ScriptedCrew:
@@ -77,11 +79,19 @@ def crews(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedCrew]:
     return made
 
 
+def fed(group: Group, feeding: Feeding) -> Group:
+    return replace(group, workloads=tuple(replace(workload, feeding=feeding) for workload in group.workloads))
+
+
+def all_of(group: Group) -> frozenset[str]:
+    return frozenset(cell.id for cell in group.cells)
+
+
 def one(folder: Path, *names: str, feeding: Feeding | None = None, **numbers: Any) -> Launch:
-    group = replace(launches.group(*names), feeding=feeding or Feeding())
+    group = fed(launches.group(*names), feeding or Feeding())
     timing = Timing(deadline=DEADLINE_S, **numbers)
-    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, reference=None, cpus=(0,))
-    turn = Turn(0, group.cells, Room(timing.budget, timing.min_launches))
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, expected=(NOTHING,), cpus=(0,))
+    turn = Turn(0, group.cells, Room(timing.budget, timing.min_launches), new=all_of(group))
     return Launch(plan, turn, CoreLink((0,)), lambda _: None)
 
 
@@ -127,7 +137,7 @@ def test_a_cell_that_fails_in_a_later_launch_leaves_the_others_their_samples(
     tmp_path: Path, crews: list[ScriptedCrew]
 ) -> None:
     group = launches.group("short")
-    plan = LaunchPlan(group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, reference=None, cpus=(0,))
+    plan = LaunchPlan(group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
     turn = Turn(1, group.cells, Room(60.0, 4), samples={"short": 7, "failed before its warm-up": 9})
     _, tempo = Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
     assert tempo.samples == {"short": 7}
@@ -175,8 +185,8 @@ def test_a_block_begins_with_the_same_sample_in_all_cells(tmp_path: Path, crews:
 def test_a_launch_goes_on_with_the_samples_after_those_of_earlier_ones(
     tmp_path: Path, crews: list[ScriptedCrew]
 ) -> None:
-    group = replace(launches.group("slow"), feeding=samples(500))
-    plan = LaunchPlan(group, 0, Timing(), seed=0, logs=tmp_path, reference=None, cpus=(0,))
+    group = fed(launches.group("slow"), samples(500))
+    plan = LaunchPlan(group, 0, Timing(), seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
     turn = Turn(1, group.cells, Room(60.0, 4), samples={"slow": 7}, first=84)
     Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
     firsts = [args[3] for _, method, args in crews[0].asked if method == "take_round"]
@@ -184,9 +194,9 @@ def test_a_launch_goes_on_with_the_samples_after_those_of_earlier_ones(
 
 
 def test_cells_alone_meet_the_same_samples_whatever_their_speed(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
-    group = replace(launches.group("slow", "short"), feeding=samples(12))
+    group = fed(launches.group("slow", "short"), samples(12))
     timing = Timing(sustain=10.0, tail=True, tail_calls=30, budget=1e6)
-    plan = LaunchPlan(group, 0, timing, seed=0, logs=tmp_path, reference=None, cpus=(0,))
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
     turn = Turn(2, group.cells, Room(1e6, 4), samples={"slow": 12, "short": 6})
     Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
     alone = {cell: args for cell, method, args in crews[0].asked if method == "alone"}
@@ -213,9 +223,13 @@ def test_every_sample_is_verified_before_anything_is_timed(
 ) -> None:
     monkeypatch.setattr(launch, "Workers", Answering)
     monkeypatch.setattr(Answering, "wrong", wrong)
-    group = replace(launches.group("short"), feeding=samples(3))
+    group = fed(launches.group("short"), samples(3))
     reference = tuple((np.array([number + 1.0]),) for number in range(3))
-    plan = LaunchPlan(group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, reference=reference, cpus=(0,))
-    record, _ = Launch(plan, Turn(0, group.cells, Room(60.0, 4)), CoreLink((0,)), lambda _: None).measure()
+    plan = LaunchPlan(
+        group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, expected=(Expected(reference, None),), cpus=(0,)
+    )
+    record, _ = Launch(
+        plan, Turn(0, group.cells, Room(60.0, 4), new=all_of(group)), CoreLink((0,)), lambda _: None
+    ).measure()
     assert record.cells[0].output_error is not None
     assert record.cells[0].output_error.max_rel == pytest.approx(error)

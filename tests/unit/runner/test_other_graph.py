@@ -8,7 +8,7 @@ from pathlib import Path
 import launches
 
 from irbench.runner.other_graph import GraphRefused, other_form, with_other_graphs
-from irbench.runner.plan import PlannedGroup, split
+from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact
 
 BOUND = Artifact("onnx", Path("/scratch/bound/m.onnx"), (), ())
@@ -50,11 +50,10 @@ def test_a_row_is_never_sent_back_to_a_graph_that_it_refused() -> None:
     assert other_form(next(cell for cell in found.group.cells if cell.id == "b"), found.others) is None
 
 
-def test_parts_of_a_group_keep_other_graphs_and_notes() -> None:
-    whole = with_other_graphs(planned("a", "b", "c"), GraphRefused("b", "bound"))
-    first, second = split(whole, 2)
-    assert first.others == second.others == whole.others
-    assert first.notes == second.notes == whole.notes
+def test_a_row_that_is_refused_after_others_were_measured_changes_alone() -> None:
+    found = with_other_graphs(planned("a", "b"), GraphRefused("b", "bound"), alone=True)
+    assert forms(found) == {"a": (BOUND, False), "b": (DYNAMIC, True)}
+    assert found.others == {"a": DYNAMIC}
 
 
 def test_the_label_says_that_shapes_are_dynamic() -> None:

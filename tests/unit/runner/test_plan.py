@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel
-from irbench.runner.plan import MOST_CELLS, PlannedGroup, Prepared, PreparedModel, plan, split
+from irbench.runner.plan import PlannedGroup, Prepared, PreparedModel, plan
 from irbench.runner.request import RunRequest
-from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.runner.tables import compared_together
+from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec, Workload
 from irbench.spi import Description
 
 FAKES = (("fake-a", "cpu"), ("fake-b", "cpu"))
@@ -22,6 +24,7 @@ INPUT = TensorSpec("x", "float32", ("batch", 3))
 GRAPH = Artifact("onnx", Path("mlp.onnx"), (INPUT,), ())
 FRAMEWORK_GRAPH = replace(GRAPH, kind="framework-graph")
 MLP = Bundle("mlp", (InputSpec(INPUT),), (GRAPH,))
+QUANTISED = replace(MLP, name="quantised", artifacts=(replace(GRAPH, path=Path("quantised.onnx")),))
 BOTH = replace(MLP, artifacts=(GRAPH, FRAMEWORK_GRAPH))
 
 
@@ -32,20 +35,25 @@ def reader(name: str) -> Reader:
     return Reader(kinds, Description(name, f"{name}-runtime", "1.0", is_original=original))
 
 
-def prepared(bundle: Bundle, request: RunRequest, made: Mapping[str, Artifact | Failure], precision: Any) -> Prepared:
-    """Return a model of each batch whose every artifact is there, but what ``made`` says of a level."""
+def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precision: Any) -> Prepared:
+    """Return each model at each batch with every artifact, but what ``made`` says of a level."""
     models = [
-        PreparedModel(
-            SizedModel(bundle, {"batch": batch}, precision),
-            {
-                (exported.label, level): made.get(level, replace(exported, variant="" if level == "none" else level))
-                for exported in bundle.artifacts
-                for level in ("none", *request.variants)
-            },
-        )
+        SizedModel(Workload(bundle, {"batch": batch}), precision)
+        for bundle in request.bundles
         for batch in request.batches or (1,)
     ]
-    return Prepared({name: reader(name) for name, _ in request.backends}, tuple(models))
+    together = compared_together(request, models)
+    tables = (tuple(with_artifacts(model, request, made) for model in table) for table in together)
+    return Prepared({name: reader(name) for name, _ in request.backends}, tuple(tables))
+
+
+def with_artifacts(model: SizedModel, request: RunRequest, made: Mapping[str, Artifact | Failure]) -> PreparedModel:
+    artifacts = {
+        (exported.label, level): made.get(level, replace(exported, variant="" if level == "none" else level))
+        for exported in model.bundle.artifacts
+        for level in ("none", *request.variants)
+    }
+    return PreparedModel(model, artifacts)
 
 
 def planned(
@@ -55,7 +63,7 @@ def planned(
     **changes: Any,
 ) -> tuple[PlannedGroup, ...]:
     request = replace(RunRequest((bundle,), FAKES), **changes)
-    return plan(request, prepared(bundle, request, made or {}, precision))
+    return plan(request, prepared(request, made or {}, precision))
 
 
 def rows(group: PlannedGroup) -> list[tuple[str, str]]:
@@ -63,16 +71,59 @@ def rows(group: PlannedGroup) -> list[tuple[str, str]]:
 
 
 def test_every_backend_at_every_setting_is_a_row() -> None:
-    (group,) = planned(streams=(1, 2, 4), threads=2)
+    (group,) = planned(streams=(1, 2, 4), threads=(2,))
     assert [(cell.backend, cell.load.streams, cell.load.threads) for cell in group.group.cells] == [
         (name, streams, 2) for name, _ in FAKES for streams in (1, 2, 4)
     ]
 
 
-def test_every_batch_is_a_group() -> None:
-    groups = planned(batches=(1, 4))
-    assert [group.group.batch for group in groups] == [1, 4]
+def test_batches_and_thread_counts_are_rows_of_one_table() -> None:
+    (group,) = planned(batches=(1, 4), threads=(1, None))
+    loads = [(cell.load.batch, cell.backend, cell.load.threads) for cell in group.group.cells]
+    assert loads == [(batch, name, threads) for batch in (1, 4) for name, _ in FAKES for threads in (1, None)]
+    assert [group.group.workload_of(cell).batch for cell in group.group.cells] == [batch for batch, *_ in loads]
+    assert len({cell.id for cell in group.group.cells}) == 8
+    assert group.group.compares_throughput
+
+
+def test_every_batch_has_a_table_of_its_own_where_that_is_asked_for() -> None:
+    groups = planned(batches=(1, 4), apart=True)
+    assert [group.group.main.batch for group in groups] == [1, 4]
     assert [group.group.cells[0].load.batch for group in groups] == [1, 4]
+
+
+def test_models_with_equal_inputs_are_rows_of_one_table() -> None:
+    (group,) = planned(bundles=(MLP, QUANTISED), batches=(1, 2))
+    ran = [(group.group.workload_of(cell).bundle.name, cell.load.batch) for cell in group.group.cells]
+    assert ran == [(name, batch) for name in ("mlp", "quantised") for batch in (1, 2) for _ in FAKES]
+    assert len({cell.id for cell in group.group.cells}) == 8
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(QUANTISED, inputs=(InputSpec(replace(INPUT, shape=("batch", 4))),)),
+        replace(QUANTISED, inputs=(InputSpec(replace(INPUT, dtype="int32")),)),
+        replace(QUANTISED, inputs=(InputSpec(INPUT, high=255.0),)),
+        replace(QUANTISED, artifacts=(replace(GRAPH, outputs=(INPUT,)),)),
+    ],
+    ids=["shape", "dtype", "range", "outputs"],
+)
+def test_models_with_other_inputs_or_outputs_have_tables_of_their_own(other: Bundle) -> None:
+    assert len(planned(bundles=(MLP, other))) == 2
+
+
+def test_two_networks_of_the_zoo_have_tables_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "names", lambda _: ["mlp", "quantised"])
+    named = tuple(replace(bundle, source=bundle.name) for bundle in (MLP, QUANTISED))
+    assert len(planned(bundles=named)) == 2
+
+
+def test_samples_that_take_turns_keep_batches_apart() -> None:
+    request = replace(RunRequest((MLP,), FAKES))
+    feeding = Feeding(samples=(Path("0.npz"), Path("1.npz")))
+    models = [SizedModel(Workload(MLP, {"batch": batch}, feeding), "fp32") for batch in (1, 2)]
+    assert len(compared_together(request, models)) == 2
 
 
 def test_a_backend_named_twice_is_measured_against_itself() -> None:
@@ -132,6 +183,7 @@ def test_the_original_framework_is_the_baseline_when_it_takes_part_and_the_first
         ("fake-b@streams=2", "fake-b-cpu-fp32-x2"),
         ("fake-a@streams=2,precision=fp32", "fake-a-cpu-fp32-x2"),
         ("fake-b x2", "fake-b-cpu-fp32-x2"),
+        ("fake-b@batch=1,threads=1", "fake-b-cpu-fp32-x1"),
     ],
 )
 def test_a_baseline_can_be_named_by_row_and_setting(asked: str, found: str) -> None:
@@ -169,11 +221,7 @@ def test_a_model_that_no_backend_can_run_is_refused() -> None:
 def test_a_model_that_no_backend_can_run_does_not_keep_another_from_being_measured() -> None:
     unreadable = replace(MLP, name="unreadable", artifacts=(replace(GRAPH, kind="pickle"),))
     request = RunRequest((unreadable, MLP), FAKES)
-    models = (
-        *prepared(unreadable, request, {}, "fp32").models,
-        *prepared(MLP, request, {}, "fp32").models,
-    )
-    first, second = plan(request, Prepared({name: reader(name) for name, _ in FAKES}, models))
+    first, second = plan(replace(request, apart=True), prepared(replace(request, apart=True), {}, "fp32"))
     assert not first.can_run
     assert {failure.stage for failure in first.absent.values()} == {"plan"}
     assert second.can_run
@@ -185,29 +233,17 @@ def test_a_baseline_that_cannot_run_stays_the_one_that_was_asked_for() -> None:
     assert "original-cpu-fp32-x1" in group.absent
 
 
-def test_where_the_baseline_cannot_run_the_parts_of_a_split_share_another() -> None:
-    backends = (("original", "cpu"), *FAKES)
-    first, second = planned(backends=backends, streams=(1, 2, 3, 4), baseline="original@streams=1")
-    assert first.group.baseline == "original-cpu-fp32-x1"
-    assert second.group.baseline == "fake-a-cpu-fp32-x1"
-    assert all("fake-a-cpu-fp32-x1" in {cell.id for cell in part.group.cells} for part in (first, second))
+def test_a_table_has_any_number_of_rows_and_the_weight_of_the_launches_that_show_each_once() -> None:
+    (group,) = planned(streams=(1, 2, 3, 4, 5, 6), baseline="fake-b@streams=3")
+    assert len(group.group.cells) == 12
+    assert group.weight == 3
+    assert group.group.baseline == "fake-b-cpu-fp32-x3"
 
 
-def test_a_group_with_too_many_cells_is_split_with_the_baseline_in_each_part() -> None:
-    parts = planned(streams=(1, 2, 3, 4, 5), baseline="fake-b@streams=3")
-    assert all(len(part.group.cells) <= MOST_CELLS for part in parts)
-    assert all("fake-b-cpu-fp32-x3" in {cell.id for cell in part.group.cells} for part in parts)
-    assert {cell.id for part in parts for cell in part.group.cells} == {
-        f"{name}-cpu-fp32-x{streams}" for name, _ in FAKES for streams in range(1, 6)
-    }
-
-
-def test_cells_that_cannot_run_do_not_count_towards_a_split() -> None:
+def test_cells_that_cannot_run_weigh_nothing() -> None:
     (group,) = planned(backends=(*FAKES, ("original", "cpu")), streams=(1, 2, 3))
     assert len(group.group.cells) == 9
-    (first, second) = split(group, 4)
-    assert len(first.absent) == 3
-    assert not second.absent
+    assert group.weight == 1
 
 
 def test_every_level_of_optimisation_is_a_row_of_the_backends_that_read_what_it_writes() -> None:

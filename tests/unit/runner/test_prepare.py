@@ -29,7 +29,8 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def made(bundle: Bundle, scratch: Path, **changes: Any) -> tuple[PreparedModel, ...]:
-    return prepare(replace(RunRequest((bundle,), FAKES), **changes), scratch).models
+    tables = prepare(replace(RunRequest((bundle,), FAKES), **changes), scratch).tables
+    return tuple(model for table in tables for model in table)
 
 
 def test_every_batch_has_its_shapes_bound(bundle: Bundle, tmp_path: Path) -> None:

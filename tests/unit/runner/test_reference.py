@@ -13,8 +13,8 @@ from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.runner import reference
-from irbench.runner.reference import expected_outputs
-from irbench.spec import Artifact, Bundle, Feeding, Group, InputSpec, TensorSpec
+from irbench.runner.reference import Expected, expected_outputs
+from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec, Workload
 from irbench.worker.inputs import BrokenLoop
 
 X = TensorSpec("x", "float32", (1, 2))
@@ -22,9 +22,13 @@ GRAPHS = tuple(Artifact(kind, Path(kind), (X,), (replace(X, name="y"),)) for kin
 ANSWERS = ((np.arange(2.0),),)
 
 
-def group(feeding: Feeding, artifacts: tuple[Artifact, ...] = GRAPHS) -> Group:
+def workload(feeding: Feeding, artifacts: tuple[Artifact, ...] = GRAPHS) -> Workload:
     bundle = Bundle("model", (InputSpec(X),), artifacts, details={"framework": "TensorFlow"})
-    return Group(bundle, 1, {"batch": 1}, (), "", feeding)
+    return Workload(bundle, {"batch": 1}, feeding)
+
+
+def expected_of(asked: Workload, scratch: Path) -> Expected:
+    return expected_outputs(asked, (), scratch, 1.0)
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 def test_given_inputs_are_answered_by_the_framework_of_the_model(
     feeding: Feeding, asked: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    found = expected_outputs(group(feeding), tmp_path, 1.0)
+    found = expected_of(workload(feeding), tmp_path)
     assert found.source == Reference("backend", "tf", "TensorFlow")
     assert asked == [(registry.BACKENDS, "tf-graph")]
 
@@ -54,7 +58,7 @@ def test_given_inputs_are_answered_by_the_framework_of_the_model(
 def test_a_reference_answers_generated_inputs_and_models_of_no_framework(
     feeding: Feeding, artifacts: tuple[Artifact, ...], asked: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    assert expected_outputs(group(feeding, artifacts), tmp_path, 1.0).outputs == ANSWERS
+    assert expected_of(workload(feeding, artifacts), tmp_path).outputs == ANSWERS
     assert asked == [(registry.REFERENCES, "onnx")]
 
 
@@ -69,7 +73,7 @@ def test_a_framework_that_fails_leaves_it_to_the_references(
         return answer(target, name, *rest, deadline_s=deadline_s)
 
     monkeypatch.setattr(reference, "call_in_worker", call)
-    found = expected_outputs(group(Feeding(values={"x": (1,)})), tmp_path, 1.0)
+    found = expected_of(workload(Feeding(values={"x": (1,)})), tmp_path)
     assert found.source is not None
     assert found.source.name == "ort"
 
@@ -78,18 +82,18 @@ def test_a_loop_that_cannot_run_is_refused_at_once(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(reference, "call_in_worker", lambda *_, **__: ("It cannot be fed back.", "Use another."))
     monkeypatch.setattr(reference, "bind_apart", lambda artifact, *_: artifact)
     with pytest.raises(BrokenLoop, match="cannot be fed back"):
-        expected_outputs(group(Feeding(feedback={"x": "y"})), tmp_path, 1.0)
+        expected_of(workload(Feeding(feedback={"x": "y"})), tmp_path)
 
 
 def test_outputs_of_an_export_are_for_its_own_seed_alone(
     asked: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = group(Feeding())
+    stored = workload(Feeding())
     stored = replace(stored, bundle=replace(stored.bundle, reference=Path("reference.npz")))
     monkeypatch.setattr(reference.bundles, "reference_outputs", lambda _: (np.zeros((8, 2)),))
-    export = expected_outputs(stored, tmp_path, 1.0)
+    export = expected_of(stored, tmp_path)
     assert export.source == Reference("export", "TensorFlow")
     assert not asked
     for other in (Feeding(1), Feeding(values={"x": (1,)})):
-        expected_outputs(replace(stored, feeding=other), tmp_path, 1.0)
+        expected_of(replace(stored, feeding=other), tmp_path)
     assert len(asked) == 2

@@ -26,16 +26,20 @@ def groups(bundle: Bundle, scratch: Path, batches: tuple[int, ...]) -> tuple[Pla
     return plan(request, prepare(request, scratch))
 
 
-def test_a_split_is_explained_by_the_rows_that_one_table_can_hold(bundle: Bundle, tmp_path: Path) -> None:
+def test_the_outline_says_that_a_launch_holds_a_part_of_a_large_table_and_allows_it_more_time(
+    bundle: Bundle, tmp_path: Path
+) -> None:
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), streams=(1, 2, 3, 4))
-    said = outline(plan(request, prepare(request, tmp_path)), request).splitlines()
-    assert "8 rows make 2 tables (at most 6 rows in each), each with the baseline" in said
+    said = outline(plan(request, prepare(request, tmp_path)), request)
+    assert "fake-b x4; at most 6 rows in each launch" in said
+    assert "would end after 180 s" in said
 
 
 def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle, tmp_path: Path) -> None:
     said = outline(groups(bundle, tmp_path, (1, 8)), RunRequest((), ())).splitlines()
-    assert said[:2] == ["mlp (batch 1): fake-a, fake-a x2", "mlp (batch 8): fake-a, fake-a x2"]
-    assert "4 to 12 launches x 8 blocks" in said[2]
+    rows = "fake-a batch 1, fake-a x2 batch 1, fake-a batch 8, fake-a x2 batch 8"
+    assert said[0] == f"mlp (batch 1 and 8): {rows}"
+    assert "4 to 12 launches x 8 blocks" in said[1]
 
 
 def test_the_outline_foretells_more_time_for_more_work(bundle: Bundle, tmp_path: Path) -> None:
@@ -59,9 +63,13 @@ def test_rows_that_take_turns_share_one_table_and_the_outline_says_what_is_measu
     assert "100 calls each" in outline([table], replace(asked, soak=SoakPlan(calls=100)))
 
 
-def test_without_a_budget_every_group_has_the_protocols(bundle: Bundle) -> None:
-    request = RunRequest((bundle,), ())
-    assert request.with_budget_for(5, 1000.0) is request
+@pytest.mark.parametrize("weight", [1, 3])
+def test_without_a_budget_every_group_has_the_protocols_as_often_as_its_work_is_that_of_one(
+    bundle: Bundle, weight: int
+) -> None:
+    request = RunRequest((bundle,), (), timing=Timing(sized_for=25.0))
+    timing = request.with_budget_for(weight, 5, 1000.0).timing
+    assert (timing.budget, timing.sized_for) == (weight * request.timing.budget, weight * 25.0)
 
 
 @pytest.mark.parametrize(("left", "elapsed_s", "share_s"), [(4, 0.0, 75.0), (2, 100.0, 100.0), (1, 400.0, 0.0)])
@@ -69,13 +77,14 @@ def test_what_is_left_of_the_budget_is_shared_among_the_groups_that_are_left(
     bundle: Bundle, left: int, elapsed_s: float, share_s: float
 ) -> None:
     request = RunRequest((bundle,), (), budget_s=300.0)
-    assert request.with_budget_for(left, elapsed_s).timing.budget == share_s
+    assert request.with_budget_for(1, left, elapsed_s).timing.budget == share_s
+    assert request.with_budget_for(left, left, elapsed_s).timing.budget == left * share_s
 
 
 def test_the_stored_plan_holds_everything_that_was_asked_for(bundle: Bundle) -> None:
-    stored = RunRequest((bundle,), (("ort", "cuda"),), (1, 8), (4,), threads=None, shapes={"x": (1, 2)}).as_plan()
+    stored = RunRequest((bundle,), (("ort", "cuda"),), (1, 8), (4,), threads=(None,), shapes={"x": (1, 2)}).as_plan()
     assert stored["backends"] == ["ort:cuda"]
     assert stored["batches"] == [1, 8]
-    assert stored["threads"] is None
+    assert stored["threads"] == [None]
     assert stored["shapes"] == {"x": [1, 2]}
     assert stored["timing"]["min_launches"] == 4

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from launches import even, group
+from launches import even, group, in_parts
 
 from irbench.record import Failure
 from irbench.spec import Timing
 from irbench.stats import Admission
 from irbench.stats.observed import observe
-from irbench.stats.race import contenders
+from irbench.stats.race import contenders, most_urgent
 from irbench.stats.standing import decide_standing
 
 TIMING = Timing(burn_in_blocks=0)
@@ -85,3 +85,31 @@ def test_the_decision_does_not_depend_on_the_order_of_the_cells():
 
 def test_a_larger_first_look_keeps_everybody_longer():
     assert left(CLEAR, 4, timing=replace(TIMING, min_launches=6)) == {"base", "slow", "fast"}
+
+
+MANY = {"base": 20.0, **{f"cell{number}": 10.0 + number for number in range(9)}}
+SMALL = replace(TIMING, most_cells=4)
+
+
+def urgent(launched, wanted, timing=SMALL):
+    """Return whom the next launch takes, after launches of these cells."""
+    asked = group(*MANY, baseline="base")
+    records = in_parts([{cell: MANY[cell] for cell in cells} for cells in launched])
+    standing = decide_standing(asked, records, Admission())
+    return most_urgent(wanted, observe(asked, records, timing), standing, timing)
+
+
+def test_a_launch_takes_no_more_cells_than_it_may_the_baseline_and_those_with_the_fewest_launches_first():
+    launched = [("base", "cell0", "cell1", "cell2"), ("base", "cell3", "cell4", "cell5")]
+    wanted = ["base", *(f"cell{number}" for number in range(9))]
+    assert urgent(launched, wanted) == {"base", "cell6", "cell7", "cell8"}
+
+
+def test_once_all_are_known_the_leader_and_its_rival_meet():
+    parts = [
+        ("base", "cell0", "cell1", "cell2"),
+        ("base", "cell3", "cell4", "cell5"),
+        ("base", "cell6", "cell7", "cell8"),
+    ]
+    wanted = ["base", "cell0", "cell1", "cell3", "cell8"]
+    assert {"base", "cell0", "cell1"} < urgent([part for part in parts for _ in range(4)], wanted)

@@ -2,14 +2,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from launches import even, group, launch
+from launches import even, group, in_parts, launch
 
 from irbench.activity import Outlook
 from irbench.record import Failure
 from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, Next, Pace, next_launch, outlook
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.stopping import forecast_s, launches_to_reach
+from irbench.stats.stopping import forecast_s, launches_to_reach, parts_of
 
 TIMING = Timing(burn_in_blocks=0)
 EVERYONE = Admission()
@@ -181,3 +181,52 @@ def test_one_candidate_beside_a_row_that_answers_otherwise_is_judged_by_its_own_
     records = even({"base": [10.0] * 3, "int8": [5.0] * 3})
     found = outlook(asked, records, TIMING, Admission())
     assert found == Outlook("base", None, pytest.approx(0), intervals_from=4)
+
+
+MANY = {"base": 20.0, **{f"cell{number}": 10.0 + 5 * number for number in range(9)}}
+SMALL = replace(TIMING, most_cells=4)
+
+
+def whole_run(timing=SMALL, levels=MANY):
+    """Return the cells of each launch until the group ends, and why it does."""
+    launched = []
+    while True:
+        records = in_parts([{cell: levels[cell] for cell in cells} for cells in launched])
+        found = next_launch(group(*levels, baseline="base"), records, timing, EVERYONE, Pace(0, [1.0] * len(records)))
+        if found.stopped_by is not None:
+            return launched, found.stopped_by
+        launched.append(found.cells)
+
+
+def test_more_cells_than_a_launch_takes_are_launched_in_parts_each_with_the_baseline():
+    launched, stopped_by = whole_run()
+    assert stopped_by == "target"
+    assert launched[:3] == [
+        ("base", "cell0", "cell1", "cell2"),
+        ("base", "cell3", "cell4", "cell5"),
+        ("base", "cell6", "cell7", "cell8"),
+    ]
+    assert all(len(cells) <= 4 for cells in launched)
+    counts = {cell: sum(cell in cells for cells in launched) for cell in MANY}
+    assert set(counts.values()) == {4, 12}
+    assert counts["base"] == 12
+
+
+def test_the_launches_of_a_group_are_limited_for_each_of_its_parts():
+    alike = {cell: 10.0 if cell == "base" else 10.2 for cell in MANY}
+    wanted = replace(SMALL, within=0.0001, target=1e-9, max_launches=5)
+    launched, stopped_by = whole_run(wanted, alike)
+    assert stopped_by in ("launches", "target")
+    assert len(launched) <= 15
+
+
+@pytest.mark.parametrize(
+    ("cells", "most", "parts"), [(1, 6, 1), (2, 6, 1), (6, 6, 1), (7, 6, 2), (11, 6, 2), (12, 6, 3), (5, 2, 4)]
+)
+def test_every_part_has_room_for_the_baseline(cells, most, parts):
+    assert parts_of(cells, most) == parts
+
+
+def test_the_first_launch_runs_however_little_is_left():
+    found = next_launch(group("base", "cell"), [], TIMING, EVERYONE, Pace(1000.0, []))
+    assert found == BOTH

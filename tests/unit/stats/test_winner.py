@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from launches import even, group
+from launches import even, group, in_parts
 
 from irbench.spec import Timing
 from irbench.stats.observed import observe
@@ -95,3 +95,38 @@ def test_the_leader_is_the_one_that_beats_every_other_directly():
 def test_one_cell_has_nobody_to_beat():
     assert finding({"a": 8.0}).leader is None
     assert finding({"a": 8.0}).as_lead() is None
+
+
+def found_through(launches, cells, link="base", timing=TIMING):
+    return find_winner(observe(group(*cells), in_parts(launches), timing), cells, timing, link)
+
+
+def parts(together=0, base=10.0):
+    """Return four launches of either part, and some of the two that lead."""
+    first = [{"base": base * wobble, "fast": 5.0, "slow": 20.0} for wobble in WOBBLE[:4]]
+    second = [{"base": base, "near": 6.0 * wobble, "far": 30.0} for wobble in WOBBLE[:4]]
+    return [*first, *second, *({"fast": 5.0, "near": 6.0} for _ in range(together))]
+
+
+CELLS = ["base", "fast", "slow", "near", "far"]
+
+
+def test_cells_that_were_never_launched_together_are_compared_through_the_baseline():
+    found = found_through(parts(), CELLS)
+    assert (found.leader, found.rival, found.reason) == ("fast", "near", None)
+    assert math.exp(found.ratio.value) == pytest.approx(1.2, rel=0.01)
+    assert found.ratio.count == 4
+
+
+def test_the_way_through_the_baseline_adds_the_uncertainty_of_both_halves():
+    near, far = (found_through(parts(together), CELLS).rivals["near"] for together in (4, 0))
+    assert near.half_width < far.half_width
+
+
+def test_a_pair_that_met_too_seldom_is_still_compared_through_the_baseline():
+    assert found_through(parts(together=3), CELLS).rivals["near"] == found_through(parts(), CELLS).rivals["near"]
+
+
+def test_a_part_that_was_never_launched_with_the_baseline_leaves_the_leader_unknown():
+    launches = [*parts()[:4], *({"near": 6.0, "far": 30.0} for _ in range(4))]
+    assert found_through(launches, CELLS).leader is None

@@ -84,11 +84,11 @@ def host_with(
     # the worker's own collector is switched off for good, this process' must not be
     monkeypatch.setattr("irbench.worker.cell.gc", SimpleNamespace(collect=int, freeze=int, disable=int))
     asked = launches.group("a", streams={"a": streams})
-    specs = tuple(tensor.tensor.bind(asked.sizes) for tensor in asked.bundle.inputs)
+    specs = tuple(tensor.tensor.bind(asked.main.sizes) for tensor in asked.main.bundle.inputs)
     cell = replace(asked.cells[0], artifact=Artifact("onnx", Path(), specs, (replace(specs[0], name="answer"),)))
     timing = Timing(warm_up=1e-5)
-    other_sizes = tuple({**asked.sizes, "batch": batch} for batch in other_batches)
-    task = CellTask(cell, asked.bundle, asked.sizes, timing, feeding or Feeding(), other_sizes)
+    other_sizes = tuple({**asked.main.sizes, "batch": batch} for batch in other_batches)
+    task = CellTask(cell, replace(asked.main, feeding=feeding or Feeding(), other_sizes=other_sizes), timing)
     return CellHost(task), session
 
 
@@ -137,7 +137,7 @@ def written(folder: Path, *levels: float) -> Feeding:
     asked = launches.group("a")
     paths = tuple(folder / f"{level}.npz" for level in levels)
     for path, level in zip(paths, levels, strict=True):
-        write_sample(path, asked.bundle.inputs, {"image": np.full((1, 3, 8, 8), level, np.float32)})
+        write_sample(path, asked.main.bundle.inputs, {"image": np.full((1, 3, 8, 8), level, np.float32)})
     return Feeding(samples=paths)
 
 
@@ -194,7 +194,9 @@ def test_every_sample_is_answered_and_aligned(tmp_path: Path, streams: int, monk
 def test_no_two_streams_read_the_same_memory_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = host_with(3, monkeypatch, feeding=written(tmp_path, 0, 1))[0]._task
     assert task.cell.artifact is not None
-    (shared, *_) = turns_of_streams(task.bundle, task.sizes, task.feeding, task.cell.artifact, 3)
+    (shared, *_) = turns_of_streams(
+        task.workload.bundle, task.workload.sizes, task.workload.feeding, task.cell.artifact, 3
+    )
     in_flight = [shared.next() for _ in range(3)]
     assert not any(np.shares_memory(feed[0], other[0]) for feed, other in combinations(in_flight, 2))
 

@@ -1,0 +1,65 @@
+"""Which models and batches are rows of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irbench import registry
+from irbench.runner.cells import SizedModel
+from irbench.runner.request import RunRequest
+from irbench.spec import InputSpec, Workload
+
+__all__ = ["compared_together", "same_inputs"]
+
+
+def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tuple[tuple[SizedModel, ...], ...]:
+    """Return the models of each table, in the order of the first of each.
+
+    The batches of a model share a table, and so do models that take equal inputs and give outputs of one form. Models
+    of the zoo with different names are different networks, which have tables of their own. So has every model at every
+    batch where the request says so, where samples take turns (a batch is several of them), and where rows are measured
+    alone.
+
+    Args:
+        request: The whole run.
+        models: Each at each of its sizes.
+    """
+    if request.apart or request.measures_rows_alone or request.sweep is not None:
+        return tuple((model,) for model in models)
+    networks = frozenset(registry.names(registry.MODELS))
+    tables: list[list[SizedModel]] = []
+    for model in models:
+        joined = (table for table in tables if any(_join(known, model, networks) for known in table))
+        table = next(joined, None)
+        if table is None:
+            tables.append([model])
+        else:
+            table.append(model)
+    return tuple(map(tuple, tables))
+
+
+def same_inputs(first: Workload, second: Workload) -> bool:
+    """Whether two workloads are fed the same values, so that their answers can be compared."""
+    return first.feeding == second.feeding and _inputs(first) == _inputs(second)
+
+
+def _join(known: SizedModel, model: SizedModel, networks: frozenset[str]) -> bool:
+    first, second = known.workload, model.workload
+    if first.feeding.count != second.feeding.count or len(first.feeding.samples) != len(second.feeding.samples):
+        return False
+    if first.bundle is second.bundle:
+        return first.feeding.count == 1
+    if {first.bundle.source, second.bundle.source} <= networks:
+        return False
+    return _inputs(first) == _inputs(second) and _outputs(first) == _outputs(second)
+
+
+def _inputs(workload: Workload) -> tuple[InputSpec, ...]:
+    return tuple(replace(spec, tensor=spec.tensor.bind(workload.sizes)) for spec in workload.bundle.inputs)
+
+
+def _outputs(workload: Workload) -> tuple[tuple[int, str], ...]:
+    """Return the rank and the type of each output; names and computed sizes may differ after a rewrite."""
+    outputs = workload.bundle.artifacts[0].outputs if workload.bundle.artifacts else ()
+    return tuple((len(spec.shape), spec.dtype) for spec in outputs)
