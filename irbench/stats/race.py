@@ -70,7 +70,8 @@ def most_urgent(
 ) -> frozenset[str]:
     """Return those of the wanted cells that the next launch takes, where it cannot take them all.
 
-    The baseline where it is wanted, the leader and its rival, and those that were launched least often.
+    While some cell has too few launches, the baseline and those with the fewest. Afterwards the leader and the cells
+    that may still be faster, the least sure first; then the baseline, with rows that are open.
 
     Args:
         wanted: In the order in which they were asked for; cells that were never launched included.
@@ -80,12 +81,19 @@ def most_urgent(
     """
     if len(wanted) <= timing.most_cells:
         return frozenset(wanted)
-    finding = find_winner(launches, standing.candidates, timing, standing.link)
     counts = launch_counts(launches, standing)
-    rest = sorted(wanted, key=lambda cell: counts.get(cell, 0))
     has_new = any(counts.get(cell, 0) < timing.min_launches for cell in wanted)
-    first = (standing.baseline, *(() if has_new else (finding.leader, finding.rival)))
-    return frozenset(tuple(dict.fromkeys(cell for cell in (*first, *rest) if cell in wanted))[: timing.most_cells])
+    ahead = () if has_new else _open_lead(launches, standing, timing)
+    rest = sorted(wanted, key=lambda cell: counts.get(cell, 0))
+    order = dict.fromkeys(cell for cell in (*ahead, standing.baseline, *rest) if cell in wanted)
+    return frozenset(tuple(order)[: timing.most_cells])
+
+
+def _open_lead(launches: Sequence[Observed], standing: Standing, timing: Timing) -> tuple[str | None, ...]:
+    """Return the leader, its nearest rival, and every other cell that may be faster, the least sure first."""
+    finding = find_winner(launches, standing.candidates, timing, standing.link)
+    may_be_faster = [cell for cell, behind in finding.rivals.items() if behind.low <= 0]
+    return finding.leader, *sorted(may_be_faster, key=lambda cell: finding.rivals[cell].low), finding.rival
 
 
 def launch_counts(launches: Sequence[Observed], standing: Standing) -> dict[str, int]:

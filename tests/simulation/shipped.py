@@ -54,9 +54,9 @@ def reduced(ratios: Mapping[tuple[str, str], float]) -> Reduced:
     return Reduced(_NO_BLOCKS, _NO_BLOCKS, _NO_BLOCKS, measured, both)
 
 
-def standing_of(cells: Sequence[str], baseline: str) -> Standing:
+def standing_of(cells: Sequence[str], baseline: str, *, in_parts: bool = False) -> Standing:
     """Return the standing of cells that are all well and comparable."""
-    return Standing(dict.fromkeys(cells, "ok"), {}, {}, baseline, tuple(cells))
+    return Standing(dict.fromkeys(cells, "ok"), {}, {}, baseline, tuple(cells), in_parts=in_parts)
 
 
 @contextmanager

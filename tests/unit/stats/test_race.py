@@ -105,11 +105,11 @@ def test_a_launch_takes_no_more_cells_than_it_may_the_baseline_and_those_with_th
     assert urgent(launched, wanted) == {"base", "cell6", "cell7", "cell8"}
 
 
-def test_once_all_are_known_the_leader_and_its_rival_meet():
+def test_once_all_are_known_the_leader_meets_those_that_may_be_faster():
     parts = [
         ("base", "cell0", "cell1", "cell2"),
         ("base", "cell3", "cell4", "cell5"),
         ("base", "cell6", "cell7", "cell8"),
     ]
     wanted = ["base", "cell0", "cell1", "cell3", "cell8"]
-    assert {"base", "cell0", "cell1"} < urgent([part for part in parts for _ in range(4)], wanted)
+    assert {"cell0", "cell1"} < urgent([part for part in parts for _ in range(4)], wanted)
