@@ -68,6 +68,7 @@ NoteCode = Literal[
 ]
 
 MarkCode = Literal[
+    "above-max-latency",
     "answers-differ",
     "changes-over-launches",
     "not-ranked",

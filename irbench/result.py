@@ -33,6 +33,7 @@ from irbench.row import (
     tell_apart,
 )
 from irbench.soak_row import SoakTable
+from irbench.spec import Goal, Objective
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -161,6 +162,16 @@ class GroupResult:
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
     given_inputs: GivenInputs | None = None
     """Data, constants and feedback; null where every input was generated."""
+    goal: Goal | None = None
+    """What rows were asked to be compared by; null where nothing was: then by FPS with streams or several batches."""
+
+    @property
+    def objective(self) -> Objective:
+        """What rows are compared by; see :attr:`irbench.spec.Group.objective`."""
+        if self.goal is not None:
+            return self.goal.objective
+        has_streams = any(cell.mode == "streams" for cell in self.cells)
+        return "fps" if has_streams or len({cell.batch for cell in self.cells}) > 1 else "latency"
 
     @property
     def unverified(self) -> bool:

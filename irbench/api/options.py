@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast, get_args
 
 from irbench.api import input_values, values
 from irbench.api.input_values import Data
 from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
-from irbench.spec import Number
+from irbench.spec import Number, Objective
 from irbench.suggestions import did_you_mean
 
 __all__ = ["RUN_READERS", "Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
@@ -45,6 +45,9 @@ class RunKeywords(TypedDict, total=False):
         allow_mixed: Compare rows of different effective precision, and mark them.
         threads: Totals for each process, or ``native``, a row for each; the physical cores by default.
         apart: Give every model and batch a table of its own.
+        objective: What rows are compared by: ``"latency"``, ``"fps"``, or ``"cost"``, the processor time per sample; by
+            default FPS where streams or batches differ, and latency otherwise.
+        max_latency: The largest p90 latency of a row that may be called the best: ``"50ms"`` or seconds.
         cpus: Processors that the backends may use.
         set: Properties by backend, then by key.
         io: ``copy`` times host arrays in and out, ``bound`` the inference alone.
@@ -79,6 +82,8 @@ class RunKeywords(TypedDict, total=False):
     allow_mixed: bool | None
     threads: str | int | Iterable[int | str] | None
     apart: bool | None
+    objective: Objective | None
+    max_latency: str | float | timedelta | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: Literal["copy", "bound"] | None
@@ -127,6 +132,8 @@ class RunOptions:
     allow_mixed: bool = False
     threads: tuple[int | Literal["native"], ...] | None = None
     apart: bool = False
+    objective: Objective | None = None
+    max_latency: float | None = None
     cpus: tuple[int, ...] | None = None
     set: Settings = field(default_factory=dict[str, Mapping[str, str]])
     io: Literal["copy", "bound"] = "copy"
@@ -212,6 +219,8 @@ RUN_READERS: Readers = {
     "allow_mixed": _FLAG,
     "threads": ('[1, 4], or "native"', values.thread_counts),
     "apart": _FLAG,
+    "objective": ('"fps"', values.one_of(*get_args(Objective))),
+    "max_latency": ('"50ms", or 0.05', values.duration_s),
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
     "io": ('"copy" or "bound"', values.one_of("copy", "bound")),

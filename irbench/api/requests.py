@@ -28,7 +28,7 @@ from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import refuse_unknown_names
-from irbench.spec import Precision, Timing
+from irbench.spec import Goal, Precision, Timing
 from irbench.suggestions import did_you_mean
 from irbench.system import host
 
@@ -46,7 +46,7 @@ _BUDGET_WITH_TAIL_S = 300.0
 _COLD = "cold starts are a run of their own"
 _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     "--quick": {"--thorough": "one is for speed, the other for precision"},
-    "--cold": dict.fromkeys(("--tail", "--sustain", "--shapes", "--feedback"), _COLD),
+    "--cold": dict.fromkeys(("--tail", "--sustain", "--shapes", "--feedback", "--objective", "--max-latency"), _COLD),
     "--shapes": {
         "--data": "shapes are measured with generated inputs",
         "--feedback": "a decode loop has one shape",
@@ -74,7 +74,7 @@ def refuse_contradictions(options: RunOptions) -> None:
 
 def _is_asked(options: RunOptions, option: str) -> bool:
     name, _, value = option.removeprefix("--").partition(" ")
-    given = getattr(options, name)
+    given = getattr(options, name.replace("-", "_"))
     return given == value if value else bool(given)
 
 
@@ -115,6 +115,7 @@ def requested(options: RunOptions) -> RunRequest:
         note=options.note,
         inputs=options.inputs,
         apart=options.apart,
+        goal=_goal(options),
         notes=notes,
     )
 
@@ -154,6 +155,12 @@ def planned(
 
 def _threads(options: RunOptions, cpus: tuple[int, ...] | None) -> tuple[int | None, ...]:
     return tuple(dict.fromkeys(total_threads(asked, cpus) for asked in options.threads or (None,)))
+
+
+def _goal(options: RunOptions) -> Goal | None:
+    if options.objective is None and options.max_latency is None:
+        return None
+    return Goal(options.objective or "fps", None if options.max_latency is None else 1e3 * options.max_latency)
 
 
 def total_threads(asked: int | Literal["native"] | None, cpus: tuple[int, ...] | None) -> int | None:

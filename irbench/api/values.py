@@ -52,7 +52,7 @@ Feedback: TypeAlias = Mapping[str, str]
 
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS_S = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LARGEST_COUNT = 999_999_999
 _LARGEST_CPU = 99_999
 
@@ -145,12 +145,12 @@ def duration_s(value: str | float | timedelta) -> float:
     if isinstance(value, timedelta):
         seconds = value.total_seconds()
     elif isinstance(value, str):
-        match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?) ?(s|m|h|d)?", value, re.ASCII)
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?) ?(ms|s|m|h|d)?", value, re.ASCII)
         seconds = float(match[1]) * _UNITS_S[match[2] or "s"] if match is not None else 0
     else:
         seconds = _not_bool(value)
     if not 0 < seconds <= _LONGEST_S:
-        raise ValueError(f"{value!r} is not a duration: a number above 0, then s, m, h or d; at most 10000 days")
+        raise ValueError(f"{value!r} is not a duration: a number above 0, then ms, s, m, h or d; at most 10000 days")
     return float(seconds)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 from irbench.render.context import Context
 from irbench.render.figures import ratio
 from irbench.render.quantities import plural
-from irbench.render.table_title import compares_throughput
-from irbench.result import GroupResult, Lead, NoWinner, Winner, row_names
+from irbench.render.table_title import COMPARED_BY
+from irbench.result import CellResult, GroupResult, Lead, NoWinner, Winner, row_names
 
 __all__ = ["headline"]
 
@@ -50,7 +51,17 @@ def _leader(result: GroupResult, context: Context) -> str:
         )
     if not ranked:
         return "no row has a valid result"
+    if _none_is_fast_enough(ranked):
+        return f"no row has a p90 latency of at most {_bound_ms(result):g} ms"
     return f"only {names[ranked[0].id]} has a valid result" if len(ranked) == 1 < len(result.cells) else ""
+
+
+def _bound_ms(result: GroupResult) -> float:
+    return math.inf if result.goal is None or result.goal.max_latency_ms is None else result.goal.max_latency_ms
+
+
+def _none_is_fast_enough(ranked: Sequence[CellResult]) -> bool:
+    return all(any(mark.code == "above-max-latency" for mark in cell.marks) for cell in ranked)
 
 
 def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
@@ -78,7 +89,8 @@ def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
     """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
     value, low, high = ratio(lead.value, lead.low, lead.high)
     span = "" if lead.low == lead.high else f" [{low}, {high}]"
-    unit = " in FPS" if compares_throughput(result) else ""
+    is_usual = result.goal is None and result.objective == "latency"
+    unit = "" if is_usual else f" in {COMPARED_BY[result.objective]}"
     return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
 
 

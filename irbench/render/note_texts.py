@@ -195,6 +195,11 @@ MARKS: Mapping[MarkCode, Text] = {
         lambda facts, _: f"not ranked: {_precisions(facts)} (--allow-mixed compares them)",
         {"precision": "bf16", "baseline_precision": "fp32"},
     ),
+    "above-max-latency": Text(
+        "the p90 latency is above `--max-latency`, so the row is not a candidate for the best",
+        lambda facts, _: f"not a candidate: p90 of {facts['p90_ms']:.3g} ms is above --max-latency",
+        {"p90_ms": 61.2},
+    ),
     "answers-differ": Text(
         "the graph was converted, and its outputs are too different from the model's",
         _answers,

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from irbench.render.quantities import plural
 from irbench.result import GivenInputs, GroupResult, Requested
-from irbench.spec import Number, Scalar, shape_text
+from irbench.spec import Number, Objective, Scalar, shape_text
 
 __all__ = [
+    "COMPARED_BY",
     "IO_TEXTS",
     "SEPARATOR",
-    "compares_throughput",
     "inputs_text",
     "shapes_text",
     "shared_facts",
@@ -24,6 +24,8 @@ __all__ = [
 SEPARATOR = " · "
 IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}
 """What ``--io`` means."""
+COMPARED_BY: Mapping[Objective, str] = {"latency": "latency", "fps": "FPS", "cost": "processor time per sample"}
+"""What the objectives are called."""
 _MOST_VALUES = 4
 
 
@@ -39,11 +41,6 @@ def title(
         inputs_text(result.given_inputs),
     )
     return SEPARATOR.join(fact for fact in facts if fact)
-
-
-def compares_throughput(result: GroupResult) -> bool:
-    """Whether speedups are ratios of throughputs: where a row has streams, or where batches differ."""
-    return any(cell.mode == "streams" for cell in result.cells) or len({cell.batch for cell in result.cells}) > 1
 
 
 def _models(result: GroupResult) -> str:
@@ -126,10 +123,11 @@ def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 def _mode(result: GroupResult) -> str:
     io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some rows")
-    if not compares_throughput(result):
-        return f"sync, back to back, {io}"
     mode = "sync, back to back" if all(cell.mode == "sync" for cell in result.cells) else "streams"
-    return f"{mode}, compared by FPS, {io}"
+    is_usual = result.goal is None and result.objective == "latency"
+    bound = result.goal.max_latency_ms if result.goal is not None else None
+    limit = "" if bound is None else f" with p90 of at most {bound:g} ms"
+    return f"{mode}, {io}" if is_usual else f"{mode}, compared by {COMPARED_BY[result.objective]}{limit}, {io}"
 
 
 def _shape(name: str, shape: Sequence[int], inputs: int) -> str:

@@ -115,7 +115,7 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[
     usual = _usual_baseline(able or cells, readers)
     baseline = usual if request.baseline is None else named_baseline(request.baseline, cells)
     workloads = tuple(prepared.model.workload for prepared in models)
-    group = Group(workloads, tuple(cells), baseline)
+    group = Group(workloads, tuple(cells), baseline, request.goal)
     if request.sweep is not None:  # which has a row for either form
         return PlannedGroup(group, absent)
     others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, workloads)) is not None}

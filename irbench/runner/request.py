@@ -10,7 +10,7 @@ from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Bundle, Io, Precision, SoakPlan, Timing
+from irbench.spec import Bundle, Goal, Io, Precision, SoakPlan, Timing
 
 __all__ = ["Preset", "RunRequest", "Sweep"]
 
@@ -50,6 +50,7 @@ class RunRequest:
         note: What is to be remembered of it.
         inputs: Data and constants for inputs.
         apart: Whether each model and batch has a table of its own.
+        goal: What rows are compared by; ``None`` where nothing was asked for.
     """
 
     bundles: tuple[Bundle, ...]
@@ -78,6 +79,7 @@ class RunRequest:
     note: str = ""
     inputs: AskedInputs = field(default_factory=AskedInputs)
     apart: bool = False
+    goal: Goal | None = None
 
     @property
     def measures_rows_alone(self) -> bool:
@@ -111,6 +113,7 @@ class RunRequest:
             "variants": list(self.variants),
             "threads": list(self.threads),
             "apart": self.apart,
+            "goal": None if self.goal is None else asdict(self.goal),
             "cpus": list(self.cpus) if self.cpus is not None else None,
             "io": self.io,
             "options": {name: dict(options) for name, options in self.options.items()},

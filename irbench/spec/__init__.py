@@ -1,6 +1,6 @@
 """What is asked: tensors, artifacts, bundles, inputs, loads, cells and groups, as immutable values."""
 
-from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision, Workload
+from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Precision, Workload
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement
@@ -17,11 +17,13 @@ __all__ = [
     "Cell",
     "Disagreement",
     "Feeding",
+    "Goal",
     "Group",
     "InputSpec",
     "Io",
     "Load",
     "Number",
+    "Objective",
     "Precision",
     "Scalar",
     "Shape",

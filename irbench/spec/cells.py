@@ -11,8 +11,9 @@ from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
 from irbench.spec.tensors import BATCH
 
-__all__ = ["AGAIN", "Cell", "Group", "Io", "Load", "Precision", "Workload"]
+__all__ = ["AGAIN", "Cell", "Goal", "Group", "Io", "Load", "Objective", "Precision", "Workload"]
 
+Objective = Literal["latency", "fps", "cost"]
 Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
 Io = Literal["copy", "bound"]
 
@@ -107,6 +108,20 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """What the best row is the best in.
+
+    Attributes:
+        objective: What rows are compared by: the median latency of a call, frames per second, or processor time per
+            sample.
+        max_latency_ms: The largest p90 latency with which a row may be called the best; ``None`` for any.
+    """
+
+    objective: Objective
+    max_latency_ms: float | None = None
+
+
+@dataclass(frozen=True)
 class Group:
     """Cells that answer the same question and are therefore compared.
 
@@ -114,11 +129,13 @@ class Group:
         workloads: What they run, at least one: one model at several batches, or several models with equal inputs.
         cells: What is compared; ids are unique.
         baseline: The id of the cell that speedups are relative to.
+        goal: What was asked for; ``None`` where nothing was.
     """
 
     workloads: tuple[Workload, ...]
     cells: tuple[Cell, ...]
     baseline: str
+    goal: Goal | None = None
 
     def workload_of(self, cell: Cell) -> Workload:
         """Return what a cell runs."""
@@ -135,6 +152,9 @@ class Group:
         return self.main.feeding.count
 
     @property
-    def compares_throughput(self) -> bool:
-        """Whether cells are compared by time per sample: where one has streams, or where batches differ."""
-        return any(cell.load.streams > 1 for cell in self.cells) or len({cell.load.batch for cell in self.cells}) > 1
+    def objective(self) -> Objective:
+        """What cells are compared by: what was asked for, else FPS where one has streams or batches differ."""
+        if self.goal is not None:
+            return self.goal.objective
+        has_streams = any(cell.load.streams > 1 for cell in self.cells)
+        return "fps" if has_streams or len({cell.load.batch for cell in self.cells}) > 1 else "latency"

@@ -105,14 +105,17 @@ def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
 
 
 def _fps_differ(scene: Scene) -> Iterator[Warn]:
-    if scene.group.compares_throughput:
-        return  # there speedups are ratios of throughputs
+    if scene.group.goal is not None or scene.group.objective == "fps":
+        return  # something else was asked for, or speedups are ratios of throughputs
     rows = _told_otherwise(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell), _FPS_MOVE)
     if rows:
         yield Warn("fps-differ", {"rows": rows})
 
 
 def _sustained_differs(scene: Scene) -> Iterator[Warn]:
+    if scene.group.objective == "cost":
+        return
+
     def sustained(cell: str) -> Mapping[int, float]:
         return sustained_by_launch(scene.records, cell, scene.rows[cell].batch)
 

@@ -34,7 +34,9 @@ def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     everything = launch_ratios(scene.launches, rival, leader, all_blocks=True)
     if everything and statistics.median(everything) < edge:
         return "all-blocks-disagree"
-    if not scene.group.compares_throughput:  # there throughput is what is compared
+    if scene.group.goal is not None and scene.group.objective != "fps":
+        return None  # a row that is best in what was asked for need not be so in throughput
+    if scene.group.objective == "latency":
         throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, rival), scene)
         if throughput is not None and throughput.value < edge:
             return "throughput-disagrees"

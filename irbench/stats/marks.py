@@ -29,6 +29,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         *_mixed(cell, standing),
         *_other_than_graph(cell, standing),
         *_bound_to_vendors(cell, standing),
+        *_too_slow(cell, standing),
     )
 
 
@@ -66,6 +67,12 @@ def _other_than_graph(cell: Cell, standing: Standing) -> Iterator[Mark]:
     computed = standing.precisions.get(cell.id, held)
     if held not in ("", "fp32", computed) and standing.states[cell.id] == "ok":
         yield Mark("other-than-graph", {"graph": held, "precision": computed})
+
+
+def _too_slow(cell: Cell, standing: Standing) -> Iterator[Mark]:
+    """Say that the row answers later than was asked for, and is no candidate."""
+    if cell.id in standing.too_slow and standing.states[cell.id] == "ok":
+        yield Mark("above-max-latency", {"p90_ms": standing.too_slow[cell.id]})
 
 
 def _mixed(cell: Cell, standing: Standing) -> Iterator[Mark]:

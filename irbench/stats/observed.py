@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irbench.record import BlockEvidence, CellLaunch, LaunchRecord, Round
 from irbench.spec import Group, Timing
 from irbench.stats.blocks import dirty_blocks
 from irbench.stats.estimators import hodges_lehmann
-from irbench.stats.rounds import round_statistic_ns
+from irbench.stats.objective import round_cost_ns
 
 __all__ = ["Blocks", "Observed", "clean_blocks", "log_level", "log_ratio_of_launch", "observe", "sort_blocks"]
 
@@ -35,8 +35,7 @@ class Observed(Blocks):
     """One launch, reduced.
 
     Attributes:
-        log_ns: Natural logarithm of the round statistic in nanoseconds, by cell id, then by block: of a call, or of a
-            sample where throughput is compared.
+        log_ns: Natural logarithm of what is compared, in nanoseconds, by cell id, then by block.
     """
 
     log_ns: Mapping[str, Mapping[int, float]]
@@ -51,12 +50,17 @@ def observe(group: Group, records: Sequence[LaunchRecord], timing: Timing) -> tu
     """Return each launch reduced.
 
     Args:
-        group: Says whether cells are compared by latency or by time per completed sample.
+        group: Says what cells are compared by.
         records: The group's launches.
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
     """
-    samples = {cell.id: cell.load.batch for cell in group.cells} if group.compares_throughput else {}
-    return tuple(_observe_one(record, timing, samples) for record in records)
+    batches = {cell.id: cell.load.batch for cell in group.cells}
+    cost_ns = round_cost_ns(group.objective)
+
+    def log_cost(cell: CellLaunch, round_: Round) -> float:
+        return math.log(cost_ns(cell, round_, batches.get(cell.cell, 1)))
+
+    return tuple(_observe_one(record, timing, log_cost) for record in records)
 
 
 def log_ratio_of_launch(observed: Observed, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
@@ -98,23 +102,14 @@ def clean_blocks(
     return frozenset(round_.block for round_ in counted) - dirty_blocks(counted, own, timing, processors)
 
 
-def _observe_one(record: LaunchRecord, timing: Timing, samples: Mapping[str, int]) -> Observed:
+def _observe_one(record: LaunchRecord, timing: Timing, log_cost: Callable[[CellLaunch, Round], float]) -> Observed:
     found = sort_blocks(record, timing)
     return Observed(
         blocks=found.blocks,
         dirty=found.dirty,
         counted=found.counted,
-        log_ns={cell.cell: _log_ns(cell, found.blocks, samples.get(cell.cell)) for cell in record.cells},
+        log_ns={
+            cell.cell: {round_.block: log_cost(cell, round_) for round_ in cell.rounds if round_.block in found.blocks}
+            for cell in record.cells
+        },
     )
-
-
-def _log_ns(cell: CellLaunch, blocks: frozenset[int], samples: int | None) -> dict[int, float]:
-    """Return the statistic of each round: of a call's latency, or of the time per sample that a call completes."""
-    by_completion = samples is not None
-    return {
-        round_.block: math.log(
-            round_statistic_ns(round_, cell.calls_per_sample, by_completion=by_completion) / (samples or 1)
-        )
-        for round_ in cell.rounds
-        if round_.block in blocks
-    }

@@ -85,7 +85,7 @@ def most_urgent(
     has_new = any(counts.get(cell, 0) < timing.min_launches for cell in wanted)
     ahead = () if has_new else _open_lead(launches, standing, timing)
     rest = sorted(wanted, key=lambda cell: counts.get(cell, 0))
-    order = dict.fromkeys(cell for cell in (*ahead, standing.baseline, *rest) if cell in wanted)
+    order = dict.fromkeys(cell for cell in (*ahead, standing.baseline, *rest) if cell is not None and cell in wanted)
     return frozenset(tuple(order)[: timing.most_cells])
 
 

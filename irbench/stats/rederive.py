@@ -88,6 +88,7 @@ def _group(table: GroupResult, basis: Basis) -> Group:
         workloads=tuple(Workload(Bundle(model, inputs, ()), {BATCH: batch}) for model, batch in places),
         cells=tuple(_cell(rows[cell], places[ran[cell]]) for cell in basis.cells),
         baseline=basis.baseline,
+        goal=table.goal,
     )
 
 

@@ -10,6 +10,7 @@ from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.result import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
 from irbench.stats.effective import changing
+from irbench.stats.objective import above_max_latency
 
 __all__ = ["Admission", "Standing", "decide_standing", "first_launch"]
 
@@ -42,6 +43,7 @@ class Standing:
         compared: The baseline and every cell that may be compared with it, in the group's order.
         disagreements: In what a cell's graph falls short of the model it was converted from, where it does.
         in_parts: Whether there are more cells than one launch held.
+        too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds.
     """
 
     states: Mapping[str, State]
@@ -51,6 +53,7 @@ class Standing:
     compared: tuple[str, ...]
     disagreements: Mapping[str, Disagreement] = field(default_factory=dict[str, Disagreement])
     in_parts: bool = False
+    too_slow: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def link(self) -> str | None:
@@ -66,10 +69,11 @@ class Standing:
     def candidates(self) -> tuple[str, ...]:
         """Those of the compared cells that may be called the fastest.
 
-        A cell whose graph no longer answers like the model may only where the baseline's does not either.
+        A cell whose graph no longer answers like the model may only where the baseline's does not either. One that
+        answers later than was asked for may not.
         """
-        differing = self.disagreements
-        return tuple(cell for cell in self.compared if cell not in differing or self.baseline in differing)
+        differing, able = self.disagreements, [cell for cell in self.compared if cell not in self.too_slow]
+        return tuple(cell for cell in able if cell not in differing or self.baseline in differing)
 
     def mixed(self, cell: str) -> Mark | None:
         """Return the mark of a comparison with the baseline, or ``None`` where precisions agree."""
@@ -103,6 +107,7 @@ def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Ad
         ),
         disagreements={cell: held.disagreement for cell, held in artifacts.items() if held.disagreement is not None},
         in_parts=_in_parts(records),
+        too_slow=above_max_latency(group, records),
     )
 
 

@@ -124,6 +124,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
             derived_notes=len(notes),
         ),
         lead=lead,
+        goal=group.goal,
         given_inputs=given_inputs(group.main.feeding),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -17,6 +17,7 @@ from irbench.cli.options.types import (
     BACKENDS,
     COUNTS,
     DURATION,
+    LATENCY,
     LEVELS,
     PERCENT,
     SHAPE,
@@ -30,7 +31,7 @@ from irbench.cli.options.types import (
 from irbench.cli.output.measured import measured, refuse_overwriting_models
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
-from irbench.spec import Number
+from irbench.spec import Number, Objective
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
@@ -110,6 +111,18 @@ _SECTIONS = {
     help="Row that speedups are relative to: ort, or ort@streams=1,batch=8,threads=2.",
 )
 @click.option("--apart", is_flag=True, help="Give every model and batch a table of its own.")
+@click.option(
+    "--objective",
+    type=OneOf(get_args(Objective)),
+    cls=PlainDefault,
+    show_default="fps where streams or batches differ, otherwise latency",
+    help="What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
+)
+@click.option(
+    "--max-latency",
+    type=LATENCY,
+    help="Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
+)
 @click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
 @measuring.THREADS
 @measuring.CPUS

@@ -22,6 +22,7 @@ __all__ = [
     "CPUS",
     "DURATION",
     "FEEDBACK",
+    "LATENCY",
     "LEVELS",
     "PASSES",
     "PERCENT",
@@ -93,7 +94,7 @@ def _duration_s(text: str) -> float:
         return values.duration_s(text)
     except ValueError as error:
         raise click.BadParameter(
-            f"{text!r} is not a duration: write a number above 0 and a unit (s, m, h or d), for example 90s or 5m; "
+            f"{text!r} is not a duration: write a number above 0 and a unit (ms, s, m, h or d), for example 90s or 5m; "
             "at most 10000 days."
         ) from error
 
@@ -119,6 +120,7 @@ COUNTS = Parsed("1,8", values.counts)
 THREADS = Parsed("4|native", values.threads)
 THREAD_COUNTS = Parsed("1,4|native", values.thread_counts)
 DURATION = Parsed("90s|5m", _duration_s)
+LATENCY = Parsed("50ms", _duration_s)
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)

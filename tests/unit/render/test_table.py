@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from irbench.notices import Note, Reference
+from irbench.notices import Mark, Note, Reference
 from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
 from irbench.render.line_wrapping import plain, wrap
-from irbench.result import Requested, RunDocument
+from irbench.result import Requested, RunDocument, Winner
+from irbench.spec import Goal
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 
@@ -269,3 +270,19 @@ def test_wrong_outputs_of_another_model_say_how_to_give_it_a_table_of_its_own() 
     wrong = cell("ort", id="b", model="other", state="mismatch", failure=Failure("verify", "wrong outputs", None))
     assert "--apart" in shown(group(cell("ort", model="m"), wrong, model="m"))
     assert "--apart" not in shown(group(cell("ort", model="m"), replace(wrong, model="m"), model="m"))
+
+
+def test_the_title_and_the_headline_say_what_rows_are_compared_by() -> None:
+    rows = (cell("ort"), cell("tf", p50=50.0))
+    won = Winner(rows[0].id, rows[1].id, 1.3, 1.2, 1.4)
+    text = shown(group(*rows, winner=won, goal=Goal("cost")))
+    assert "sync, back to back, compared by processor time per sample, copies included" in text
+    assert "in processor time per sample [1.20, 1.40]" in text
+    assert "compared by" not in shown(group(*rows, winner=won))
+
+
+def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
+    late = Mark("above-max-latency", {"p90_ms": 61.2})
+    text = shown(group(cell("ort", marks=(late,)), cell("tf", marks=(late,)), goal=Goal("fps", 50.0)))
+    assert "no row has a p90 latency of at most 50 ms" in text
+    assert "compared by FPS with p90 of at most 50 ms" in text

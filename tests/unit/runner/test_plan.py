@@ -83,7 +83,7 @@ def test_batches_and_thread_counts_are_rows_of_one_table() -> None:
     assert loads == [(batch, name, threads) for batch in (1, 4) for name, _ in FAKES for threads in (1, None)]
     assert [group.group.workload_of(cell).batch for cell in group.group.cells] == [batch for batch, *_ in loads]
     assert len({cell.id for cell in group.group.cells}) == 8
-    assert group.group.compares_throughput
+    assert group.group.objective == "fps"
 
 
 def test_every_batch_has_a_table_of_its_own_where_that_is_asked_for() -> None:
