@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import fake_answers
 import pytest
 from hypothesis import settings
 
@@ -32,6 +33,7 @@ def common_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     common = (own.parent if is_worker_of_xdist else own) / "common"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IRBENCH_HOME", str(common))
+        patch.setenv(fake_answers.FOLDER, str(common / "answers"))
         patch.setenv("IRBENCH_RESULTS", str(own / "results"))
         patch.setenv("IRBENCH_LOCK", str(own / "lock"))  # tests run side by side
         yield common

@@ -7,7 +7,7 @@ from pathlib import Path
 import models
 from front_door import irbench
 
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import Store
 
 
