@@ -20,6 +20,7 @@ from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
+from irbench.runner.sweep import swept_sizes
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Cell
 from irbench.stats import Admission, Next, Pace, Room, launches_planned, next_launch, outlook, scatters, summarise
@@ -226,5 +227,6 @@ class Comparison:
                 outlook=self._outlook,
                 interim=interim,
                 batch=self._group.batch if len(self._context.request.batches or ()) > 1 else None,
+                sizes=swept_sizes(self._group.sizes, self._group.other_sizes),
             )
         )

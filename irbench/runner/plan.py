@@ -14,6 +14,7 @@ from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
+from irbench.runner.unbound import Forms, alike
 from irbench.spec import Artifact, Bundle, Cell, Group
 
 __all__ = ["MOST_CELLS", "PlannedGroup", "Prepared", "PreparedModel", "plan", "split"]
@@ -32,10 +33,12 @@ class PreparedModel:
         model: The model and its sizes.
         artifacts: By the exported artifact's label and the level of optimisation: with every shape bound, or why it
             could not be made.
+        unbound: Why an optimised graph has dynamic shapes instead, by the level of optimisation.
     """
 
     model: SizedModel
     artifacts: Mapping[tuple[str, str], Artifact | Failure]
+    unbound: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], prepared: Prepare
         artifact, failure = _artifact(readers[asked.cell.backend], prepared, asked.level)
         if asked.cell.dynamic and asked.cell.artifact is not None:
             artifact, failure = with_sizes(asked.cell.artifact, prepared.model.sizes), None
-        cells.append(replace(asked.cell, artifact=artifact))
+        unbound = asked.level in prepared.unbound
+        cells.append(replace(asked.cell, artifact=artifact, dynamic=asked.cell.dynamic or unbound))
         if failure is not None:
             absent[asked.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
@@ -140,7 +144,8 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], prepared: Prepare
     if request.sweep is not None:  # which has a row for either form
         return PlannedGroup(group, absent)
     others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, model)) is not None}
-    return PlannedGroup(group, absent, others)
+    forms = alike(Forms(group.cells, others), prepared.unbound)
+    return PlannedGroup(replace(group, cells=forms.cells), absent, forms.others, forms.notes)
 
 
 def _with_dynamic_shapes(cell: Cell, model: SizedModel) -> Artifact | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias, cast, get_args
@@ -12,6 +12,7 @@ from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
@@ -96,9 +97,10 @@ def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], fol
 def _prepared(
     request: RunRequest, readers: Mapping[str, Reader], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
-    workshop = _Workshop(model, scratch, report)
+    workshop = _Workshop(model, scratch, report, binds_only=request.sweep is not None)
     wanted = dict.fromkeys(_wanted(request, model.bundle, readers))
-    return PreparedModel(model, {(exported.label, level): workshop.make(exported, level) for exported, level in wanted})
+    made = {(exported.label, level): workshop.make(exported, level) for exported, level in wanted}
+    return PreparedModel(model, made, workshop.unbound)
 
 
 def _reader(name: str) -> Reader:
@@ -124,11 +126,21 @@ def _precision(request: RunRequest, bundle: Bundle) -> Precision:
 
 @dataclass(frozen=True)
 class _Workshop:
-    """Makes the artifacts of one model at one size."""
+    """Makes the artifacts of one model at one size.
+
+    Attributes:
+        model: It.
+        scratch: Where copies with bound shapes are written.
+        report: Called with what an optimisation does now.
+        binds_only: Whether a graph that fails with bound shapes is not made with dynamic ones.
+        unbound: Why the graph of a level was made with dynamic shapes, by the level.
+    """
 
     model: SizedModel
     scratch: Path
     report: Report
+    binds_only: bool = False
+    unbound: dict[str, str] = field(default_factory=dict[str, str])
 
     def make(self, exported: Artifact, level: str) -> Artifact | Failure:
         """Return an artifact with its shapes bound, or why it cannot be made.
@@ -136,7 +148,16 @@ class _Workshop:
         Raises:
             IrbenchError: What optimising needs is not installed: no model can be optimised then.
         """
-        return self._bound(exported) if level == UNOPTIMIZED else self._optimized(level)
+        if level == UNOPTIMIZED:
+            return self._bound(exported)
+        made = self._optimized(level, self.model.sizes, _check_inputs(self.model))
+        if not isinstance(made, Failure) or self.binds_only or not is_rewritten(exported):
+            return made
+        dynamic = self._optimized(level, {}, CheckInputs(self.model.feeding, self.model.sizes))
+        if isinstance(dynamic, Failure):
+            return dynamic
+        self.unbound[level] = made.message
+        return with_sizes(dynamic, self.model.sizes)
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
@@ -144,11 +165,9 @@ class _Workshop:
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
-    def _optimized(self, level: str) -> Artifact | Failure:
+    def _optimized(self, level: str, sizes: Mapping[str, int], given: CheckInputs | None) -> Artifact | Failure:
         try:
-            bundle, sizes = self.model.bundle, self.model.sizes
-            made = optimize(bundle, sizes, variant(level), self.report, _check_inputs(self.model))
-            return _with_precision(made.artifact)
+            return _with_precision(optimize(self.model.bundle, sizes, variant(level), self.report, given).artifact)
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise

@@ -13,7 +13,7 @@ import pytest
 from fake_runs import FASTEST
 from front_door import irbench
 
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -134,6 +134,19 @@ def test_a_runtime_may_refuse_a_branch_that_bound_shapes_do_not_reach(tmp_path: 
     called = irbench("verify", path, "--shape", "samples=8", "--backends", "ort", "--format", "json")
     (cell,) = called.document["cells"]
     assert (cell["label"], cell["state"], cell["dynamic"]) == ("ort dynamic", "ok", True)
+
+
+def test_a_graph_that_cannot_be_bound_is_optimised_with_dynamic_shapes(tmp_path: Path) -> None:
+    path = two_rates(tmp_path / "rates.onnx")
+    levels = ("--shape", "samples=8", "--optimize", "none,basic")
+    called = irbench("run", path, "--backends", "ort", *levels, "--format", "json", *FASTEST)
+    (found,) = called.document["groups"]
+    rows = {cell["label"]: (cell["dynamic"], cell["state"]) for cell in found["cells"]}
+    assert rows == {"ort dynamic": (True, "ok"), "ort+basic dynamic": (True, "ok")}
+    (note,) = (note["facts"] for note in found["notes"] if note["code"] == "graph-unbound")
+    assert note["variant"] == "basic"
+    assert "rates.onnx" in note["reason"]
+    assert str(tmp_path) not in note["reason"]
 
 
 def two_rates(path: Path) -> Path:

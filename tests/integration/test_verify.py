@@ -42,7 +42,7 @@ def test_without_data_the_outputs_are_compared_with_a_reference(model: Path):
     called = irbench("verify", model, *FAKES)
     assert called.code == 0, called.err
     title, _, heading, first, second = called.out.splitlines()[:5]
-    assert title == "mlp: outputs compared with ort with optimisations off"
+    assert title == "mlp: outputs compared with ort with optimisations off · 1x3x8x8"
     assert heading.split()[:3] == ["backend", "prec", "outputs"]
     assert [first.split()[:3], second.split()[:3]] == [["fake-a", "fp32", "match"], ["fake-b", "fp32", "match"]]
 
