@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from irbench.errors import IrbenchError
 
-__all__ = ["refuse_draws"]
+__all__ = ["blaming_draws", "refuse_draws"]
 
 _DRAWS = re.compile(
     r"Random\w+|(Parameterized)?TruncatedNormal|Multinomial|Rng\w+"
@@ -34,6 +35,19 @@ def refuse_draws(name: str, function: Any) -> None:
             hint="Let its layers draw only in training: def call(self, x, training=False). Or build the model without"
             " them.",
         )
+
+
+@contextmanager
+def blaming_draws(name: str, function: Any) -> Iterator[None]:
+    """Say that a function draws random numbers, where the body fails for that.
+
+    A saved graph may hold draws in branches of training that it never takes, so that it is not refused before.
+    """
+    try:
+        yield
+    except Exception:
+        refuse_draws(name, function)
+        raise
 
 
 def _draws(function: Any) -> Iterator[str]:
