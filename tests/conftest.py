@@ -60,6 +60,11 @@ def known_backends(own_home: Path, common_home: Path) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def modules_of_this_folder() -> None:
-    """Let every process that a test starts import what stands beside this file."""
+    """Let every process that a test starts import what stands beside this file.
+
+    OpenBLAS starts a thread for each processor when NumPy is imported, a quarter of that import's time. Cells of a run
+    have a number of threads of their own.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
