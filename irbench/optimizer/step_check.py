@@ -23,10 +23,14 @@ from irbench.worker.reference import answers
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["NCHW_STEP", "BrokenModel", "StepCheck"]
+__all__ = ["NCHW_STEP", "BrokenModel", "OriginalRefused", "StepCheck"]
 
 NCHW_STEP = "inputs_to_nchw"
 """The step that a layout asks for; no ``--passes`` names it."""
+
+
+class OriginalRefused(IrbenchError):
+    """The reference cannot run the graph that is to be optimised."""
 
 
 class BrokenModel(IrbenchError):
@@ -58,7 +62,7 @@ class StepCheck:
         scratch: Where copies with bound shapes are written.
 
     Raises:
-        IrbenchError: The reference cannot run the original graph.
+        OriginalRefused: The reference cannot run the original graph.
     """
 
     def __init__(self, job: OptimizationJob, scratch: Path) -> None:
@@ -70,7 +74,7 @@ class StepCheck:
             self._scale = input_scale(logical_inputs(job.bundle.inputs, job.sizes, self._feeding))
             self._expected = self._outputs_of_original()
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
-            raise IrbenchError(
+            raise OriginalRefused(
                 f"{job.bundle.name} cannot be optimised: {job.reference} cannot run it: {_reason(problem, job)}",
                 hint=getattr(problem, "hint", "") or _remedy(job),
             ) from problem

@@ -13,7 +13,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.onnx.reading.precision import read_precision
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
-from irbench.optimizer import UNOPTIMIZED, CheckInputs, optimize, variant
+from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
@@ -150,14 +150,12 @@ class _Workshop:
         """
         if level == UNOPTIMIZED:
             return self._bound(exported)
-        made = self._optimized(level, self.model.sizes, _check_inputs(self.model))
-        if not isinstance(made, Failure) or self.binds_only or not is_rewritten(exported):
-            return made
-        dynamic = self._optimized(level, {}, CheckInputs(self.model.feeding, self.model.sizes))
-        if isinstance(dynamic, Failure):
-            return dynamic
-        self.unbound[level] = made.message
-        return with_sizes(dynamic, self.model.sizes)
+        try:
+            return self._optimized(level, self.model.sizes, _check_inputs(self.model))
+        except OriginalRefused as refused:
+            if self.binds_only or not is_rewritten(exported):
+                return _failure(refused, level)
+            return self._dynamic(level, refused)
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
@@ -165,15 +163,32 @@ class _Workshop:
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
+    def _dynamic(self, level: str, refused: OriginalRefused) -> Artifact | Failure:
+        """Return a graph with dynamic shapes, which was refused with bound ones."""
+        try:
+            made = self._optimized(level, {}, CheckInputs(self.model.feeding, self.model.sizes))
+        except OriginalRefused as again:
+            return _failure(again, level)
+        if isinstance(made, Failure):
+            return made
+        self.unbound[level] = refused.message.rstrip(".")
+        return with_sizes(made, self.model.sizes)
+
     def _optimized(self, level: str, sizes: Mapping[str, int], given: CheckInputs | None) -> Artifact | Failure:
         try:
             return _with_precision(optimize(self.model.bundle, sizes, variant(level), self.report, given).artifact)
+        except OriginalRefused:
+            raise
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise
-            # what the error advises is for `irbench optimize`, whose options a run does not take
-            remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
-            return Failure("optimize", error.message.rstrip("."), remedy)
+            return _failure(error, level)
+
+
+def _failure(error: IrbenchError, level: str) -> Failure:
+    """Return why a level cannot be made; what the error advises is for ``irbench optimize``, with other options."""
+    remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
+    return Failure("optimize", error.message.rstrip("."), remedy)
 
 
 def _check_inputs(model: SizedModel) -> CheckInputs | None:

@@ -64,7 +64,7 @@ def test_every_data_set_counts_each_with_its_own_shape(model: Path, tmp_path: Pa
     for number, batch in enumerate((1, 3)):
         pixels, scores = answer(model, batch, number)
         write_set(tmp_path / "data", number, [pixels], [scores])
-    called = irbench("verify", model, *REAL, "--data", tmp_path / "data", "--format", "md")
+    called = irbench("verify", model, *FAKES, "--data", tmp_path / "data", "--format", "md")
     assert called.code == 0, called.err
     assert called.out.startswith(f"mlp: outputs compared with {tmp_path / 'data'} (2 data sets)\n\n| backend |")
 
