@@ -57,6 +57,7 @@ NoteCode = Literal[
     "chosen-backend",
     "chosen-model",
     "graph-refused",
+    "graph-unbound",
     "int8-static-chosen",
     "ir-version-lowered",
     "layout-unchanged",

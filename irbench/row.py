@@ -268,6 +268,9 @@ class GivenInputs:
         sha256: Digests of the samples' values, in hexadecimal, by input.
         values: Constants, by input.
         feedback: Outputs, by the inputs that they became in the next call.
+        rows: How many entries along the batch axis the data had, where those were divided and joined to calls of
+            ``rows_per_call``, the last one filled up with the first rows; 0 where each sample was a call.
+        rows_per_call: How many of them make a call; 0 where ``rows`` is 0.
     """
 
     source: str | None
@@ -275,3 +278,5 @@ class GivenInputs:
     sha256: Mapping[str, str]
     values: Mapping[str, tuple[Number, ...]]
     feedback: Mapping[str, str]
+    rows: int = 0
+    rows_per_call: int = 0

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import fake_answers
 import pytest
 from hypothesis import settings
 
@@ -32,6 +33,7 @@ def common_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     common = (own.parent if is_worker_of_xdist else own) / "common"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IRBENCH_HOME", str(common))
+        patch.setenv(fake_answers.FOLDER, str(common / "answers"))
         patch.setenv("IRBENCH_RESULTS", str(own / "results"))
         patch.setenv("IRBENCH_LOCK", str(own / "lock"))  # tests run side by side
         yield common
@@ -58,6 +60,11 @@ def known_backends(own_home: Path, common_home: Path) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def modules_of_this_folder() -> None:
-    """Let every process that a test starts import what stands beside this file."""
+    """Let every process that a test starts import what stands beside this file.
+
+    OpenBLAS starts a thread for each processor when NumPy is imported, a quarter of that import's time. Cells of a run
+    have a number of threads of their own.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)

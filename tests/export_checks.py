@@ -144,6 +144,7 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
     from irbench.onnx.rewriting.detached_weights import write
     from irbench_tf import exporter, signatures, tracing
     from irbench_tf.convert import convert, name_dimensions
+    from irbench_tf.random_draws import refuse_draws
     from irbench_tf.sources import Loaded
 
     model = _CASES[case]()
@@ -152,6 +153,7 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
     sizes = signatures.default_sizes(inputs)
     loaded = Loaded(case, signatures.keras_call(model), inputs, fixed, names, sizes, False, model, False, model)
     traced = tracing.trace(loaded, None)
+    refuse_draws(case, traced.function)
     detached = convert(traced, 18, ())
     shapes = tracing.output_shapes(traced, loaded)
     outputs = [
@@ -237,6 +239,15 @@ def _without_counterpart() -> Any:
     return keras.Model(rows, keras.layers.Lambda(lambda x: tf.math.betainc(x + 1.0, x + 2.0, x))(rows))
 
 
+def _noise() -> Any:
+    import keras
+
+    generator = keras.random.SeedGenerator(1)
+    rows = keras.Input((6,), name="rows")
+    draw = keras.layers.Lambda(lambda x: x + keras.random.normal(keras.ops.shape(x), seed=generator), name="noise")
+    return keras.Model(rows, draw(rows))
+
+
 _CASES: dict[str, Callable[[], Any]] = {
     "hard sigmoid": _hard_sigmoid,
     "grouped convolution": _grouped_convolution,
@@ -246,4 +257,5 @@ _CASES: dict[str, Callable[[], Any]] = {
     "free length": _free_length,
     "wide dense": _wide_dense,
     "without counterpart": _without_counterpart,
+    "noise": _noise,
 }

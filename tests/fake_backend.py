@@ -1,6 +1,7 @@
 """Backends whose speed and faults are scripted through their options, for tests through the real front door.
 
 Their time is virtual: it passes only inside their calls, so that ratios are exact on any machine, however busy.
+Each worker imports this module, so it imports little, and the rest where it is used.
 """
 
 from __future__ import annotations
@@ -16,12 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
-from onnx.reference import ReferenceEvaluator
-from tests_support import begin_an_answer, hang_in_spawn
+from fake_answers import Answers
 from virtual_clock import VirtualClock
 
-from irbench.onnx.reading import signature
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
@@ -61,10 +59,8 @@ class FakeAsyncSlot(FakeSlot):
 
 class FakeSession:
     def __init__(self, artifact: Artifact, load: Load, device: str) -> None:
-        self._evaluator = ReferenceEvaluator(str(artifact.path))
-        self._names = [spec.name for spec in artifact.inputs]
+        self._answers = Answers(artifact.path, [spec.name for spec in artifact.inputs])
         self._options = load.options
-        self._answers: dict[bytes, tuple[Array, ...]] = {}
         self.call_ns = int(float(load.options.get("call_us", "300")) * 1000)
         self.clock = VirtualClock().install()
         self._runs = 0
@@ -79,11 +75,7 @@ class FakeSession:
         }
 
     def answer(self, feed: Feed) -> tuple[Array, ...]:
-        key = b"".join(array.tobytes() for array in feed)
-        if key not in self._answers:
-            outputs: Any = self._evaluator.run(None, dict(zip(self._names, feed, strict=True)))
-            self._answers[key] = tuple(np.asarray(output) for output in outputs)
-        return tuple(output * np.float32(self._wrongness()) for output in self._answers[key])
+        return tuple(output * np.float32(self._wrongness()) for output in self._answers(feed))
 
     def _wrongness(self) -> float:
         """Return what answers are multiplied by: 1 unless, or until, the script makes them wrong."""
@@ -121,6 +113,8 @@ def crash(name: str) -> None:
 def hang(manner: str) -> None:
     """Give no answer: asleep, ``deaf`` to polite requests to end, ``stopped`` by somebody else, or amid a ``reply``."""
     if manner == "reply":
+        from tests_support import begin_an_answer
+
         begin_an_answer()
     if manner == "deaf":
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -132,6 +126,8 @@ def hang(manner: str) -> None:
 
 def resist_freezing(_: str) -> None:
     """Answer, but with a thread in the kernel that cannot be stopped."""
+    from tests_support import hang_in_spawn
+
     fifo = Path(os.environ["IRBENCH_LOCK"]).with_name("fifo")
     os.mkfifo(fifo)
     hang_in_spawn(str(fifo))
@@ -160,6 +156,8 @@ def leak(size: str) -> None:
 
 def exhaust_memory(_: str) -> None:
     """Ask for more than a limit allows."""
+    import psutil
+
     resource.setrlimit(
         resource.RLIMIT_AS, (psutil.Process().memory_info().vms + GROWTH_BYTES // 2, resource.RLIM_INFINITY)
     )
@@ -183,6 +181,8 @@ def leave_daemon(then: str) -> None:
 
 def kill_idle(_: str) -> None:
     """Kill another worker while it is frozen, as the kernel does that chooses the largest process."""
+    import psutil
+
     frozen = [child for child in psutil.Process(os.getppid()).children() if child.status() == psutil.STATUS_STOPPED]
     frozen[-1].kill()
 
@@ -199,6 +199,8 @@ def fill_disk(_: str) -> None:
 
 def kill_helpers(_: str) -> None:
     """Kill what serves the coordinator besides its workers."""
+    import psutil
+
     helpers = [child for child in psutil.Process(os.getppid()).children() if "irbench.worker" not in child.cmdline()]
     for helper in helpers:
         helper.kill()
@@ -211,6 +213,10 @@ def interrupt(name: str) -> None:
 
 def refuse_form(artifact: Artifact, fault: str) -> None:
     """Refuse a graph with bound shapes, with dynamic ones, or with either, as the script says."""
+    if not fault.startswith("refuse-"):
+        return
+    from irbench.onnx.reading import signature
+
     dynamic = any(spec.dynamic_dimensions for spec in signature.read(artifact.path).inputs)
     if fault in ("refuse-either", "refuse-dynamic" if dynamic else "refuse-bound"):
         raise RuntimeError(f"{artifact.path}: shapes contradict each other")

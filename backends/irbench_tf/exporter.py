@@ -13,6 +13,7 @@ from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
 from irbench_tf import keras_files, opened_files, sources
+from irbench_tf.random_draws import blaming_draws, refuse_draws
 
 if TYPE_CHECKING:
     from irbench_tf.sources import Loaded
@@ -63,6 +64,8 @@ class TensorFlowExporter:
         loaded = sources.load(request.source, request.imports, request.signature)
         notes = _prepare_weights(loaded, request, say)
         traced = tracing.trace(loaded, request.batch)
+        if loaded.keras_model is not None:
+            refuse_draws(loaded.name, traced.function)
         say(f"running {loaded.name} in TensorFlow for its reference outputs")
         shapes = tracing.output_shapes(traced, loaded)
         outputs = tuple(
@@ -71,9 +74,10 @@ class TensorFlowExporter:
         )
         _write_reference(traced, loaded, request)
         say("freezing the TensorFlow graph")
-        graph = freeze(traced.function, traced.inputs, outputs).write(request.directory)
-        say("converting to ONNX")
-        onnx, facts = _write_onnx(traced, outputs, request)
+        with blaming_draws(loaded.name, traced.function):
+            graph = freeze(traced.function, traced.inputs, outputs).write(request.directory)
+            say("converting to ONNX")
+            onnx, facts = _write_onnx(traced, outputs, request)
         return Bundle(
             name=loaded.name,
             inputs=loaded.inputs,

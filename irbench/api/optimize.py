@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
@@ -101,7 +102,8 @@ class OptimizedModel(Displayable):
     @property
     def advice(self) -> tuple[str, ...]:
         """Warnings of the result, each with its remedy, and how to go on."""
-        return tuple(advice(self.model, self.bundle, self._optimized, self._options.output))
+        options = self._options
+        return tuple(advice(self.model, self.bundle, self._optimized, options.output, _input_options(options)))
 
     @property
     def bound(self) -> Mapping[str, int]:
@@ -234,6 +236,13 @@ def _optimized(bundle: Bundle, options: OptimizeOptions, asked: Recipe, say: Say
     with scratch_folder() as folder:
         sizes, given = sized_inputs(bundle, inputs, options.batch, options.shape, folder)
         return optimize_graph(bundle, sizes, asked, in_words(say), given)
+
+
+def _input_options(options: OptimizeOptions) -> tuple[str, ...]:
+    """Return data from files and constants as they are typed."""
+    data = [f"--data {quote(str(options.data))}"] if isinstance(options.data, Path) else []
+    given = ((name, ",".join(map(str, values))) for name, values in options.value.items())
+    return (*data, *(f"--value {quote(f'{name}={values}')}" for name, values in given))
 
 
 def recipe_of(options: OptimizeOptions) -> Recipe:

@@ -255,7 +255,7 @@ def _model(options: VerifyOptions, backends: tuple[BackendAddress, ...], scratch
         complete = True
     except KeyboardInterrupt:
         say("interrupted")
-    return ModelReport(bundle.name, planned.source, complete, tuple(cells), planned.warnings)
+    return planned.report(bundle.name, cells, complete=complete)
 
 
 def _suite(pattern: str | None, backends: tuple[BackendAddress, ...], scratch: Path, say: Say) -> SuiteReport:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,10 +10,11 @@ from irbench.address import BackendAddress
 from irbench.errors import ExitCode
 from irbench.notices import Reference, Warn
 from irbench.record import Failure
-from irbench.result import CellResult
+from irbench.result import CellResult, GivenInputs
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.spec import Artifact, Bundle, Cell, Feeding
 from irbench.spi import Array, Outputs
+from irbench.stats import given_inputs
 
 __all__ = [
     "DataSets",
@@ -57,6 +58,8 @@ class ModelReport:
         complete: False where the run was interrupted; the cells are those that were done.
         cells: As in the run document, with ``state``, ``failure``, ``effective`` and ``output_error``, and no times.
         warnings: What speaks against the comparison.
+        shapes: Of the inputs by name, in the model's order; empty where data sets have several.
+        given_inputs: Data, constants and feedback; ``None`` where all inputs were generated, or came from data sets.
     """
 
     model: str
@@ -64,6 +67,8 @@ class ModelReport:
     complete: bool
     cells: tuple[CellResult, ...]
     warnings: tuple[Warn, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    given_inputs: GivenInputs | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,12 @@ class Trial:
     feeding: Feeding | None = None
     scale: float = 1.0
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each input, by its name."""
+        bound = (spec.tensor.bind(self.sizes) for spec in self.bundle.inputs)
+        return {tensor.name: tuple(size for size in tensor.shape if isinstance(size, int)) for tensor in bound}
+
 
 @dataclass(frozen=True)
 class PlannedTrials:
@@ -108,6 +119,26 @@ class PlannedTrials:
     trials: tuple[Trial, ...]
     source: Reference | DataSets | None
     warnings: tuple[Warn, ...] = ()
+
+    def report(self, model: str, cells: Sequence[CellResult], *, complete: bool) -> ModelReport:
+        """Return the document of what came of them.
+
+        Args:
+            model: Its name.
+            cells: A row for each backend.
+            complete: Whether all of them were run.
+        """
+        shapes = [trial.shapes for trial in self.trials]
+        feedings = [trial.feeding for trial in self.trials if trial.feeding is not None]
+        return ModelReport(
+            model=model,
+            verified_against=self.source,
+            complete=complete,
+            cells=tuple(cells),
+            warnings=self.warnings,
+            shapes=shapes[0] if shapes and all(other == shapes[0] for other in shapes) else {},
+            given_inputs=given_inputs(feedings[0]) if feedings else None,
+        )
 
 
 @dataclass(frozen=True)

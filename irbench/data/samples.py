@@ -13,7 +13,7 @@ from irbench.data.model_inputs import ModelInput
 from irbench.errors import IrbenchError
 from irbench.spi import Array
 
-__all__ = ["Sample", "bound_dimensions", "digests", "feeds_of_batch", "rows"]
+__all__ = ["Sample", "bound_dimensions", "digests", "feeds_of_batch", "rows", "rows_to_join"]
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,24 @@ def feeds_of_batch(samples: Sequence[Sample], inputs: Sequence[ModelInput], batc
     Raises:
         IrbenchError: Samples would have to be joined that differ in an input without a batch axis.
     """
-    counts = [rows(sample, inputs) for sample in samples]
-    if all(count == batch for count in counts):
+    if not rows_to_join(samples, inputs, batch):
         return tuple(samples)
+    counts = [rows(sample, inputs) for sample in samples]
     every = [(sample, row) for sample, count in zip(samples, counts, strict=True) for row in range(count)]
     feeds = math.ceil(len(every) / batch)
     return tuple(
         _joined([every[(feed * batch + place) % len(every)] for place in range(batch)], inputs) for feed in range(feeds)
     )
+
+
+def rows_to_join(samples: Sequence[Sample], inputs: Sequence[ModelInput], batch: int) -> int:
+    """Return how many rows the calls of a batch size are made of; 0 where each sample is a call.
+
+    Raises:
+        IrbenchError: As :func:`rows`.
+    """
+    counts = [rows(sample, inputs) for sample in samples]
+    return 0 if all(count == batch for count in counts) else sum(counts)
 
 
 def digests(feeds: Sequence[Sample]) -> dict[str, str]:

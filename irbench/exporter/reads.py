@@ -205,8 +205,29 @@ def _packages(modules: Mapping[str, Path], hashed: Container[str]) -> dict[str, 
         for name, file in modules.items()
         if not _INSTALLED.isdisjoint(file.parts) and str(file) not in hashed
     }
-    distributions = metadata.packages_distributions()
-    return versions({name for module in installed for name in distributions.get(module, ())})
+    return versions(
+        {
+            distribution.metadata["Name"]
+            for distribution in metadata.distributions()
+            if not installed.isdisjoint(_top_level(distribution))
+        }
+    )
+
+
+def _top_level(distribution: metadata.Distribution) -> Iterator[str]:
+    """Yield the names of top-level modules that a distribution installed; a name may come more than once.
+
+    As ``importlib.metadata.packages_distributions`` finds them, which makes an object of each of TensorFlow's files.
+    """
+    listed = distribution.read_text("top_level.txt")
+    if listed is not None:
+        yield from listed.split()
+        return
+    record = distribution.read_text("RECORD")
+    lines = map(str, distribution.files or ()) if record is None else record.splitlines()
+    for line in lines:
+        first, slash, _ = line.lstrip('"').partition("/")
+        yield first if slash else first.partition(".")[0]
 
 
 def _roots(package: str, modules: Mapping[str, Path]) -> tuple[Path, ...]:

@@ -10,6 +10,7 @@ from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
 from irbench.optimizer.model_files import copy_model
 from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED, Conversion, Recipe, build_recipe, variant
 from irbench.optimizer.samples import CheckInputs
+from irbench.optimizer.step_check import OriginalRefused
 
 __all__ = [
     "CONVERSIONS",
@@ -20,6 +21,7 @@ __all__ = [
     "Conversion",
     "Lineage",
     "Optimized",
+    "OriginalRefused",
     "Recipe",
     "build_recipe",
     "copy_model",

@@ -12,7 +12,7 @@ from irbench import registry
 from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError, first_line
 from irbench.graph_record import Agreement
-from irbench.onnx.rewriting.bind import bind
+from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.samples import Samples
 from irbench.output_check import compare, input_scale, is_exact, judge, tolerance
 from irbench.record import OutputError
@@ -61,7 +61,7 @@ def measure_agreement(
         IrbenchError: No backend here can run the converted graph.
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
-    wide, narrow = (bind(artifact, samples.sizes, scratch) for artifact in (samples.artifact, converted))
+    wide, narrow = _sized(samples, converted, reference, scratch)
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:
@@ -81,6 +81,27 @@ def measure_agreement(
     )
 
 
+def _sized(samples: Samples, converted: Artifact, reference: str, scratch: Path) -> tuple[Artifact, ...]:
+    """Return both graphs with the sizes of the samples: bound, or dynamic where the reference refuses them bound."""
+    graphs = (samples.artifact, converted)
+    bound = tuple(bind(artifact, samples.sizes, scratch) for artifact in graphs)
+    if not is_rewritten(samples.artifact) or _loads(registry.reference(reference), bound[0], samples):
+        return bound
+    return tuple(with_sizes(artifact, samples.sizes) for artifact in graphs)
+
+
+def _loads(backend: Backend, artifact: Artifact, samples: Samples) -> bool:
+    try:
+        with OpenSession(backend, artifact, _load(samples)):
+            return True
+    except Exception:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
+        return False
+
+
+def _load(samples: Samples) -> Load:
+    return Load(batch=samples.sizes[BATCH], threads=None, precision="native")
+
+
 def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
     yield reference, registry.reference(reference)
     for name in registry.installed_backends():
@@ -90,8 +111,7 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
 
 
 def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator[tuple[Array, ...]]:
-    load = Load(batch=samples.sizes[BATCH], threads=None, precision="native")
-    with OpenSession(backend, artifact, load) as session:
+    with OpenSession(backend, artifact, _load(samples)) as session:
         for feed in samples.feeds(artifact):
             yield session.answer(feed)
 

@@ -20,6 +20,7 @@ from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, re
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
+from irbench.optimizer.step_check import OriginalRefused
 from irbench.optimizer.tools import Tools, find_tools, require_operators
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.system.files import move_folder
@@ -60,6 +61,7 @@ def optimize(
         given: Inputs for checks and calibration; ``None`` for generated ones.
 
     Raises:
+        OriginalRefused: The reference cannot run the graph.
         IrbenchError: The bundle holds no ONNX graph, a tool is missing, or a pass fails or breaks the model.
     """
     artifact = bundle.artifact(("onnx",))
@@ -178,6 +180,9 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
         outcome: OptimizationOutcome = call_in_worker(_TARGET, job, deadline_s=_DEADLINE_S, say=hear)
     except WorkerDied as death:
         raise _failed(job, last, death) from death
+    if outcome.refused is not None:
+        message, hint = outcome.refused
+        raise OriginalRefused(message, hint=hint)
     return outcome
 
 

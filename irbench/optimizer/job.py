@@ -49,8 +49,10 @@ class OptimizationOutcome:
         steps: The original graph, then a step for each pass and for the conversion.
         nchw_inputs: Names of the inputs that the graph takes as NCHW since.
         agreement: What the conversion costs; ``None`` without one.
+        refused: Why nothing was done, with a remedy: the reference cannot run the original graph.
     """
 
     steps: tuple[GraphStep, ...]
     nchw_inputs: tuple[str, ...] = ()
     agreement: Agreement | None = None
+    refused: tuple[str, str] | None = None

@@ -23,7 +23,7 @@ from irbench.optimizer.model_files import load, vendors_of, weights_beside, writ
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
-from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, StepCheck
+from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
 from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes
 from irbench.system.memory import limit_memory
@@ -44,9 +44,15 @@ _MAX_MEMORY_SHARE = 0.9
 
 
 def run_job_in_limited_memory(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
-    """Do as :func:`run_job` in most of the memory that is available, for which a process of its own is needed."""
+    """Do as :func:`run_job` in most of the memory that is available, for which a process of its own is needed.
+
+    An original graph that the reference cannot run is a value, which leaves the process.
+    """
     limit_memory(int(_MAX_MEMORY_SHARE * available_memory_bytes()))
-    return run_job(job, report)
+    try:
+        return run_job(job, report)
+    except OriginalRefused as refused:
+        return OptimizationOutcome((), refused=(refused.message, refused.hint))
 
 
 def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
@@ -61,6 +67,7 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
         report: Called with what runs now.
 
     Raises:
+        OriginalRefused: The reference cannot run the original graph.
         IrbenchError: A pass or the conversion failed or broke the model; it is named.
     """
     passes = [registry.graph_pass(name) for name in job.recipe.passes]

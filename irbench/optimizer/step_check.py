@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from irbench.feeds import logical_inputs
 from irbench.graph_record import GraphStep
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.precision import read_precision
-from irbench.onnx.rewriting.bind import bind
+from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.model_files import vendors_of, write
 from irbench.output_check import compare, input_scale, judge
@@ -22,10 +23,14 @@ from irbench.worker.reference import answers
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["NCHW_STEP", "BrokenModel", "StepCheck"]
+__all__ = ["NCHW_STEP", "BrokenModel", "OriginalRefused", "StepCheck"]
 
 NCHW_STEP = "inputs_to_nchw"
 """The step that a layout asks for; no ``--passes`` names it."""
+
+
+class OriginalRefused(IrbenchError):
+    """The reference cannot run the graph that is to be optimised."""
 
 
 class BrokenModel(IrbenchError):
@@ -50,12 +55,14 @@ class BrokenModel(IrbenchError):
 class StepCheck:
     """Checks step after step against the outputs of the original graph, on one feed: the first sample, or a seeded one.
 
+    Graphs are run with the job's sizes bound, or, where the reference refuses the original so, with dynamic shapes.
+
     Args:
         job: What is done to which graph.
         scratch: Where copies with bound shapes are written.
 
     Raises:
-        IrbenchError: The reference cannot run the original graph.
+        OriginalRefused: The reference cannot run the original graph.
     """
 
     def __init__(self, job: OptimizationJob, scratch: Path) -> None:
@@ -65,10 +72,10 @@ class StepCheck:
         self._precision = read_precision(job.artifact.path).narrowest
         try:
             self._scale = input_scale(logical_inputs(job.bundle.inputs, job.sizes, self._feeding))
-            self._expected = self._outputs(job.artifact)
+            self._expected = self._outputs_of_original()
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
-            raise IrbenchError(
-                f"{job.bundle.name} cannot be optimised: {job.reference} cannot run it: {first_line(problem)}",
+            raise OriginalRefused(
+                f"{job.bundle.name} cannot be optimised: {job.reference} cannot run it: {_reason(problem, job)}",
                 hint=getattr(problem, "hint", "") or _remedy(job),
             ) from problem
 
@@ -96,11 +103,28 @@ class StepCheck:
             raise BrokenModel(step.name, self._job, wrong.message)
         return replace(step, max_rel_error=error.max_rel)
 
+    def _outputs_of_original(self) -> tuple[Array, ...]:
+        """Return what the original graph answers, and keep whether it does with its shapes bound."""
+        self._binds = True
+        try:
+            return self._outputs(self._job.artifact)
+        except Exception:
+            if not is_rewritten(self._job.artifact):
+                raise
+            self._binds = False
+            return self._outputs(self._job.artifact)
+
     def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
         job = self._job
-        bound = bind(artifact, job.sizes, self._scratch)
-        (outputs,) = answers(job.reference, bound, job.bundle, job.sizes, self._feeding)
+        sized = bind(artifact, job.sizes, self._scratch) if self._binds else with_sizes(artifact, job.sizes)
+        (outputs,) = answers(job.reference, sized, job.bundle, job.sizes, self._feeding)
         return outputs
+
+
+def _reason(problem: Exception, job: OptimizationJob) -> str:
+    """Return what a runtime said of a graph, without the folder of a copy that is gone by then."""
+    name = job.artifact.path.name
+    return re.sub(rf"\S*/{re.escape(name)}", name, first_line(problem))
 
 
 def _remedy(job: OptimizationJob) -> str:

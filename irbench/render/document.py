@@ -65,5 +65,10 @@ class DocumentView:
             yield "The run holds no table."
         if not self._document.complete:
             yield incomplete(self._document)
-        if any(group.shortens(width) for group in self._groups):
-            yield f"Warnings with their remedies: {self._call}"
+        shortened = (
+            ("warnings with their remedies", any(group.shortens(width) for group in self._groups)),
+            ("reasons in full", any(group.shortens_reasons for group in self._groups)),
+        )
+        texts = [text for text, is_shortened in shortened if is_shortened]
+        if texts:
+            yield f"{' and '.join(texts).capitalize()}: {self._call}"

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from irbench.record import Failure
 from irbench.render.context import Context
+from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.note_texts import mark_text, note_text, reference_text
 from irbench.render.quantities import plural
 from irbench.render.table_title import SEPARATOR
 from irbench.result import CellResult, GroupResult, RunDocument, State, StoppedBy
 from irbench.stats.figures import calls_to_bound
 
-__all__ = ["STOPPED_TEXTS", "failure_text", "footer", "incomplete", "mismatches", "not_applicable", "reason"]
+__all__ = ["STOPPED_TEXTS", "failure_text", "footer", "incomplete", "is_long", "mismatches", "not_applicable", "reason"]
+
+_LONGEST_MESSAGE = 140
+_LONGEST_HEAD = 40
+_LONGEST_HINT = 160
+"""What a row shows of why it failed, in characters; more would push the other rows off the screen."""
 
 STOPPED_TEXTS: Mapping[StoppedBy, str] = {
     "target": "target reached",
@@ -86,11 +93,22 @@ def incomplete(document: RunDocument) -> str:
     return f"The run is incomplete: {missing}."
 
 
-def reason(cell: CellResult) -> str:
-    """Return in words why a cell has no figures, or none that count."""
+def reason(cell: CellResult, *, whole: bool = True) -> str:
+    """Return in words why a cell has no figures, or none that count; what is long is cut unless all is wanted."""
     if cell.failure is None or cell.state == "not-applicable":  # told below the table, once for all such rows
         return cell.state.replace("-", " ")
-    return failure_text(cell.state, cell.failure, has_figures=cell.latency_ms is not None)
+    failure = cell.failure if whole else _shortened(cell.failure)
+    return failure_text(cell.state, failure, has_figures=cell.latency_ms is not None)
+
+
+def is_long(cell: CellResult) -> bool:
+    """Whether the reason of a row without figures has more to say than the row shows."""
+    return cell.latency_ms is None and reason(cell) != reason(cell, whole=False)
+
+
+def _shortened(failure: Failure) -> Failure:
+    hint = None if failure.hint is None else shorten(failure.hint, "", _LONGEST_HINT)
+    return replace(failure, message=shorten_middle(failure.message, _LONGEST_MESSAGE, _LONGEST_HEAD), hint=hint)
 
 
 def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -> str:

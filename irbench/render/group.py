@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irbench.notices import Warn
 from irbench.render.context import context_of
-from irbench.render.footer import footer, mismatches, not_applicable
+from irbench.render.footer import footer, is_long, mismatches, not_applicable
 from irbench.render.headline import headline
 from irbench.render.line_wrapping import wrap
 from irbench.render.rows import group_table
@@ -35,7 +35,8 @@ class GroupView:
         environment: The machine, from the run's document; says how many cores there were.
         plan: What was asked for, from the run's document; says which processors were named and the confidence.
         intervals: Whether latencies and FPS are shown with their intervals over launches.
-        warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
+        warnings: Whether warnings are shown whole, with their remedies, and reasons of rows without figures as well;
+            otherwise a warning has one line, and a long reason is cut.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class GroupView:
         self._plan = plan or {}
         self._context = context_of(result, self._environment, self._plan)
         self._whole_warnings = warnings
-        self._table = group_table(result, self._confidence, intervals=intervals)
+        self._table = group_table(result, self._confidence, intervals=intervals, whole_reasons=warnings)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
@@ -86,6 +87,11 @@ class GroupView:
             return False
         shown = self._shown_warnings
         return len(shown) < len(self._result.warnings) or is_shortened(shown, self._context, width)
+
+    @property
+    def shortens_reasons(self) -> bool:
+        """Whether the reason of some row without figures has more to say than is shown."""
+        return not self._whole_warnings and any(map(is_long, self._result.cells))
 
     def _warnings(self, width: int) -> Iterator[Text]:
         if self._whole_warnings:

@@ -82,7 +82,15 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
 def _too_busy(result: GroupResult, context: Context) -> str:
     processors = ", use idle processors with --cpus" if context.has_idle_processors else ""
     share = f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
-    return f"the machine was too busy, {share}. Close other programs (top lists them){processors}, and repeat the run"
+    remedy = f"Close other programs (top lists them){processors}, and repeat the run"
+    return f"the machine was too busy, {share}{_verdicts_of_busy(result)}. {remedy}"
+
+
+def _verdicts_of_busy(result: GroupResult) -> str:
+    """Return why rows may be called faster or slower all the same."""
+    if all(cell.speedup is None or cell.speedup.verdict not in ("faster", "slower") for cell in result.cells):
+        return ""
+    return ", and a difference between rows may be due to that: verdicts are of this run only"
 
 
 def _ahead(result: GroupResult, lead: Lead | Winner) -> str:

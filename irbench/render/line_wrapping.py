@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len, chop_cells
 
-__all__ = ["cell_count", "plain", "shorten", "wrap"]
+__all__ = ["cell_count", "plain", "shorten", "shorten_middle", "wrap"]
 
 
 def plain(text: str) -> str:
@@ -26,6 +26,19 @@ def shorten(text: str, ending: str, width: int) -> str:
     while len(words) > 1 and cell_count(f"{' '.join(words)} …{ending}") > width:
         words.pop()
     return f"{' '.join(words)} …{ending}"
+
+
+def shorten_middle(text: str, longest: int, head: int) -> str:
+    """Return both ends of a long text: runtimes begin an error with where it arose and end it with what it is.
+
+    Args:
+        text: To be shortened where it is longer.
+        longest: So many characters are left, and a mark of what was left out.
+        head: How many of these are from the beginning.
+    """
+    if len(text) <= longest:
+        return text
+    return f"{text[:head].rstrip()} ... {text[len(text) - longest + head :].lstrip()}"
 
 
 def wrap(text: str, width: int) -> list[str]:

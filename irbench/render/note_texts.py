@@ -82,6 +82,10 @@ def _refused_graph(facts: Facts, _: Context) -> str:
     return f"dynamic shapes kept: binding them fails in {facts['backend']} ({facts['reason']})"
 
 
+def _unbound(facts: Facts, _: Context) -> str:
+    return f"dynamic shapes kept: {facts['variant']} fails with bound ones ({facts['reason']})"
+
+
 def _meanwhile(facts: Facts, _: Context) -> str:
     who = holder_text(facts["process"], facts["since"], facts["what"])
     return f"{who} was measuring at the same time (--no-lock)"
@@ -105,7 +109,7 @@ def _over_launches(facts: Facts, _: Context) -> str:
 
 def _answers(facts: Facts, _: Context) -> str:
     excluded = "" if facts["is_candidate"] else "cannot be the fastest: "
-    return f"{excluded}outputs differ too much from the model's ({disagreement_text(facts)})"
+    return f"{excluded}outputs differ too much from the model's ({disagreement_text(facts)}, when it was converted)"
 
 
 def _oversubscribed(facts: Facts) -> str:
@@ -159,6 +163,12 @@ NOTES: Mapping[NoteCode, Text] = {
         " ([shapes.md](shapes.md#graphs-that-cannot-be-bound))",
         _refused_graph,
         {"backend": "ort", "refused": "bound", "reason": "ShapeInferenceError"},
+    ),
+    "graph-unbound": Text(
+        "a graph cannot be optimised with fixed shapes, so it and all rows that can run dynamic ones"
+        " ([shapes.md](shapes.md#graphs-that-cannot-be-bound))",
+        _unbound,
+        {"variant": "basic", "reason": "ShapeInferenceError"},
     ),
     "another-irbench": Text(
         "two runs at the same time disturb each other",

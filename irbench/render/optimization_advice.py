@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
@@ -28,7 +29,9 @@ _REMEDIES = {
 """What may keep more of the answers than a conversion did; fp16 where nothing else is said."""
 
 
-def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> Iterator[str]:
+def advice(
+    typed: str, bundle: Bundle, made: Optimized, output: Path | None, inputs: Sequence[str] = ()
+) -> Iterator[str]:
     """Yield warnings of a result, each with its remedy, and how to go on.
 
     Args:
@@ -36,6 +39,7 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
         bundle: The model.
         made: What came out.
         output: Where it was copied, if anywhere.
+        inputs: The options for data and constants that the user gave, for a run on the same inputs.
     """
     lineage = made.lineage
     name, asked = bundle.name, lineage.recipe
@@ -57,13 +61,18 @@ def advice(typed: str, bundle: Bundle, made: Optimized, output: Path | None) -> 
     elif not any(step.modified for step in lineage.steps):
         yield f"{name}: nothing to simplify"
     elif _can_be_named(lineage):
-        yield " ".join(
-            (f"measure it: irbench run {typed}", *_sizes_given(bundle, lineage), f"--optimize none,{asked.name}")
-        )
+        options = (*_sizes_given(bundle, lineage), *inputs, f"--optimize none,{asked.name}")
+        yield " ".join((f"measure it: irbench run {quote(typed)}", *options))
     elif output is not None:
-        yield " ".join((f"measure it: irbench run {output}", *_shapes_to_give(bundle, made)))
+        shapes = () if _gives_data(inputs) else _shapes_to_give(bundle, made)
+        yield " ".join((f"measure it: irbench run {quote(str(output))}", *shapes, *inputs))
     else:
         yield "measure it as a file: add -o FILE"
+
+
+def _gives_data(inputs: Sequence[str]) -> bool:
+    """Whether samples are given, which have sizes of their own."""
+    return any(option.startswith("--data ") for option in inputs)
 
 
 def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:

@@ -70,6 +70,11 @@ class PlainView:
         """Whether some sentence has more to say than is shown: none has."""
         return False
 
+    @property
+    def shortens_reasons(self) -> bool:
+        """Whether the reason of some row has more to say than is shown: none has."""
+        return False
+
 
 def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:
     for line in wrap(text, width) if text else ():

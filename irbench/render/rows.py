@@ -17,17 +17,21 @@ _STATE_STYLES = {"mismatch": "red", "failed": "red"}
 _WITHOUT_FIGURES_STYLE = "dim"
 
 
-def group_table(result: GroupResult, confidence: float = 0.95, *, intervals: bool = False) -> TextTable:
+def group_table(
+    result: GroupResult, confidence: float = 0.95, *, intervals: bool = False, whole_reasons: bool = True
+) -> TextTable:
     """Return the group's rows in their order, as text.
 
     Args:
         result: The group.
         confidence: Of the intervals, for the heading.
         intervals: Whether latencies and FPS are shown with theirs.
+        whole_reasons: Whether long reasons of rows without figures are shown whole.
     """
     figures = _figures(result, confidence)
     columns = (BACKEND, PRECISION, *(figure.column for figure in figures))
-    return TextTable(columns, tuple(_row(cell, result, figures, intervals=intervals) for cell in result.cells))
+    rows = (_row(cell, result, figures, intervals=intervals, whole=whole_reasons) for cell in result.cells)
+    return TextTable(columns, tuple(rows))
 
 
 def _figures(result: GroupResult, confidence: float) -> tuple[Figure, ...]:
@@ -45,11 +49,11 @@ def _with_speedup(result: GroupResult, confidence: float, figures: Sequence[Figu
         yield figure
 
 
-def _row(cell: CellResult, result: GroupResult, figures: Sequence[Figure], *, intervals: bool) -> Row:
+def _row(cell: CellResult, result: GroupResult, figures: Sequence[Figure], *, intervals: bool, whole: bool) -> Row:
     marker = " *" if cell.marks else ""
     begin = (_name(cell, result) + marker, str(cell.effective.get("precision") or NOT_MEASURED))
     if cell.latency_ms is None and cell.state != "ok":
-        return Row((*begin, *_until_verdict(cell, figures)), reason(cell), _state_style(cell))
+        return Row((*begin, *_until_verdict(cell, figures)), reason(cell, whole=whole), _state_style(cell))
     cells = (_with_interval(figure, cell) if intervals else figure.text(cell) for figure in figures)
     return Row((*begin, *cells), style=_style(cell))
 

@@ -85,11 +85,20 @@ def inputs_text(given: GivenInputs | None) -> str:
     parts: list[str] = []
     if given.samples:
         source = f"data: {Path(given.source).name}" if given.source else "data in memory"
-        parts.append(f"{source} ({plural(given.samples, 'sample')})")
+        parts.append(f"{source} ({_samples(given)})")
     parts += [f"{name}={_values(values)}" for name, values in given.values.items()]
     if given.feedback:
         parts.append(f"decode loop: {', '.join(f'{made} -> {name}' for name, made in given.feedback.items())}")
     return SEPARATOR.join(parts)
+
+
+def _samples(given: GivenInputs) -> str:
+    """Return how many samples took turns, or how many made how many calls: ``8 samples in 2 calls of 4``."""
+    if given.rows_per_call <= 1:
+        return plural(given.samples, "sample")
+    joined = f"{plural(given.rows, 'sample')} in {plural(given.samples, 'call')} of {given.rows_per_call}"
+    missing = given.samples * given.rows_per_call - given.rows
+    return f"{joined}, filled up by repeating {missing}" if missing else joined
 
 
 def _values(values: Sequence[Number]) -> str:

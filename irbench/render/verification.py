@@ -14,10 +14,11 @@ from irbench.conformance.verification import DataSets, ModelReport
 from irbench.notices import Warn
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, error_size
-from irbench.render.line_wrapping import plain
+from irbench.render.line_wrapping import plain, shorten_middle
 from irbench.render.note_texts import reference_text
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
 from irbench.render.texts import warning_words
 from irbench.result import CellResult
 
@@ -60,7 +61,9 @@ class Document:
 
 def model_view(report: ModelReport) -> Document:
     """Return a row for each backend, and a sentence below for each that does not match."""
-    title = f"{report.model}: outputs compared with {_source(report)}"
+    compared = f"{report.model}: outputs compared with {_source(report)}"
+    facts = (compared, sizes_text(report.shapes), inputs_text(report.given_inputs))
+    title = SEPARATOR.join(fact for fact in facts if fact)
     rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
     said = tuple(_sentence(cell) for cell in report.cells if cell.failure is not None)
     doubts = tuple(_warning(warning) for warning in report.warnings)
@@ -155,10 +158,7 @@ def _passed_whole(scores: Sequence[OperatorScore]) -> tuple[str, ...]:
 
 
 def _short(reason: str) -> str:
-    """Return both ends of a long reason: runtimes begin with where it arose and end with what it is."""
-    if len(reason) <= _LONGEST_REASON:
-        return reason
-    return f"{reason[:_LONGEST_HEAD].rstrip()} ... {reason[len(reason) - _LONGEST_REASON + _LONGEST_HEAD :].lstrip()}"
+    return shorten_middle(reason, _LONGEST_REASON, _LONGEST_HEAD)
 
 
 def _ending(complete: bool) -> tuple[str, ...]:

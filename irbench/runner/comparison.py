@@ -22,6 +22,7 @@ from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
+from irbench.runner.sweep import swept_sizes
 from irbench.runner.tables import same_inputs
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Cell, Group
@@ -278,5 +279,6 @@ class Comparison:
                 outlook=self._outlook,
                 interim=interim,
                 batch=self._group.main.batch if self._context.request.apart and self._context.request.batches else None,
+                sizes=swept_sizes(self._group.main.sizes, self._group.main.other_sizes),
             )
         )

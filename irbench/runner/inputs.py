@@ -8,7 +8,7 @@ from pathlib import Path
 
 from irbench.data.model_inputs import ModelInput, model_inputs
 from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays
-from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows
+from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows, rows_to_join
 from irbench.errors import IrbenchError
 from irbench.feeds import constant, write_sample
 from irbench.runner.asked_inputs import AskedInputs
@@ -104,7 +104,9 @@ class ModelData:
         paths = tuple(folder / f"sample-{number}.npz" for number in range(len(feeds)))
         for path, feed in zip(paths, feeds, strict=True):
             write_sample(path, self.bundle.inputs, feed.arrays)
-        return replace(feeding, samples=paths, source=self.asked.source, sha256=digests(feeds))
+        given = replace(feeding, samples=paths, source=self.asked.source, sha256=digests(feeds))
+        joined = rows_to_join(self.samples, self.inputs, sizes[BATCH])
+        return replace(given, rows=joined, rows_per_call=sizes[BATCH]) if joined else given
 
     def _gives_batch(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Whether a shape that was asked for has a batch."""

@@ -14,6 +14,7 @@ from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
+from irbench.runner.unbound import Forms, alike
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
 from irbench.stats import parts_of
 
@@ -30,10 +31,12 @@ class PreparedModel:
         model: The model and its sizes.
         artifacts: By the exported artifact's label and the level of optimisation: with every shape bound, or why it
             could not be made.
+        unbound: Why an optimised graph has dynamic shapes instead, by the level of optimisation.
     """
 
     model: SizedModel
     artifacts: Mapping[tuple[str, str], Artifact | Failure]
+    unbound: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,8 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[
         artifact, failure = _artifact(readers[asked.cell.backend], prepared, asked.level)
         if asked.cell.dynamic and asked.cell.artifact is not None:
             artifact, failure = with_sizes(asked.cell.artifact, prepared.model.workload.sizes), None
-        cells.append(replace(asked.cell, artifact=artifact))
+        is_dynamic = asked.cell.dynamic or asked.level in prepared.unbound
+        cells.append(replace(asked.cell, artifact=artifact, dynamic=is_dynamic))
         if failure is not None:
             absent[asked.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
@@ -119,7 +123,9 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[
     if request.sweep is not None:  # which has a row for either form
         return PlannedGroup(group, absent)
     others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, workloads)) is not None}
-    return PlannedGroup(group, absent, others)
+    unbound = {level: reason for prepared in models for level, reason in prepared.unbound.items()}
+    forms = alike(Forms(group.cells, others), unbound)
+    return PlannedGroup(replace(group, cells=forms.cells), absent, forms.others, forms.notes)
 
 
 def _with_dynamic_shapes(cell: Cell, workloads: Sequence[Workload]) -> Artifact | None:

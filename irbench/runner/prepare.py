@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias, cast, get_args
@@ -12,7 +12,8 @@ from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.onnx.reading.precision import read_precision
-from irbench.optimizer import UNOPTIMIZED, CheckInputs, optimize, variant
+from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
+from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
@@ -101,9 +102,10 @@ def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], fol
 def _prepared(
     request: RunRequest, readers: Mapping[str, Reader], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
-    workshop = _Workshop(model, scratch, report)
+    workshop = _Workshop(model, scratch, report, binds_only=request.sweep is not None)
     wanted = dict.fromkeys(_wanted(request, model.bundle, readers))
-    return PreparedModel(model, {(exported.label, level): workshop.make(exported, level) for exported, level in wanted})
+    made = {(exported.label, level): workshop.make(exported, level) for exported, level in wanted}
+    return PreparedModel(model, made, workshop.unbound)
 
 
 def _reader(name: str) -> Reader:
@@ -129,11 +131,21 @@ def _precision(request: RunRequest, bundle: Bundle) -> Precision:
 
 @dataclass(frozen=True)
 class _Workshop:
-    """Makes the artifacts of one model at one size."""
+    """Makes the artifacts of one model at one size.
+
+    Attributes:
+        model: It.
+        scratch: Where copies with bound shapes are written.
+        report: Called with what an optimisation does now.
+        binds_only: Whether a graph that fails with bound shapes is not made with dynamic ones.
+        unbound: Why the graph of a level was made with dynamic shapes, by the level.
+    """
 
     model: SizedModel
     scratch: Path
     report: Report
+    binds_only: bool = False
+    unbound: dict[str, str] = field(default_factory=dict[str, str])
 
     def make(self, exported: Artifact, level: str) -> Artifact | Failure:
         """Return an artifact with its shapes bound, or why it cannot be made.
@@ -141,7 +153,14 @@ class _Workshop:
         Raises:
             IrbenchError: What optimising needs is not installed: no model can be optimised then.
         """
-        return self._bound(exported) if level == UNOPTIMIZED else self._optimized(level)
+        if level == UNOPTIMIZED:
+            return self._bound(exported)
+        try:
+            return self._optimized(level, self.model.workload.sizes, _check_inputs(self.model))
+        except OriginalRefused as refused:
+            if self.binds_only or not is_rewritten(exported):
+                return _failure(refused, level)
+            return self._dynamic(level, refused)
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
@@ -149,17 +168,32 @@ class _Workshop:
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
-    def _optimized(self, level: str) -> Artifact | Failure:
+    def _dynamic(self, level: str, refused: OriginalRefused) -> Artifact | Failure:
+        """Return a graph with dynamic shapes, which was refused with bound ones."""
         try:
-            bundle, sizes = self.model.bundle, self.model.workload.sizes
-            made = optimize(bundle, sizes, variant(level), self.report, _check_inputs(self.model))
-            return _with_precision(made.artifact)
+            made = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
+        except OriginalRefused as again:
+            return _failure(again, level)
+        if isinstance(made, Failure):
+            return made
+        self.unbound[level] = refused.message.rstrip(".")
+        return with_sizes(made, self.model.workload.sizes)
+
+    def _optimized(self, level: str, sizes: Mapping[str, int], given: CheckInputs | None) -> Artifact | Failure:
+        try:
+            return _with_precision(optimize(self.model.bundle, sizes, variant(level), self.report, given).artifact)
+        except OriginalRefused:
+            raise
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise
-            # what the error advises is for `irbench optimize`, whose options a run does not take
-            remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
-            return Failure("optimize", error.message.rstrip("."), remedy)
+            return _failure(error, level)
+
+
+def _failure(error: IrbenchError, level: str) -> Failure:
+    """Return why a level cannot be made; what the error advises is for ``irbench optimize``, with other options."""
+    remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
+    return Failure("optimize", error.message.rstrip("."), remedy)
 
 
 def _check_inputs(model: SizedModel) -> CheckInputs | None:

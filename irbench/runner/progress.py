@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from irbench.activity import Activity, Outlook
@@ -27,6 +27,7 @@ class Progress:
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
         batch: The group's batch, where the run has several; ``None`` where it has one.
+        sizes: The sizes of dimensions that tell the table from others of its sweep (``--shapes``), by name.
         counted: What ``launch`` counts.
     """
 
@@ -39,12 +40,14 @@ class Progress:
     outlook: Outlook | None = None
     interim: GroupResult | None = None
     batch: int | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     counted: Literal["launch", "round", "row"] = "launch"
 
     @property
     def table(self) -> str:
-        """What tells this table from the others: the model, and the batch where there are several."""
-        return self.model if self.batch is None else f"{self.model} batch {self.batch}"
+        """What tells this table from the others: the model, and batch and sizes where there are several."""
+        told = {**({} if self.batch is None else {"batch": self.batch}), **self.sizes}
+        return f"{self.model} {', '.join(f'{name} {size}' for name, size in told.items())}".rstrip()
 
 
 Listener: TypeAlias = Callable[[Progress], None]

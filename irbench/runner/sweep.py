@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from irbench.errors import IrbenchError
 from irbench.runner.inputs import ModelData
@@ -10,7 +10,7 @@ from irbench.runner.request import Sweep
 from irbench.runner.sizes import has_name
 from irbench.spec import Bundle, shape_text
 
-__all__ = ["sizes_of_sweep"]
+__all__ = ["sizes_of_sweep", "swept_sizes"]
 
 
 def sizes_of_sweep(
@@ -46,6 +46,11 @@ def sizes_of_sweep(
             )
         found.append(sizes)
     return tuple(found)
+
+
+def swept_sizes(sizes: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sizes that tell a table from the others of its sweep, by dimension."""
+    return {name: size for name, size in sizes.items() if any(other[name] != size for other in others)}
 
 
 def _first_dynamic(bundle: Bundle) -> str:

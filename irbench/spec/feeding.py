@@ -43,6 +43,8 @@ class Feeding:
         feedback: Outputs by the logical names of the inputs that they become in the next call.
         source: Where the samples come from, as the user named it; empty without samples, or for arrays in memory.
         sha256: Digests of the samples' values, in hexadecimal, by logical input name.
+        rows: How many entries along the batch axis the data have, of which calls are made; 0 where each sample is one.
+        rows_per_call: How many of them make a call; 0 where ``rows`` is 0.
     """
 
     seed: int = 0
@@ -51,6 +53,8 @@ class Feeding:
     source: str = ""
     feedback: Mapping[str, str] = field(default_factory=dict[str, str])
     sha256: Mapping[str, str] = field(default_factory=dict[str, str])
+    rows: int = 0
+    rows_per_call: int = 0
 
     @property
     def count(self) -> int:

@@ -1,27 +1,35 @@
-"""Pure statistics: from raw rounds to every figure, interval, verdict and warning of a table."""
+"""Pure statistics: from raw rounds to every figure, interval, verdict and warning of a table.
 
-from irbench.stats.blocks import processors_in_use
-from irbench.stats.observed import clean_blocks
-from irbench.stats.planning import (
-    LaunchCost,
-    Room,
-    block_order,
-    calls_per_sample,
-    expected_seconds,
-    fewest_blocks,
-    fits,
-    launch_size,
-    least_seconds,
-    needs_more_blocks,
-    samples_per_round,
-    settle_calls,
-)
-from irbench.stats.rederive import rederive
-from irbench.stats.scatter import Scatter
-from irbench.stats.standing import Admission
-from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, parts_of, scatters
-from irbench.stats.summary import given_inputs, summarise
-from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
+What is named here is imported when it is first used: a worker needs a single function, and each is a new process.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irbench.stats.blocks import processors_in_use
+    from irbench.stats.observed import clean_blocks
+    from irbench.stats.planning import (
+        LaunchCost,
+        Room,
+        block_order,
+        calls_per_sample,
+        expected_seconds,
+        fewest_blocks,
+        fits,
+        launch_size,
+        least_seconds,
+        needs_more_blocks,
+        samples_per_round,
+        settle_calls,
+    )
+    from irbench.stats.scatter import Scatter
+    from irbench.stats.standing import Admission
+    from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, parts_of, scatters
+    from irbench.stats.summary import given_inputs, summarise
+    from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
 
 __all__ = [
     "Admission",
@@ -47,7 +55,6 @@ __all__ = [
     "outlook",
     "parts_of",
     "processors_in_use",
-    "rederive",
     "same_mix",
     "samples_per_round",
     "scatters",
@@ -55,3 +62,44 @@ __all__ = [
     "summarise",
     "whole_turns",
 ]
+
+_MODULES = {
+    "Admission": "standing",
+    "LaunchCost": "planning",
+    "Next": "stopping",
+    "Pace": "stopping",
+    "Room": "planning",
+    "Scatter": "scatter",
+    "block_order": "planning",
+    "calls_per_sample": "planning",
+    "clean_blocks": "observed",
+    "equal_calls": "turns",
+    "expected_seconds": "planning",
+    "fewest_blocks": "planning",
+    "fewest_calls": "turns",
+    "fits": "planning",
+    "given_inputs": "summary",
+    "launch_size": "planning",
+    "launches_planned": "stopping",
+    "least_seconds": "planning",
+    "needs_more_blocks": "planning",
+    "next_launch": "stopping",
+    "outlook": "stopping",
+    "parts_of": "stopping",
+    "processors_in_use": "blocks",
+    "same_mix": "turns",
+    "samples_per_round": "planning",
+    "scatters": "stopping",
+    "settle_calls": "planning",
+    "summarise": "summary",
+    "whole_turns": "turns",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, once."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -139,6 +139,8 @@ def given_inputs(feeding: Feeding) -> GivenInputs | None:
         sha256=feeding.sha256,
         values=feeding.values,
         feedback=feeding.feedback,
+        rows=feeding.rows,
+        rows_per_call=feeding.rows_per_call,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -17,18 +18,22 @@ LOGS = "logs"
 """The folder in a run's that holds what its workers printed."""
 
 _RUNS = "runs"
+_MONTH = re.compile(r"\d{4}-\d{2}")
 
 Stamp: TypeAlias = tuple[int, int]
 """Size in bytes and time of change in nanoseconds of a run's file."""
 
 
 def default_root() -> Path:
-    """Return where runs go: ``IRBENCH_RESULTS``, else ``./results`` where that folder exists, else the user's data."""
+    """Return where runs go: ``IRBENCH_RESULTS``, else ``./results`` if it is for irbench, else the user's data folder.
+
+    Many projects have a folder ``results`` of their own. One is for irbench that is empty or has runs.
+    """
     named = os.environ.get("IRBENCH_RESULTS")
     if named:
         return Path(named)
     here = Path("results")
-    if here.is_dir():
+    if here.is_dir() and _is_for_runs(here):
         return here.resolve()
     from platformdirs import user_data_dir
 
@@ -52,6 +57,13 @@ def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
             except OSError:
                 continue  # no run, or removed while we looked
             yield f"{_RUNS}/{month.name}/{run.name}", (state.st_size, state.st_mtime_ns)
+
+
+def _is_for_runs(folder: Path) -> bool:
+    """Whether a folder is empty, or its ``runs`` holds nothing but months; files whose name begins with a dot aside."""
+    names = {entry.name for entry in _entries(folder)}
+    months = (entry.name for entry in _entries(folder / _RUNS))
+    return not names or (_RUNS in names and all(_MONTH.fullmatch(name) for name in months))
 
 
 def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:

@@ -1,6 +1,23 @@
-"""Work in a process of its own: one session, one probe, one export, none able to harm the coordinator."""
+"""Work in a process of its own: one session, one probe, one export, none able to harm the coordinator.
+
+The coordinator's end is imported when it is first used: a worker imports this package too, and has no workers.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from irbench.measure import process_start as process_start  # first: it reads the clock when it is imported
-from irbench.worker.process import Worker, WorkerDied, call_in_worker
+
+if TYPE_CHECKING:
+    from irbench.worker.process import Worker, WorkerDied, call_in_worker
 
 __all__ = ["Worker", "WorkerDied", "call_in_worker"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("irbench.worker.process"), name)

@@ -44,9 +44,8 @@ def refused(*arguments: object) -> IrbenchError:
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """Convert every tiny model in one worker: importing TensorFlow takes longer than all of them."""
-    environment = {**QUIET, "PYTHONPATH": str(Path(__file__).parents[1])}
     found: Mapping[str, Any] = call_in_worker(
-        "export_checks:conversions", tmp_path_factory.mktemp("converted"), deadline_s=300, environment=environment
+        "export_checks:conversions", tmp_path_factory.mktemp("converted"), deadline_s=300, environment=QUIET
     )
     return found
 
@@ -304,6 +303,13 @@ def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present,
 def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
     assert "Betainc" in converted["without counterpart"]
     assert "other operations" in converted["without counterpart"]
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_a_model_that_draws_random_numbers_is_refused_with_the_place(converted: Mapping[str, Any]):
+    assert "noise draws random numbers in inference" in converted["noise"]
+    assert "training=False" in converted["noise"]
 
 
 @pytest.mark.slow

@@ -17,7 +17,9 @@ import irbench
 
 ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-QUICK: irbench.RunKeywords = {"backends": ["fake-a", "fake-b"], "quick": True, "budget": "1s"}
+QUICK: irbench.RunKeywords = {"backends": ["fake-a", "fake-b"], "quick": True, "budget": "0.01s"}
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import models
+import pytest
 from front_door import irbench
 
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import Store
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 def test_every_figure_of_a_stored_run_is_derived_from_its_samples_again(tmp_path: Path) -> None:

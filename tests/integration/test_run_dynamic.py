@@ -13,7 +13,7 @@ import pytest
 from fake_runs import FASTEST
 from front_door import irbench
 
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -42,7 +42,7 @@ def notes(found: dict[str, Any]) -> list[dict[str, Any]]:
     return [note["facts"] for note in found["notes"] if note["code"] == "graph-refused"]
 
 
-def test_where_one_runtime_refuses_bound_shapes_all_rows_run_dynamic_ones(model: Path) -> None:
+def test_where_one_runtime_refuses_bound_shapes_all_rows_run_dynamic_ones_and_the_table_says_so(model: Path) -> None:
     found = table(model, ["", "refuse-bound"])
     assert [(cell["label"], cell["dynamic"], cell["state"]) for cell in found["cells"]] == [
         ("fake-a dynamic", True, "ok"),
@@ -54,6 +54,9 @@ def test_where_one_runtime_refuses_bound_shapes_all_rows_run_dynamic_ones(model:
     assert note["reason"].endswith("mlp.onnx: shapes contradict each other")
     assert "/" not in note["reason"]
     assert found["shapes"] == {"pixels": [1, 3, 8, 8]}
+    shown = irbench("show")
+    assert "fake-a dynamic" in shown.out
+    assert "dynamic shapes kept: binding them fails in fake-b" in " ".join(shown.out.split())
 
 
 @pytest.mark.slow
@@ -71,12 +74,6 @@ def test_a_runtime_that_refuses_both_fails_alone(model: Path) -> None:
     found = table(model, ["", "refuse-either"])
     assert [(cell["label"], cell["state"]) for cell in found["cells"]] == [("fake-a", "ok"), ("fake-b", "failed")]
     assert not notes(found)
-
-
-def test_a_refused_graph_is_told_below_the_table(model: Path) -> None:
-    called = irbench("run", model, "--backends", "fake-a", *FASTEST, *_fault("a", "refuse-bound"))
-    assert "fake-a dynamic" in called.out
-    assert "dynamic shapes kept: binding them fails in fake-a" in " ".join(called.out.split())
 
 
 @pytest.mark.slow
@@ -134,6 +131,21 @@ def test_a_runtime_may_refuse_a_branch_that_bound_shapes_do_not_reach(tmp_path: 
     called = irbench("verify", path, "--shape", "samples=8", "--backends", "ort", "--format", "json")
     (cell,) = called.document["cells"]
     assert (cell["label"], cell["state"], cell["dynamic"]) == ("ort dynamic", "ok", True)
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_a_graph_that_cannot_be_bound_is_optimised_with_dynamic_shapes(tmp_path: Path) -> None:
+    path = two_rates(tmp_path / "rates.onnx")
+    levels = ("--shape", "samples=8", "--optimize", "none,basic")
+    called = irbench("run", path, "--backends", "ort", *levels, "--format", "json", *FASTEST)
+    (found,) = called.document["groups"]
+    rows = {cell["label"]: (cell["dynamic"], cell["state"]) for cell in found["cells"]}
+    assert rows == {"ort dynamic": (True, "ok"), "ort+basic dynamic": (True, "ok")}
+    (note,) = (note["facts"] for note in found["notes"] if note["code"] == "graph-unbound")
+    assert note["variant"] == "basic"
+    assert "rates.onnx" in note["reason"]
+    assert str(tmp_path) not in note["reason"]
 
 
 def two_rates(path: Path) -> Path:

@@ -11,7 +11,7 @@ import pytest
 from fake_runs import FASTEST
 from front_door import Called, irbench
 
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")

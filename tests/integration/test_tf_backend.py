@@ -39,29 +39,19 @@ def feed_for(kind: str, batch: int) -> np.ndarray:
     return random.integers(0, 11, (batch, {"recurrent": 6, "sequence": 5, "sum": 3}[kind])).astype(np.int32)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def helpers_on_path():
-    """Let workers of module-wide fixtures find the modules beside the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-        yield
-
-
 def asking(log: Path) -> Iterator[Ask]:
     with Worker(log) as process:
         yield lambda function, *arguments: process.ask(f"tf_checks:{function}", *arguments, deadline_s=DEADLINE_S)
 
 
 @pytest.fixture(scope="module")
-def framework(tmp_path_factory: pytest.TempPathFactory, helpers_on_path: None) -> Iterator[Ask]:
+def framework(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Asks one process that has the whole of TensorFlow in it, as an exporter's has."""
     yield from asking(tmp_path_factory.mktemp("framework") / "log")
 
 
 @pytest.fixture(scope="module", params=["tf", "tf-xla"])
-def runtime(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, helpers_on_path: None
-) -> Iterator[Ask]:
+def runtime(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Asks one process of a backend for answers with one thread."""
     with Worker(tmp_path_factory.mktemp("runtime") / "log") as process:
         name = request.param

@@ -42,7 +42,7 @@ def test_without_data_the_outputs_are_compared_with_a_reference(model: Path):
     called = irbench("verify", model, *FAKES)
     assert called.code == 0, called.err
     title, _, heading, first, second = called.out.splitlines()[:5]
-    assert title == "mlp: outputs compared with ort with optimisations off"
+    assert title == "mlp: outputs compared with ort with optimisations off · 1x3x8x8"
     assert heading.split()[:3] == ["backend", "prec", "outputs"]
     assert [first.split()[:3], second.split()[:3]] == [["fake-a", "fp32", "match"], ["fake-b", "fp32", "match"]]
 
@@ -64,7 +64,7 @@ def test_every_data_set_counts_each_with_its_own_shape(model: Path, tmp_path: Pa
     for number, batch in enumerate((1, 3)):
         pixels, scores = answer(model, batch, number)
         write_set(tmp_path / "data", number, [pixels], [scores])
-    called = irbench("verify", model, *REAL, "--data", tmp_path / "data", "--format", "md")
+    called = irbench("verify", model, *FAKES, "--data", tmp_path / "data", "--format", "md")
     assert called.code == 0, called.err
     assert called.out.startswith(f"mlp: outputs compared with {tmp_path / 'data'} (2 data sets)\n\n| backend |")
 

@@ -92,7 +92,11 @@ Examples:
     help="Samples, as irbench run takes them, to compare with the original on as well.",
 )
 @click.option("--value", type=VALUE, multiple=True, help="Constant for an input in that comparison; may be repeated.")
-@click.option("--force", is_flag=True, help="Export again even if nothing has changed.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Export again even if no change is seen, for example of a file that tf.io.read_file reads.",
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write the bundle to DIR (one model only)."
 )

@@ -29,7 +29,7 @@ Examples:
 @click.argument("run", required=False, type=RUN)
 @click.option("--samples", is_flag=True, help="Print the raw samples instead, as CSV or JSON Lines.")
 @click.option("--intervals", is_flag=True, help="Show medians over launches with confidence intervals.")
-@click.option("--warnings", is_flag=True, help="Show every warning in full, with its remedy.")
+@click.option("--warnings", is_flag=True, help="Show warnings with their remedies, and why rows failed, in full.")
 @FORMAT
 @OUTPUT
 @RESULTS

@@ -40,7 +40,8 @@ Examples:
     "--data",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Samples as irbench run takes them; test_data_set_*/output_*.pb are expected outputs.",
+    help="Samples as irbench run takes them: a .npz, .npy or image file, or a folder of them; or a test_data_set_0, or"
+    " a folder of those, whose output_*.pb are the expected outputs.",
 )
 @measuring.VALUE
 @measuring.FEEDBACK

@@ -49,5 +49,5 @@ RESULTS = click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Folder of stored runs. [default: IRBENCH_RESULTS, ./results if it exists, or your data folder]",
+    help="Folder of stored runs. [default: IRBENCH_RESULTS, ./results if it is empty or has runs, or your data folder]",
 )

@@ -57,6 +57,11 @@ def test_a_line_names_the_batch_where_a_run_has_several() -> None:
     assert shown(finished, terminal=False).startswith("resnet50 batch 8: launch 2 done")
 
 
+def test_a_line_names_the_sizes_that_a_sweep_has_reached() -> None:
+    finished = replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM, sizes={"length": 64, "width": 8})
+    assert shown(finished, terminal=False).startswith("resnet50 length 64, width 8: launch 2 done")
+
+
 def test_a_pipe_sees_what_runs_where_a_launch_takes_long() -> None:
     moments = (replace(MOMENT, launch=1, outlook=None, elapsed_s=second) for second in range(0, 100, 5))
     assert shown(*moments, terminal=False).splitlines() == [

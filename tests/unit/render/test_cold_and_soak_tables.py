@@ -14,6 +14,7 @@ from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.notices import Reference
 from irbench.record import Failure
 from irbench.render import DocumentView, render_document
+from irbench.render.table_title import inputs_text
 from irbench.result import GivenInputs, Requested, RunDocument
 from irbench.soak_row import SoakRow, SoakSeries, SoakTable
 from irbench.spec import Timing
@@ -113,6 +114,22 @@ def test_the_title_names_the_inputs_that_were_given(found: RunDocument):
     }
     assert "data: one.npz (1 sample) · sr=16000" in shown(replace(found, **tables), 200)
     assert "data:" not in shown(found, 200)
+
+
+@pytest.mark.parametrize(
+    ("rows", "rows_per_call", "samples", "shown_as"),
+    [
+        (4, 8, 1, "4 samples in 1 call of 8, filled up by repeating 4"),
+        (8, 4, 2, "8 samples in 2 calls of 4"),
+        (9, 1, 9, "9 samples"),
+        (0, 0, 3, "3 samples"),
+    ],
+)
+def test_samples_that_were_joined_are_counted_as_they_were_given(
+    rows: int, rows_per_call: int, samples: int, shown_as: str
+):
+    given = GivenInputs("photos", samples, {}, {}, {}, rows, rows_per_call)
+    assert inputs_text(given) == f"data: photos ({shown_as})"
 
 
 def test_outputs_that_nothing_was_compared_with_are_marked():

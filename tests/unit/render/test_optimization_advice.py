@@ -18,9 +18,9 @@ ORIGINAL, FOLDED = GraphStep("original", False, {"Add": 2}), GraphStep("fold_sha
 LINEAGE = Lineage("key", "source", "model", build_recipe("extended"), {}, (ORIGINAL, FOLDED), {}, "2026-11-21")
 
 
-def told(lineage: Lineage, output: Path | None = None) -> Iterator[str]:
+def told(lineage: Lineage, output: Path | None = None, inputs: tuple[str, ...] = ()) -> Iterator[str]:
     artifact = Artifact("onnx", Path("model.onnx"), (TOKENS.tensor.bind(lineage.sizes),), ())
-    return advice("bert", BUNDLE, Optimized(artifact, lineage), output)
+    return advice("bert", BUNDLE, Optimized(artifact, lineage), output, inputs)
 
 
 def test_what_can_be_named_is_measured_by_its_name() -> None:
@@ -48,6 +48,20 @@ def test_a_conversion_on_data_is_measured_as_a_file() -> None:
     asked = build_recipe("basic", conversion=Conversion("int8"))
     assert list(told(replace(LINEAGE, recipe=asked, data_sha256={"tokens": "ab"}))) == [
         "measure it as a file: add -o FILE"
+    ]
+
+
+def test_a_run_is_advised_on_the_inputs_that_were_given() -> None:
+    given = ("--data 'my tokens'", "--value mask=1")
+    assert list(told(LINEAGE, inputs=given)) == [
+        "measure it: irbench run bert --data 'my tokens' --value mask=1 --optimize none,extended"
+    ]
+    named = replace(LINEAGE, recipe=build_recipe("basic", ("fold_shapes",)))
+    assert list(told(named, Path("b c.onnx"), given)) == [
+        "measure it: irbench run 'b c.onnx' --data 'my tokens' --value mask=1"
+    ]
+    assert list(told(named, Path("b.onnx"), given[1:])) == [
+        "measure it: irbench run b.onnx --shape tokens=1x128 --value mask=1"
     ]
 
 

@@ -11,7 +11,7 @@ from irbench.conformance.verification import DataSets, ModelReport, exit_code
 from irbench.notices import Reference
 from irbench.record import Failure, OutputError
 from irbench.render.verification import model_view, suite_view
-from irbench.result import CellResult, Requested
+from irbench.result import CellResult, GivenInputs, Requested
 
 
 def result(name: str, operator: str, backend: str, outcome: Any, reason: str = "") -> CaseResult:
@@ -78,6 +78,14 @@ def test_a_models_row_says_how_far_its_outputs_are():
     assert "| ort | fp32 | match | 2e-06 | 1e-06 | 1.000000 | - |" in said
     assert "| openvino | fp32 | WRONG |" in said
     assert said.endswith("openvino: wrong outputs. Mend it.\n")
+
+
+def test_the_title_names_shapes_data_and_feedback():
+    given = GivenInputs("calls/speech", 3, {}, {"sr": (8000,)}, {"h0": "h"})
+    shapes = {"audio": (1, 512), "sr": ()}
+    report = ModelReport("vad", Reference("backend", "ort"), True, (CELL,), shapes=shapes, given_inputs=given)
+    title = model_view(report).as_markdown().splitlines()[0]
+    assert title.endswith(" · audio 1x512, sr scalar · data: speech (3 samples) · sr=8000 · decode loop: h -> h0")
 
 
 def test_data_sets_are_named_with_their_number():

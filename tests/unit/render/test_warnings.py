@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from documents import BUSY, cell, document, example, group
+from documents import BUSY, cell, document, example, failed, group, speedup
 from rich.cells import cell_len
 
 from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.record import Failure
 from irbench.render import DocumentView, GroupView, render_document
 from irbench.render.context import Context, context_of
 from irbench.render.note_texts import MARKS, NOTES, mark_text, note_text, reference_text
@@ -59,6 +60,30 @@ def test_a_shortened_warning_names_the_command_that_shows_the_rest():
     assert "Close other programs" in wide[-1]
 
 
+LONG = Failure(
+    "compile", f"{'a frame ' * 20}{'and what it is ' * 20}the end", f"Use one of {'an option, ' * 40}the last."
+)
+
+
+def test_a_long_reason_is_cut_in_the_table_and_whole_with_the_warnings():
+    run = document(group(cell("openvino"), failed("ort", failure=LONG)))
+    short = [line.plain for line in DocumentView(run).as_lines(80)]
+    text = " ".join(" ".join(short).split())
+    assert len(short) < 25
+    assert "the end" in text
+    assert "the last" not in text
+    assert short[-1] == f"Reasons in full: irbench show {run.run_id} --warnings"
+    whole = " ".join(" ".join(line.plain for line in DocumentView(run, warnings=True).as_lines(80)).split())
+    assert f"{LONG.message} · {LONG.hint}" in whole
+    assert "Reasons in full" not in whole
+
+
+def test_what_is_shortened_is_told_in_one_line():
+    run = document(group(cell("openvino"), failed("ort", failure=LONG), warnings=(BUSY,)))
+    last = [line.plain for line in DocumentView(run).as_lines(120)][-1]
+    assert last == f"Warnings with their remedies and reasons in full: irbench show {run.run_id} --warnings"
+
+
 def test_whole_warnings_have_their_remedies_at_every_width():
     run = document(group(cell("ort"), warnings=EVERYTHING))
     for width in WIDTHS:
@@ -105,6 +130,17 @@ def busy() -> GroupResult:
     lead = Lead(rows[0].id, rows[1].id, 1.14, 1.12, 1.16, 6, "busy")
     short = Warn("few-clean-blocks", WARNINGS["few-clean-blocks"].example)
     return group(*rows, lead=lead, blocks_disturbed=31, warnings=(short,))
+
+
+def test_a_headline_of_a_busy_machine_says_why_rows_have_verdicts():
+    def headline_of(verdict: Any) -> str:
+        table = busy()
+        rows = (replace(table.cells[0], speedup=speedup(1.14, 1.12, 1.16, verdict)), table.cells[1])
+        lines = [line.plain for line in DocumentView(document(replace(table, cells=rows))).as_lines(400)]
+        return next(line for line in lines if "too busy" in line)
+
+    assert "31 of 48 blocks were disturbed, and a difference between rows may be due to that" in headline_of("faster")
+    assert "31 of 48 blocks were disturbed. Close" in headline_of("undecided")
 
 
 def test_what_the_headline_says_of_a_busy_machine_is_not_said_again():

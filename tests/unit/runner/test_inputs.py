@@ -47,7 +47,7 @@ def test_a_batch_that_was_asked_for_divides_and_joins_the_data(tmp_path: Path) -
     data = tokens((4, 17), (2, 17))
     sizes = data.bind(3, {})
     feeding = data.feeding(sizes, 0, tmp_path)
-    assert feeding.count == 2
+    assert (feeding.count, feeding.rows, feeding.rows_per_call) == (2, 6, 3)
     assert [read_sample(path, TEXT.inputs)["tokens"].shape for path in feeding.samples] == [(3, 17)] * 2
 
 
@@ -158,3 +158,8 @@ def test_a_dimension_that_only_a_run_can_tell_is_left_to_the_run() -> None:
     read_data(AskedInputs(feedback={"past": "present"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
     with pytest.raises(IrbenchError, match="cannot be fed back"):
         read_data(AskedInputs(feedback={"past": "longer"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
+
+
+def test_samples_of_the_batch_size_are_calls_of_their_own(tmp_path: Path) -> None:
+    feeding = tokens((4, 17), (4, 17)).feeding({"batch": 4, "length": 17}, 0, tmp_path)
+    assert (feeding.count, feeding.rows, feeding.rows_per_call) == (2, 0, 0)

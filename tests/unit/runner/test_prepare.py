@@ -11,7 +11,7 @@ import models
 import pytest
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.optimizer import LEVELS, Recipe
+from irbench.optimizer import LEVELS, OriginalRefused, Recipe
 from irbench.record import Failure
 from irbench.runner import prepare as preparing
 from irbench.runner.plan import PreparedModel
@@ -81,6 +81,43 @@ def test_shapes_that_cannot_be_bound_are_a_failure_of_that_model_alone(
     assert model.artifacts["onnx", "none"] == Failure(
         "bind", "The shapes of mlp.onnx could not be bound", "Export it again."
     )
+
+
+def refusing(*sizes: dict[str, int]) -> Any:
+    """Return what refuses to optimise a graph at these sizes, and says of others what it was checked on."""
+
+    def optimized(
+        bundle: Bundle, bound: dict[str, int], recipe: Recipe, _report: object, given: Any
+    ) -> SimpleNamespace:
+        if bound in sizes:
+            raise OriginalRefused(f"mlp cannot be optimised at {bound}.")
+        assert given.sizes == {"batch": 1}
+        return SimpleNamespace(artifact=replace(bundle.artifacts[0], variant=recipe.name))
+
+    return optimized
+
+
+def test_a_graph_that_is_refused_with_bound_shapes_is_optimised_with_dynamic_ones(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "optimize", refusing({"batch": 1}))
+    (model,) = made(bundle, tmp_path, variants=("none", "basic"))
+    assert model.unbound == {"basic": "mlp cannot be optimised at {'batch': 1}"}
+    artifact = model.artifacts["onnx", "basic"]
+    assert isinstance(artifact, Artifact)
+    assert artifact.inputs[0].shape[0] == 1
+    assert artifact.path == bundle.artifacts[0].path
+
+
+def test_a_graph_that_is_refused_in_either_form_is_a_failure(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "optimize", refusing({"batch": 1}, {}))
+    (model,) = made(bundle, tmp_path, variants=("basic",))
+    assert model.unbound == {}
+    failure = model.artifacts["onnx", "basic"]
+    assert isinstance(failure, Failure)
+    assert (failure.stage, failure.message) == ("optimize", "mlp cannot be optimised at {}")
 
 
 def test_an_optimisation_that_fails_is_a_value(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data
-from irbench.runner.sweep import sizes_of_sweep
+from irbench.runner.sweep import sizes_of_sweep, swept_sizes
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 INPUTS = (TensorSpec("scale", "float32", (4,)), TensorSpec("tokens", "int64", ("batch", "length")))
@@ -65,3 +65,9 @@ def test_lists_of_constants_give_sizes_to_each_shape() -> None:
     data = read_data(AskedInputs(values={"scales": (1, 2, 3)}), model, {})
     found = sizes_of_sweep(data, None, {}, ("length", ((8,), (16,))))
     assert found == tuple({"batch": 1, "length": length, "count": 3} for length in (8, 16))
+
+
+def test_a_table_of_a_sweep_is_told_from_the_others_by_what_differs() -> None:
+    short, long = {"batch": 1, "length": 8, "width": 4}, {"batch": 1, "length": 16, "width": 4}
+    assert swept_sizes(short, (long,)) == {"length": 8}
+    assert swept_sizes(short, ()) == {}

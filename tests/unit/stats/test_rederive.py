@@ -13,7 +13,8 @@ from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, LaunchRecord
 from irbench.result import RunDocument
 from irbench.spec import Timing
-from irbench.stats import Admission, rederive, summarise
+from irbench.stats import Admission, summarise
+from irbench.stats.rederive import rederive
 from irbench.store import decode_document, encode_document
 
 TIMING = Timing()

@@ -15,7 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Mark, Note, Reference, Warn
 from irbench.render import DocumentView
 from irbench.result import SCHEMA_VERSION, RunDocument
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import Store, decode_document
 from irbench.store.format_1 import upgrade
 

@@ -1,0 +1,61 @@
+"""Models that draw random numbers in inference: each runtime would draw others, so no outputs could be compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from irbench.errors import IrbenchError
+
+__all__ = ["blaming_draws", "refuse_draws"]
+
+_DRAWS = re.compile(
+    r"Random\w+|(Parameterized)?TruncatedNormal|Multinomial|Rng\w+"
+    r"|(Stateful|Stateless)(Random|StandardNormal|Uniform|TruncatedNormal|Parameterized|Multinomial|Shuffle)\w*"
+)
+"""TensorFlow's operations that draw, or that advance the state of what draws."""
+
+
+def refuse_draws(name: str, function: Any) -> None:
+    """Refuse a function that draws random numbers.
+
+    Args:
+        name: Of the model.
+        function: A concrete function, traced in inference mode.
+
+    Raises:
+        IrbenchError: It draws.
+    """
+    found = next(_draws(function), None)
+    if found is not None:
+        raise IrbenchError(
+            f"{name} draws random numbers in inference ({found}), and each runtime would draw others.",
+            hint="Let its layers draw only in training: def call(self, x, training=False). Or build the model without"
+            " them.",
+        )
+
+
+@contextmanager
+def blaming_draws(name: str, function: Any) -> Iterator[None]:
+    """Say that a function draws random numbers, where the body fails for that.
+
+    A saved graph may hold draws in branches of training that it never takes, so that it is not refused before.
+    """
+    try:
+        yield
+    except Exception:
+        refuse_draws(name, function)
+        raise
+
+
+def _draws(function: Any) -> Iterator[str]:
+    """Yield the operations that draw, each with its place in the model."""
+    for operation in function.graph.get_operations():
+        if _DRAWS.fullmatch(operation.type):
+            yield f"{operation.type} in {operation.name.rpartition('/')[0] or operation.name}"
+    for inner in function.graph.as_graph_def().library.function:
+        for node in inner.node_def:
+            if _DRAWS.fullmatch(node.op):
+                yield f"{node.op} in {node.name.rpartition('/')[0] or node.name}"
