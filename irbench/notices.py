@@ -36,6 +36,7 @@ WarningCode = Literal[
     "many-dirty-blocks",
     "not-frozen",
     "not-steady",
+    "paced-differs",
     "regime-change",
     "excluded-blocks-matter",
     "slow-launches",
@@ -70,6 +71,7 @@ NoteCode = Literal[
 MarkCode = Literal[
     "answers-differ",
     "changes-over-launches",
+    "late-calls",
     "not-ranked",
     "other-precision",
     "other-than-graph",

@@ -34,10 +34,11 @@ class RunRow:
         backend: Its backend.
         device: Its device.
         precision: What the runtime really computed in; what was asked of it where it did not run.
-        threads: Total for the process as the runtime reports it, or as requested where it reports none; ``None`` where
+        threads: Total for each process as the runtime reports it, or as requested where it reports none; ``None`` where
             the runtime chose. Streams that compute in threads of their own make it larger than ``threads_requested``.
         threads_requested: Total that was asked for; ``None`` for ``native``.
-        streams: Inferences in flight.
+        streams: Inferences that each process keeps in flight.
+        instances: Processes that run the model side by side.
         state: ``ok``, ``mismatch``, ``failed``, ``not-applicable`` or ``interrupted``.
         is_baseline: Whether speedups are relative to this row.
         is_winner: Whether it is the fastest.
@@ -76,6 +77,7 @@ class RunRow:
     threads: int | None
     threads_requested: int | None
     streams: int
+    instances: int
     state: str
     is_baseline: bool
     is_winner: bool
@@ -130,6 +132,7 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
         threads=threads if isinstance(threads, int) else None,
         threads_requested=cell.requested.threads,
         streams=cell.requested.streams,
+        instances=cell.requested.instances,
         state=cell.state,
         is_baseline=cell.id == group.baseline,
         is_winner=group.winner is not None and cell.id == group.winner.cell,

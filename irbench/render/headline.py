@@ -77,13 +77,13 @@ def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
     """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
     value, low, high = ratio(lead.value, lead.low, lead.high)
     span = "" if lead.low == lead.high else f" [{low}, {high}]"
-    unit = " in FPS" if any(cell.mode == "streams" for cell in result.cells) else ""
+    unit = " in FPS" if any(cell.mode != "sync" for cell in result.cells) else ""
     return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
 
 
 def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
     """Return on how many threads the two run, where that is not the same number."""
-    used = {cell.id: cell.effective.get("threads") for cell in result.cells}
+    used = {cell.id: cell.all_threads for cell in result.cells}
     own, other = used.get(lead.cell), used.get(lead.rival)
     return "" if None in (own, other) or own == other else f" on {own} threads against {other}"
 

@@ -85,10 +85,12 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
 def too_many_threads(request: RunRequest) -> Iterator[str]:
     """Yield a warning where more threads are asked for than can run at a time."""
     processors = len(host.allowance(request.cpus).cpus)
-    if request.threads is not None and request.threads > processors:
+    instances = 1 if request.divides_threads else max(request.instances)
+    if request.threads is not None and request.threads * instances > processors:
+        several = f"--instances {instances} " if instances > 1 else ""
         yield (
-            f"--threads {request.threads} on {plural(processors, 'processor')}: threads will wait for each other;"
-            " a warning below the table says how long, unless other programs ran too."
+            f"{several}--threads {request.threads} on {plural(processors, 'processor')}: threads will wait for each"
+            " other; a warning below the table says how long, unless other programs ran too."
         )
 
 

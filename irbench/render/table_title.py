@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from irbench.render.quantities import plural
 from irbench.result import GivenInputs, GroupResult, Requested
+from irbench.row import all_threads
 from irbench.spec import Number, Scalar, shape_text
 
 __all__ = ["IO_TEXTS", "SEPARATOR", "inputs_text", "shapes_text", "shared_facts", "sizes_text", "title"]
@@ -86,11 +87,11 @@ def _precision(cell: _TableRow) -> str:
 
 
 def _threads(cells: Sequence[_TableRow]) -> str:
-    found = {cell.effective.get("threads") or cell.requested.threads for cell in cells}
+    found = {all_threads(cell.effective, cell.requested) or cell.requested.all_threads for cell in cells}
     if len(found) != 1:
         return "threads differ"
     (threads,) = found
-    return "native threads" if threads is None else plural(int(threads), "thread")
+    return "native threads" if threads is None else plural(threads, "thread")
 
 
 def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
@@ -104,7 +105,8 @@ def _mode(result: GroupResult) -> str:
     io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some rows")
     if all(cell.mode == "sync" for cell in result.cells):
         return f"sync, back to back, {io}"
-    return f"streams, compared by FPS, {io}"
+    modes = " and ".join(mode for mode in ("streams", "instances") if any(cell.mode == mode for cell in result.cells))
+    return f"{modes}, compared by FPS, {io}"
 
 
 def _shape(name: str, shape: Sequence[int], inputs: int) -> str:

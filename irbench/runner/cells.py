@@ -77,13 +77,14 @@ def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: Sized
         model: The model at one size.
     """
     asked: list[AskedCell] = []
-    for (name, device), streams in product(request.backends, request.streams):
+    for (name, device), instances, streams in product(request.backends, request.instances, request.streams):
         exported = model.bundle.artifact(readers[name].kinds)
         for precision, level, required in _rows(request, readers[name], model):
             load = Load(
                 batch=model.sizes["batch"],
-                threads=request.threads,
+                threads=_threads_of_each(request, instances),
                 streams=streams,
+                instances=instances,
                 precision=precision,
                 cpus=request.cpus,
                 options=request.options.get(name, {}),
@@ -107,7 +108,7 @@ def named_baseline(asked: str, cells: Sequence[Cell]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning.
 
     Args:
-        asked: A row's name, optionally with ``@streams=N,precision=P``.
+        asked: A row's name, optionally with ``@streams=N,instances=M,precision=P``.
         cells: The rows, at least one.
 
     Raises:
@@ -116,7 +117,8 @@ def named_baseline(asked: str, cells: Sequence[Cell]) -> str:
     name, _, conditions = asked.partition("@")
     wanted = dict(_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part)
     for cell in cells:
-        facts = {"streams": str(cell.load.streams), "precision": cell.load.precision}
+        load = cell.load
+        facts = {"streams": str(load.streams), "instances": str(load.instances), "precision": load.precision}
         names = {cell.label, str(cell.address)}
         if name in names and all(facts[key] == value for key, value in wanted.items()):
             return cell.id
@@ -149,6 +151,13 @@ def _rows(request: RunRequest, reader: Reader, model: SizedModel) -> tuple[tuple
     )
 
 
+def _threads_of_each(request: RunRequest, instances: int) -> int | None:
+    """Return the threads of each of a row's processes."""
+    if request.threads is None or not request.divides_threads:
+        return request.threads
+    return max(1, request.threads // instances)
+
+
 def _own_precision(level: str) -> Precision | None:
     conversion = None if level == UNOPTIMIZED else variant(level).conversion
     return conversion.precision if conversion is not None else None
@@ -156,6 +165,8 @@ def _own_precision(level: str) -> Precision | None:
 
 def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: str) -> str:
     cell_id = f"{name}-{device}-{load.precision}-x{load.streams}"
+    if load.instances > 1:
+        cell_id += f"-i{load.instances}"
     if variant != UNOPTIMIZED:
         cell_id += f"-{variant}"
     # a backend that is named twice is measured against itself
@@ -164,7 +175,7 @@ def _new_id(cells: Sequence[Cell], name: str, device: str, load: Load, variant: 
 
 def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
-    if key not in ("streams", "precision") or not equals:
+    if key not in ("streams", "instances", "precision") or not equals:
         raise IrbenchError(
             f"--baseline {asked} is not a valid row.",
             hint=f"Give a backend, or a backend with a setting: {example}@streams=1",
@@ -173,4 +184,5 @@ def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
 
 
 def _address(cell: Cell) -> str:
-    return f"{cell.address}@streams={cell.load.streams},precision={cell.load.precision}"
+    load = cell.load
+    return f"{cell.address}@streams={load.streams},instances={load.instances},precision={load.precision}"

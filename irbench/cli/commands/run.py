@@ -18,6 +18,7 @@ from irbench.cli.options.types import (
     COUNTS,
     DURATION,
     LEVELS,
+    PACE,
     PERCENT,
     SHAPE,
     SWEEP,
@@ -93,6 +94,14 @@ _SECTIONS = {
     " with dynamic shapes, and the cost of a new shape.",
 )
 @measuring.STREAMS
+@click.option(
+    "--instances",
+    type=COUNTS,
+    default=(1,),
+    show_default=True,
+    help="Processes that run the model side by side, each on its own processors: compared by throughput; one row for"
+    " each number.",
+)
 @measuring.PRECISION
 @click.option(
     "--optimize",
@@ -107,7 +116,7 @@ _SECTIONS = {
     metavar="ROW",
     cls=PlainDefault,
     show_default="tf, otherwise the first",
-    help="Row that speedups are relative to: ort, or ort@streams=1.",
+    help="Row that speedups are relative to: ort, or ort@streams=1 (also instances, precision).",
 )
 @click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
 @measuring.THREADS
@@ -146,6 +155,13 @@ _SECTIONS = {
     "--tail",
     is_flag=True,
     help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
+)
+@click.option(
+    "--pace",
+    type=PACE,
+    cls=PlainDefault,
+    show_default="off",
+    help="Also measure latency where a call comes every so often, with idle gaps between calls.",
 )
 @click.option(
     "--sustain",

@@ -23,6 +23,7 @@ __all__ = [
     "DURATION",
     "FEEDBACK",
     "LEVELS",
+    "PACE",
     "PASSES",
     "PERCENT",
     "PRECISIONS",
@@ -117,6 +118,7 @@ COUNT = Parsed("20", values.count)
 COUNTS = Parsed("1,8", values.counts)
 THREADS = Parsed("4|native", values.threads)
 DURATION = Parsed("90s|5m", _duration_s)
+PACE = Parsed("10ms", values.pace_s)
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)

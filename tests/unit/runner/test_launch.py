@@ -203,7 +203,7 @@ class Answering(ScriptedCrew):
         if method == "prepare":
             return Prepared({"precision": "fp32"}, ((np.array([1.0]),),))
         if method == "answer_call":
-            return (np.array([args[0] + (2.0 if args[0] == self.wrong else 1.0)]),)
+            return ((np.array([args[0] + (2.0 if args[0] == self.wrong else 1.0)]),),)
         return ((np.array([1.0]),),) if method == "answer_again" else super().ask(cell, stage, method, *args)
 
 
