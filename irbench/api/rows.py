@@ -46,6 +46,8 @@ class RunRow:
         p90_ms: 90th percentile.
         p99_ms: 99th percentile, with ``tail``.
         p99_9_ms: 99.9th percentile, with ``tail``.
+        paced_p50_ms: Median latency at the pace of ``pace``.
+        paced_p90_ms: 90th percentile of that.
         mean_ms: Mean latency.
         fps: Samples per second.
         sustained_fps: Samples per second of runs alone, with ``sustain``.
@@ -85,6 +87,8 @@ class RunRow:
     p90_ms: float | None
     p99_ms: float | None
     p99_9_ms: float | None
+    paced_p50_ms: float | None
+    paced_p90_ms: float | None
     mean_ms: float | None
     fps: float | None
     sustained_fps: float | None
@@ -114,7 +118,7 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
     from irbench.render.table_title import shapes_text
 
     group = document.groups[number]
-    latency, speedup, phases = cell.latency_ms, cell.speedup, cell.phases_ms
+    latency, paced, speedup, phases = cell.latency_ms, cell.paced_ms, cell.speedup, cell.phases_ms
     error, failure = cell.output_error, cell.failure
     threads = cell.effective.get("threads") or cell.requested.threads
     return RunRow(
@@ -140,6 +144,8 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
         p90_ms=latency.p90 if latency is not None else None,
         p99_ms=latency.p99 if latency is not None else None,
         p99_9_ms=latency.p99_9 if latency is not None else None,
+        paced_p50_ms=paced.p50 if paced is not None else None,
+        paced_p90_ms=paced.p90 if paced is not None else None,
         mean_ms=latency.mean if latency is not None else None,
         fps=cell.fps,
         sustained_fps=cell.sustained_fps,

@@ -99,6 +99,10 @@ class Counters:
         for place in range(len(self._values)):
             self._values[place] = 0
 
+    def done(self, process: int) -> int:
+        """Return how many requests of a process have completed."""
+        return self._values[_FIRST + process]
+
     def goes_on(self, process: int, done: int, settle: int, samples: int) -> bool:
         """Enter how many requests of a process have completed, and return whether another one is wanted.
 

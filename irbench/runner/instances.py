@@ -170,8 +170,9 @@ class InstanceWorkers:
         answers: dict[int, Any] = {}
         while len(answers) < len(self._workers):
             missing = [number for number in range(len(self._workers)) if number not in answers]
-            # without a sign the deadline has passed, and the first that is missing says so
-            for number in self._ready(missing, deadline_s - watch.elapsed_s) or missing[:1]:
+            # without a sign the deadline has passed, and the one that has done least of those missing says so
+            late = [min(missing, key=self._counters.done)]
+            for number in self._ready(missing, deadline_s - watch.elapsed_s) or late:
                 worker = self._workers[number]
                 with self._naming(worker):
                     answers[number] = worker.receive(deadline_s=deadline_s, watch=watch)

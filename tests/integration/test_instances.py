@@ -71,11 +71,15 @@ def test_an_instance_that_crashes_is_a_failed_row_that_says_which(model: Path, a
     assert failure["hint"].endswith("fake-a-cpu-fp32-x1-i2-2.log")
 
 
-def test_an_instance_that_hangs_is_ended_at_the_deadline_and_the_other_with_it(model: Path) -> None:
-    script = ("--set", "fake-a.fault=hang-on:0", "--set", "fake-a.at=run:30", "--deadline", "2s")
+@pytest.mark.parametrize("processor", [0, 1])
+def test_an_instance_that_hangs_is_ended_at_the_deadline_and_the_other_with_it(model: Path, processor: int) -> None:
+    script = ("--set", f"fake-a.fault=hang-on:{processor}", "--set", "fake-a.at=run:30", "--deadline", "2s")
     called = run(model, *SLOW, *script, "--instances", "2", "--cpus", "0,1")
     assert called.code == 3, called.err
-    assert "(instance 1 of 2)" in cell(called, "fake-a")["failure"]["message"]
+    assert (
+        f"no answer within 2 s and was ended (instance {processor + 1} of 2)"
+        in cell(called, "fake-a")["failure"]["message"]
+    )
     assert nothing_runs()
 
 
