@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counters", "Ledger", "SharedLedger", "Window", "WindowLedger", "joined_window"]
+__all__ = ["CommonWindow", "Counters", "Ledger", "SharedLedger", "Window", "WindowLedger", "joined_window"]
 
 _VALUE_BYTES = 8
 _OPENED, _CLOSED, _FIRST = 0, 1, 2
@@ -75,6 +75,26 @@ class WindowLedger:
         return Window(times[:, 1].copy(), times[:, 0].copy())
 
 
+@dataclass(frozen=True)
+class CommonWindow:
+    """The window of several processes that issue requests side by side.
+
+    It opens at the first completion of one of them, the reference, after all have settled, and closes a number of its
+    completions later: what the others complete in between is counted. So it begins and ends at the same point of a
+    request of the reference, and at any point of those of the others. A window from the completion that ends the
+    settling to any completion would begin where nobody is in the middle of a request more often than it ends there.
+
+    Attributes:
+        reference: Which process it is, counted from 0.
+        settle_calls: Completions of each process that come before, at least.
+        calls: Completions of the reference.
+    """
+
+    reference: int
+    settle_calls: int
+    calls: int
+
+
 class Counters:
     """How far the processes are that share a window, in memory that all of them see.
 
@@ -103,25 +123,26 @@ class Counters:
         """Return how many requests of a process have completed."""
         return self._values[_FIRST + process]
 
-    def goes_on(self, process: int, done: int, settle: int, samples: int) -> bool:
+    def goes_on(self, process: int, done: int, window: CommonWindow, spare: int) -> bool:
         """Enter how many requests of a process have completed, and return whether another one is wanted.
 
         Args:
             process: Which it is, counted from 0.
             done: Its completions so far.
-            settle: So many completions of each process are not timed.
-            samples: So many of all processes together are wanted once all have settled.
+            window: What all of them are to measure.
+            spare: Completions of the reference that may not have been entered when somebody finds that all have
+                settled.
         """
         values = self._values
         values[_FIRST + process] = done
         if values[_CLOSED]:
             return False
-        counts = values[_FIRST:].tolist()
         if not values[_OPENED]:
-            if min(counts) < settle:
+            counts = values[_FIRST:].tolist()
+            if min(counts) < window.settle_calls:
                 return True
-            values[_OPENED] = sum(counts)
-        if sum(counts) - values[_OPENED] < samples:
+            values[_OPENED] = counts[window.reference]
+        if self.done(window.reference) - values[_OPENED] <= window.calls + spare:
             return True
         values[_CLOSED] = 1
         return False
@@ -133,16 +154,15 @@ class SharedLedger:
     Args:
         counters: Of all of them.
         process: Which this one is, counted from 0.
-        samples: Completions of all processes together that are wanted, once all have settled; besides, as many as may
-            have completed without having been entered.
-        settle_calls: Completions of each process that are not timed.
+        window: What all of them are to measure.
+        streams: How many requests each keeps in flight.
     """
 
-    def __init__(self, counters: Counters, process: int, samples: int, settle_calls: int) -> None:
+    def __init__(self, counters: Counters, process: int, window: CommonWindow, streams: int = 1) -> None:
         self._counters = counters
         self._process = process
-        self._samples = samples
-        self._settle = settle_calls
+        self._window = window
+        self._streams = streams
         self._lock = threading.Lock()
         self._done: list[tuple[int, int]] = []
         self._abandoned = False
@@ -155,7 +175,7 @@ class SharedLedger:
         """Enter one completion; return whether another request is wanted."""
         with self._lock:
             self._done.append((issued_at, completed_at))
-            wanted = self._counters.goes_on(self._process, len(self._done), self._settle, self._samples)
+            wanted = self._counters.goes_on(self._process, len(self._done), self._window, self._streams)
             return wanted and not self._abandoned
 
     def times_ns(self) -> NDArray[np.int64]:
@@ -163,25 +183,24 @@ class SharedLedger:
         return np.array(self._done, np.int64).reshape(-1, 2)
 
 
-def joined_window(times_ns: Sequence[NDArray[np.int64]], settle_calls: int, samples: int) -> Window:
-    """Return the window that several processes share.
-
-    It opens at the completion with which the last of them has settled, and closes ``samples`` completions later.
+def joined_window(times_ns: Sequence[NDArray[np.int64]], window: CommonWindow) -> Window:
+    """Return what several processes did in their common window.
 
     Args:
         times_ns: Of each process, issue and completion of its requests on a clock that all share, int64 of shape
             (requests, 2).
-        settle_calls: Completions of each process that are not timed.
-        samples: Completions of the window.
+        window: When it opens and closes.
 
     Raises:
-        ValueError: They do not overlap: fewer completions follow the opening.
+        ValueError: They do not overlap: too few completions of the reference follow the settling.
     """
     ordered = [times[np.argsort(times[:, 1], kind="stable")] for times in times_ns]
-    opened_at = max(int(times[settle_calls - 1, 1]) for times in ordered)
+    settled_at = max(int(times[window.settle_calls - 1, 1]) for times in ordered)
+    own = ordered[window.reference][:, 1]
+    bounds = own[own > settled_at][: window.calls + 1]
+    if len(bounds) <= window.calls:
+        raise ValueError(f"only {max(0, len(bounds) - 1)} of {window.calls} calls of one of its instances follow")
     merged = np.concatenate(ordered)
     merged = merged[np.argsort(merged[:, 1], kind="stable")]
-    timed = merged[merged[:, 1] > opened_at][:samples] - opened_at
-    if len(timed) < samples:
-        raise ValueError(f"only {len(timed)} of {samples} calls of its instances overlap")
+    timed = merged[(merged[:, 1] > bounds[0]) & (merged[:, 1] <= bounds[-1])] - bounds[0]
     return Window(timed[:, 0].copy(), timed[:, 1].copy())

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.measure.clock import Stopwatch
-from irbench.measure.ledger import Counters, Window
+from irbench.measure.ledger import CommonWindow, Counters, Window
 from irbench.measure.paced import Schedule, join_paced, start_soon
 from irbench.record import PacedRun, Round, Sustained, ns_per_completion
 from irbench.spec import Cell
 from irbench.system.cpu_shares import cpu_shares
 from irbench.worker.cell import CellTask
 from irbench.worker.instance import Place, Share
-from irbench.worker.joined import JOINED, as_round, as_sustained, common_window
+from irbench.worker.joined import JOINED, as_round, as_sustained, joined_shares
 from irbench.worker.process import CallFailed, Worker, WorkerDied
 
 __all__ = ["InstanceWorkers"]
@@ -53,6 +53,7 @@ class InstanceWorkers:
         os.ftruncate(self._descriptor, Counters.size_bytes(load.instances))
         self._counters = Counters(self._descriptor, load.instances)
         self._sent: deque[str] = deque()
+        self._driven_windows = 0
         self._workers: list[Worker] = []
         self.log = logs / f"{cell.id}.log"
         try:
@@ -123,8 +124,11 @@ class InstanceWorkers:
         return as_round(block, window, shares)
 
     def _tail(self, deadline_s: float, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
-        window, _ = self._drive(deadline_s, calls, settle_calls, first)
-        return window.completion_ns - window.issue_ns
+        found: list[NDArray[np.int64]] = []
+        while (missing := calls - sum(latencies.size for latencies in found)) > 0:  # where instances are not as fast
+            window, _ = self._drive(deadline_s, missing, settle_calls, first)
+            found.append(window.completion_ns - window.issue_ns)
+        return np.concatenate(found)[:calls]
 
     def _alone(self, deadline_s: float, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
         fewest = _PILOT_CALLS * self._load.concurrency
@@ -143,14 +147,20 @@ class InstanceWorkers:
 
         Args:
             deadline_s: When to give up.
-            samples: Completions that are timed.
+            samples: Completions that are timed, about: each makes its part of them.
             settle_calls: Completions of all together before that; each makes its part of them.
             first: Place of the input that the window begins with, where inputs take turns.
         """
         self._counters.reset()
-        own_settle_calls = max(self._load.streams, math.ceil(settle_calls / self._load.instances))
-        shares = self._share_work("take_share", samples, own_settle_calls, first, deadline_s=deadline_s)
-        return common_window(shares, own_settle_calls, samples), shares
+        self._driven_windows += 1
+        processes = self._load.instances
+        window = CommonWindow(
+            reference=self._driven_windows % processes,
+            settle_calls=max(self._load.streams, math.ceil(settle_calls / processes)),
+            calls=math.ceil(samples / processes),
+        )
+        shares = self._share_work("take_share", window, first, deadline_s=deadline_s)
+        return joined_shares(shares, window), shares
 
     def _share_work(self, method: str, *args: Any, deadline_s: float) -> list[Any]:
         self._send_all(method, *args, deadline_s=deadline_s)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.measure.evidence import evidence_between, read_counters
-from irbench.measure.ledger import Counters, SharedLedger
+from irbench.measure.ledger import CommonWindow, Counters, SharedLedger
 from irbench.measure.paced import Schedule
 from irbench.record import Evidence
 from irbench.worker.cell import CellTask
@@ -59,22 +59,19 @@ class InstanceHost(RunHost):
         self._counters = Counters(place.descriptor, task.cell.load.instances)
         os.close(place.descriptor)  # what is mapped stays
 
-    def take_share(self, samples: int, settle_calls: int, first: int = 0) -> Share:
-        """Issue requests until all processes together have completed so many.
+    def take_share(self, window: CommonWindow, first: int = 0) -> Share:
+        """Issue requests until the common window has closed.
 
         Args:
-            samples: How many all of them time together.
-            settle_calls: How many this one makes before, untimed.
+            window: When it opens and closes.
             first: Place of the input that the window begins with, where inputs take turns: each process is given the
                 same number of them, one after the other, and all of them together those that one process would be.
         """
         assert self._driver is not None
-        load, number = self._task.cell.load, self._place.number
-        # completions that are not yet entered when others find that all have settled
-        samples_entered = samples + load.concurrency
-        ledger = SharedLedger(self._counters, number, samples_entered, settle_calls)
+        number = self._place.number
+        ledger = SharedLedger(self._counters, number, window, self._task.cell.load.streams)
         before = read_counters()
-        self._driver.follow(ledger, first + number * (samples // load.instances) - settle_calls)
+        self._driver.follow(ledger, first + number * window.calls - window.settle_calls)
         return Share(ledger.times_ns(), evidence_between(before, read_counters()))
 
     def take_paced_share(self, schedule: Schedule, first: int = 0) -> NDArray[np.int64]:

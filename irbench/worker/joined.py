@@ -8,14 +8,14 @@ from dataclasses import fields
 from typing import Any
 
 from irbench.errors import ExitCode
-from irbench.measure.ledger import Window, joined_window
+from irbench.measure.ledger import CommonWindow, Window, joined_window
 from irbench.record import Evidence, Round, Sustained
 from irbench.spi import Array
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.instance import Share
 from irbench.worker.process import CallFailed
 
-__all__ = ["JOINED", "as_round", "as_sustained", "common_window"]
+__all__ = ["JOINED", "as_round", "as_sustained", "joined_shares"]
 
 _MUST_AGREE = ("precision", "device")
 
@@ -66,19 +66,18 @@ JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 """By method of :class:`irbench.worker.run.RunHost`: makes one answer of those of all processes."""
 
 
-def common_window(shares: Sequence[Share], settle_calls: int, samples: int) -> Window:
-    """Return the window that processes have in common.
+def joined_shares(shares: Sequence[Share], window: CommonWindow) -> Window:
+    """Return what processes did in their common window.
 
     Args:
         shares: What each of them did.
-        settle_calls: How many untimed calls each made.
-        samples: How many all of them timed together.
+        window: When it opens and closes.
 
     Raises:
         CallFailed: They did not run at the same time.
     """
     try:
-        return joined_window([share.times_ns for share in shares], settle_calls, samples)
+        return joined_window([share.times_ns for share in shares], window)
     except ValueError as error:
         raise CallFailed(f"Its instances did not run side by side: {error}.", exit_code=ExitCode.FAILED_CELL) from error
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from irbench.measure.ledger import Counters, SharedLedger, joined_window
+from irbench.measure.ledger import CommonWindow, Counters, SharedLedger, joined_window
 
 
 def regular(period_ns: int, calls: int, begin_ns: int = 0) -> NDArray[np.int64]:
@@ -19,27 +19,46 @@ def regular(period_ns: int, calls: int, begin_ns: int = 0) -> NDArray[np.int64]:
 
 
 def test_two_processes_complete_twice_as_much_as_one() -> None:
-    window = joined_window([regular(100, 20), regular(100, 20, 50)], settle_calls=2, samples=10)
+    window = joined_window([regular(100, 20), regular(100, 20, 50)], CommonWindow(0, settle_calls=2, calls=5))
     assert window.completion_ns[-1] / window.completion_ns.size == 50
     assert set(window.completion_ns - window.issue_ns) == {100}
 
 
-def test_a_slow_process_counts_for_what_it_completes() -> None:
-    window = joined_window([regular(100, 90), regular(400, 30)], settle_calls=1, samples=50)
+@pytest.mark.parametrize("reference", [0, 1])
+def test_a_slow_process_counts_for_what_it_completes(reference: int) -> None:
+    times = [regular(100, 90), regular(400, 30)]
+    window = joined_window(times, CommonWindow(reference, settle_calls=1, calls=20 if reference == 0 else 5))
     assert window.completion_ns[-1] / window.completion_ns.size == 80
 
 
-def test_the_window_opens_when_the_last_process_has_settled() -> None:
+@pytest.mark.parametrize(("reference", "completions"), [(0, [10, 100, 110, 200]), (1, [90, 100, 190, 200])])
+def test_the_window_opens_at_a_completion_of_the_reference_when_all_have_settled(
+    reference: int, completions: list[int]
+) -> None:
     early, late = regular(100, 30), regular(100, 20, 1010)
-    window = joined_window([early, late], settle_calls=3, samples=4)
     # the late one settles at 1310, while a call of the early one is in flight
-    assert window.completion_ns.tolist() == [90, 100, 190, 200]
-    assert window.issue_ns.tolist() == [-10, 0, 90, 100]
+    window = joined_window([early, late], CommonWindow(reference, settle_calls=3, calls=2))
+    assert window.completion_ns.tolist() == completions
+    assert window.issue_ns.tolist() == [completion - 100 for completion in completions]
 
 
 def test_processes_that_do_not_run_at_the_same_time_have_no_window() -> None:
-    with pytest.raises(ValueError, match="only 2 of 4"):
-        joined_window([regular(100, 5), regular(100, 5, 10_000)], settle_calls=3, samples=4)
+    with pytest.raises(ValueError, match="only 0 of 2"):
+        joined_window([regular(100, 5), regular(100, 5, 10_000)], CommonWindow(0, settle_calls=3, calls=2))
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize(("processes", "calls"), [(2, 4), (4, 4), (4, 12)])
+def test_short_windows_are_as_long_as_what_completes_in_them(scatter: float, processes: int, calls: int) -> None:
+    chance, settle, rounds = np.random.default_rng(processes), 2, 3000
+    found_ns: list[float] = []
+    for number in range(rounds):
+        durations_ns = 1e6 * np.exp(chance.normal(0, scatter, (processes, 3 * calls + 40)))
+        ends = np.cumsum(durations_ns, axis=1).astype(np.int64)  # all begin at the same time
+        times = [np.stack([own - 1, own], axis=1) for own in ends]
+        window = joined_window(times, CommonWindow(number % processes, settle, calls))
+        found_ns.append(window.completion_ns[-1] / window.completion_ns.size)
+    assert np.mean(found_ns) == pytest.approx(1e6 * np.exp(scatter**2 / 2) / processes, rel=0.012)
 
 
 @pytest.fixture
@@ -50,9 +69,9 @@ def descriptor() -> Iterator[int]:
     os.close(made)
 
 
-def driven(descriptor: int, order: Sequence[int], samples: int, settle_calls: int) -> list[int]:
+def driven(descriptor: int, order: Sequence[int], window: CommonWindow) -> list[int]:
     """Let three processes complete calls in this order, over and over, and return how many each made."""
-    ledgers = [SharedLedger(Counters(descriptor, 3), process, samples, settle_calls) for process in range(3)]
+    ledgers = [SharedLedger(Counters(descriptor, 3), process, window) for process in range(3)]
     wanted = [True] * 3
     now_ns = 0
     while any(wanted):
@@ -63,25 +82,40 @@ def driven(descriptor: int, order: Sequence[int], samples: int, settle_calls: in
     return [len(ledger.times_ns()) for ledger in ledgers]
 
 
-def test_nobody_stops_before_all_have_settled_and_enough_was_completed(descriptor: int) -> None:
-    made = driven(descriptor, [0, 1, 2], samples=30, settle_calls=4)
-    assert sum(made) >= 3 * 4 + 30
+def test_nobody_stops_before_all_have_settled_and_the_reference_has_made_its_calls(descriptor: int) -> None:
+    made = driven(descriptor, [0, 1, 2], CommonWindow(1, settle_calls=4, calls=10))
+    assert min(made) >= 4 + 1 + 10
     assert max(made) - min(made) <= 1
 
 
 def test_all_go_on_until_the_window_closes(descriptor: int) -> None:
-    made = driven(descriptor, [0, 0, 0, 0, 1, 2], samples=60, settle_calls=1)
-    assert sum(made) <= 6 + 60 + 6, "somebody went on after the window had closed"
-    assert made[0] >= 3 * made[1], "somebody stopped early, and left the rest to others"
+    made = driven(descriptor, [0, 0, 0, 0, 1, 2], CommonWindow(2, settle_calls=1, calls=15))
+    assert made[2] <= 1 + 1 + 15 + 2, "the reference went on after the window had closed"
+    assert made[0] >= 4 * made[1] - 4, "a fast one stopped early, and left the machine to others"
 
 
 def test_a_new_run_begins_from_nothing(descriptor: int) -> None:
-    first = driven(descriptor, [0, 1, 2], samples=12, settle_calls=2)
+    window = CommonWindow(0, settle_calls=2, calls=12)
+    first = driven(descriptor, [0, 1, 2], window)
     Counters(descriptor, 3).reset()
-    assert driven(descriptor, [0, 1, 2], samples=12, settle_calls=2) == first
+    assert driven(descriptor, [0, 1, 2], window) == first
+    assert Counters(descriptor, 3).done(0) == first[0]
+
+
+def test_what_is_driven_is_enough_for_the_window(descriptor: int) -> None:
+    window = CommonWindow(1, settle_calls=3, calls=6)
+    ledgers = [SharedLedger(Counters(descriptor, 3), process, window) for process in range(3)]
+    wanted, now_ns = [True] * 3, 0
+    while any(wanted):
+        for process in range(3):
+            now_ns += 10 + process
+            if wanted[process]:
+                wanted[process] = ledgers[process].complete(now_ns - 30, now_ns)
+    joined = joined_window([ledger.times_ns() for ledger in ledgers], window)
+    assert joined.completion_ns.size == 3 * 6
 
 
 def test_a_process_whose_request_failed_wants_no_more(descriptor: int) -> None:
-    ledger = SharedLedger(Counters(descriptor, 3), 0, 10, 1)
+    ledger = SharedLedger(Counters(descriptor, 3), 0, CommonWindow(0, 1, 10))
     ledger.abandon()
     assert not ledger.complete(0, 1)

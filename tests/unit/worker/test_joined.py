@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from irbench.measure.ledger import CommonWindow
 from irbench.record import Evidence
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.instance import Share
-from irbench.worker.joined import JOINED, as_round, common_window
+from irbench.worker.joined import JOINED, as_round, joined_shares
 from irbench.worker.process import CallFailed
+
+WINDOW = CommonWindow(reference=0, settle_calls=2, calls=4)
 
 
 def prepared(answer: float, **effective: str) -> Prepared:
@@ -48,7 +51,7 @@ def share(begin_ns: int, wait_ns: int | None = 5) -> Share:
 
 def test_a_round_holds_the_calls_and_the_evidence_of_all() -> None:
     shares = [share(0), share(50)]
-    round_ = as_round(3, common_window(shares, 2, 8), shares)
+    round_ = as_round(3, joined_shares(shares, WINDOW), shares)
     assert round_.block == 3
     assert round_.latency_ns.tolist() == [100] * 8
     assert round_.completion_ns[-1] == 400
@@ -57,9 +60,9 @@ def test_a_round_holds_the_calls_and_the_evidence_of_all() -> None:
 
 def test_a_wait_that_one_process_does_not_know_is_unknown() -> None:
     shares = [share(0), share(50, None)]
-    assert as_round(0, common_window(shares, 2, 8), shares).evidence.run_queue_wait_ns is None
+    assert as_round(0, joined_shares(shares, WINDOW), shares).evidence.run_queue_wait_ns is None
 
 
 def test_processes_that_ran_one_after_the_other_are_no_row() -> None:
     with pytest.raises(CallFailed, match="did not run side by side"):
-        common_window([share(0), share(90_000)], 5, 30)
+        joined_shares([share(0), share(90_000)], WINDOW)
