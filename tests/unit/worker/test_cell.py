@@ -181,6 +181,23 @@ def test_uninterrupted_runs_begin_with_the_sample_that_the_coordinator_names(
     assert levels(slot)[-4:] == [1, 2, 0, 1]
 
 
+@pytest.mark.parametrize("streams", [1, 2])
+def test_calls_at_a_pace_take_turns_among_samples_from_the_one_that_is_named(
+    tmp_path: Path, streams: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(streams, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
+    host.prepare(with_outputs=False)
+    for slot in session.slots:
+        slot.feeds.clear()
+    run = host.paced(1_000_000, 6, 1)
+    assert (run.issue_ns.size, run.concurrency) == (6, streams)
+    assert np.all(run.issue_ns >= 1_000_000 * np.arange(6))
+    if streams == 1:
+        assert levels(session.slots[0])[-6:] == [1, 2, 0, 1, 2, 0]
+    else:
+        assert [len(slot.feeds) for slot in session.slots] == [5, 5]
+
+
 @pytest.mark.parametrize("streams", [1, 3])
 def test_every_sample_is_answered_and_aligned(tmp_path: Path, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
     host, session = host_with(streams, monkeypatch, feeding=written(tmp_path, 0, 1))
