@@ -15,6 +15,7 @@ ActivityCode = Literal[
     "block",
     "alone",
     "tail",
+    "paced",
     "launch-finished",
     "cold-survey",
     "cold-launch",

@@ -21,6 +21,7 @@ __all__ = [
     "Failure",
     "LaunchRecord",
     "OutputError",
+    "PacedRun",
     "Round",
     "Stage",
     "Sustained",
@@ -42,6 +43,7 @@ Stage: TypeAlias = Literal[
     "tail",
     "run",
     "sustained run",
+    "paced run",
     "precision",
 ]
 """What was going on when a row failed."""
@@ -130,6 +132,26 @@ class OutputError:
 
 
 @dataclass(frozen=True)
+class PacedRun:
+    """Calls of one cell that were due at regular intervals, in the order in which they were due.
+
+    Call ``i`` is due at ``i * pace_ns`` and goes to slot ``i % concurrency``. One that is due while its slot is busy is
+    issued when the call before has ended.
+
+    Attributes:
+        pace_ns: From one call's due time to that of the next.
+        concurrency: How many slots take turns.
+        issue_ns: When each call was issued, int64, from the moment at which the first one was due.
+        completion_ns: When each completed, int64.
+    """
+
+    pace_ns: int
+    concurrency: int
+    issue_ns: NDArray[np.int64]
+    completion_ns: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class CellLaunch:
     """Everything one cell measured in one launch.
 
@@ -148,6 +170,7 @@ class CellLaunch:
         tail_ns: Latencies of the uninterrupted calls of ``--tail``, int64; empty without it.
         repeat_error: How far its outputs are from the reference when the same inputs are given once more after the
             last block; ``None`` where this launch did not verify.
+        paced: The calls of ``--pace``; ``None`` without it.
     """
 
     cell: str
@@ -160,6 +183,7 @@ class CellLaunch:
     output_error: OutputError | None = None
     tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     repeat_error: OutputError | None = None
+    paced: PacedRun | None = None
 
     @property
     def worst_error(self) -> OutputError | None:

@@ -20,6 +20,7 @@ from irbench.row import (
     CellResult,
     GivenInputs,
     LatencyMs,
+    PacedLatency,
     PhasesMs,
     Requested,
     RowName,
@@ -45,6 +46,7 @@ __all__ = [
     "Lead",
     "NoWinner",
     "Note",
+    "PacedLatency",
     "PhasesMs",
     "Reference",
     "Requested",
@@ -170,8 +172,8 @@ class GroupResult:
         """What rows are compared by; see :attr:`irbench.spec.Group.objective`."""
         if self.goal is not None:
             return self.goal.objective
-        has_streams = any(cell.mode == "streams" for cell in self.cells)
-        return "fps" if has_streams or len({cell.batch for cell in self.cells}) > 1 else "latency"
+        is_concurrent = any(cell.mode != "sync" for cell in self.cells)
+        return "fps" if is_concurrent or len({cell.batch for cell in self.cells}) > 1 else "latency"
 
     @property
     def unverified(self) -> bool:

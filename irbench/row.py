@@ -16,6 +16,7 @@ __all__ = [
     "CellResult",
     "GivenInputs",
     "LatencyMs",
+    "PacedLatency",
     "PhasesMs",
     "Requested",
     "RowName",
@@ -23,6 +24,7 @@ __all__ = [
     "Speedup",
     "State",
     "Verdict",
+    "all_threads",
     "cell_names",
     "name_of",
     "row_names",
@@ -35,11 +37,24 @@ Verdict = Literal["faster", "slower", "same", "undecided", "preview"]
 
 @dataclass(frozen=True)
 class Requested:
-    """What was asked of a cell; ``threads`` is null for ``native``."""
+    """What was asked of a cell.
+
+    Attributes:
+        threads: Of each process; null for ``native``.
+        streams: Inferences that each process keeps in flight.
+        precision: What it must compute in.
+        instances: Processes that run the model side by side.
+    """
 
     threads: int | None
     streams: int
     precision: str
+    instances: int = 1
+
+    @property
+    def all_threads(self) -> int | None:
+        """Threads of all processes together; ``None`` where the runtime chooses them."""
+        return None if self.threads is None else self.instances * self.threads
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,30 @@ class LatencyMs:
     mean: float
     count: int
     calls_per_sample: int
+
+
+@dataclass(frozen=True)
+class PacedLatency:
+    """Latency of calls that were due at regular intervals, in milliseconds, over all launches.
+
+    Attributes:
+        pace: From one call to the next.
+        p50: Median from issue to completion.
+        p90: 90th percentile of that; null where there are too few calls to bound it.
+        p50_since_due: Median from when a call was due to its completion: of a late call, waiting for the one before
+            counts. Null where more than half of the calls were late, of which the queue only grows.
+        p90_since_due: 90th percentile of that.
+        late: Calls that were due while the one before was still running.
+        count: Calls.
+    """
+
+    pace: float
+    p50: float
+    p90: float | None
+    p50_since_due: float | None
+    p90_since_due: float | None
+    late: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -137,7 +176,7 @@ class CellResult:
     artifact: str
     backend: str
     device: str
-    mode: Literal["sync", "streams"]
+    mode: Literal["sync", "streams", "instances"]
     batch: int
     io: Io
     requested: Requested
@@ -154,6 +193,10 @@ class CellResult:
     new_shape_ms: float | None = None
     """What the first call of the shape took in a session that had met others: the median over launches, or null."""
     new_shape_over_launches: Spans | None = None
+    paced_ms: PacedLatency | None = None
+    """Latency at the pace of ``--pace``; null without it."""
+    paced_p50_over_launches: Spans | None = None
+    paced_p90_over_launches: Spans | None = None
     launches_measured: int | None = None
     """In how many launches it ran: a row that is decided leaves before the others; null in older documents."""
     launch_spread: float | None = None
@@ -172,6 +215,22 @@ class CellResult:
     """What it runs; null in older documents, where all rows of a table run the table's."""
     graph_precision: str = ""
     """The narrowest precision that its ONNX graph holds; empty in older documents, and where there is no such graph."""
+
+    @property
+    def all_threads(self) -> int | None:
+        """Threads of all of its processes together, as the runtime reports them; ``None`` where it does not."""
+        return all_threads(self.effective, self.requested)
+
+
+def all_threads(effective: Mapping[str, Scalar], requested: Requested) -> int | None:
+    """Return the threads of all processes of a row together, as its runtime reports them; ``None`` where it does not.
+
+    Args:
+        effective: What the runtime of a process reported.
+        requested: What was asked of the row.
+    """
+    threads = effective.get("threads")
+    return requested.instances * threads if isinstance(threads, int) else None
 
 
 @dataclass(frozen=True)

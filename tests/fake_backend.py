@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,13 +24,25 @@ from virtual_clock import VirtualClock
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
-KNOWN = ("call_us", "fault", "at", "precision", "device", "async", "cache")
+KNOWN = ("call_us", "fault", "at", "precision", "device", "async", "cache", "clock")
 GROWTH_BYTES = 200_000_000
 OPENING_MS = 40
 DRIFT_AT = 30
 CHATTER_BYTES = 3_000_000
 DAEMON_SLEEPS_S = 35917
 grown: list[Array] = []
+
+
+class RealClock:
+    """The clock of the machine, which several processes share: calls last as long as the script says, asleep."""
+
+    expected_in_flight = 0
+
+    def advance(self, duration_ns: int) -> None:
+        time.sleep(duration_ns / 1e9)  # noqa: TID251 - the script asks for time to pass
+
+    def complete_after(self, duration_ns: int, done: Callable[[], None]) -> None:
+        threading.Timer(duration_ns / 1e9, done).start()
 
 
 class FakeSlot:
@@ -62,7 +75,9 @@ class FakeSession:
         self._answers = Answers(artifact.path, [spec.name for spec in artifact.inputs])
         self._options = load.options
         self.call_ns = int(float(load.options.get("call_us", "300")) * 1000)
-        self.clock = VirtualClock().install()
+        self.clock: VirtualClock | RealClock = (
+            RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
+        )
         self._runs = 0
         if "cache" in load.options:
             (Path(load.options["cache"]) / "compiled").touch()
@@ -79,7 +94,9 @@ class FakeSession:
 
     def _wrongness(self) -> float:
         """Return what answers are multiplied by: 1 unless, or until, the script makes them wrong."""
-        fault = self._options.get("fault", "")
+        fault, _, processor = self._options.get("fault", "").partition(":")
+        if fault == "wrong-on":
+            return 1.5 if os.sched_getaffinity(0) == {int(processor)} else 1.0
         if fault in ("drift", "decay") and self._runs < DRIFT_AT:
             return 1.0
         return {"wrong": 1.5, "drift": 1.5, "decay": float("nan")}.get(fault, 1.0)
@@ -110,6 +127,12 @@ def crash(name: str) -> None:
     os.kill(os.getpid(), signal.Signals[name or "SIGSEGV"])
 
 
+def crash_on(processor: str) -> None:
+    """Die where this is the only processor that the process may use."""
+    if os.sched_getaffinity(0) == {int(processor)}:
+        crash("")
+
+
 def hang(manner: str) -> None:
     """Give no answer: asleep, ``deaf`` to polite requests to end, ``stopped`` by somebody else, or amid a ``reply``."""
     if manner == "reply":
@@ -122,6 +145,12 @@ def hang(manner: str) -> None:
     if manner == "stopped":
         os.kill(os.getpid(), signal.SIGSTOP)
     time.sleep(3600)  # noqa: TID251 - a hang is what the script asks for
+
+
+def hang_on(processor: str) -> None:
+    """Give no answer where this is the only processor that the process may use."""
+    if os.sched_getaffinity(0) == {int(processor)}:
+        hang("")
 
 
 def resist_freezing(_: str) -> None:
@@ -224,6 +253,8 @@ def refuse_form(artifact: Artifact, fault: str) -> None:
 
 FAULTS: Mapping[str, Callable[[str], None]] = {
     "crash": crash,
+    "crash-on": crash_on,
+    "hang-on": hang_on,
     "hang": hang,
     "resist": resist_freezing,
     "raise": lose_device,

@@ -6,7 +6,7 @@ import heapq
 import threading
 from collections.abc import Callable
 
-from irbench.measure import clock, drive, evidence, phases
+from irbench.measure import clock, drive, evidence, paced, phases
 
 _PATIENCE_S = 0.05
 
@@ -24,8 +24,9 @@ class VirtualClock:
 
     def install(self) -> VirtualClock:
         """Take the place of the real clock wherever this process reads it."""
-        for module in (clock, drive, evidence, phases):
+        for module in (clock, drive, evidence, paced, phases):
             module.now_ns = self.read  # type: ignore[attr-defined]
+        paced.sleep = self.sleep
         return self
 
     def read(self) -> int:
@@ -43,6 +44,10 @@ class VirtualClock:
             return
         with self._changed:
             self.now_ns += duration_ns
+
+    def sleep(self, seconds: float) -> None:
+        """Let the caller sleep."""
+        self.advance(round(seconds * 1e9))
 
     def complete_after(self, duration_ns: int, done: Callable[[], None]) -> None:
         """Call ``done`` from another thread when the virtual time has come."""

@@ -39,11 +39,13 @@ class RunKeywords(TypedDict, total=False):
         feedback: Outputs that become inputs of the next call: ``{"h": "h0"}``.
         shapes: Shapes that one session meets, a table for each: ``{"length": [128, 64]}``.
         streams: Inferences in flight, a row for each.
+        instances: Processes that run the model side by side, each on its own processors, a row for each number.
         precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
         baseline: What speedups are relative to: ``ort``, or ``ort@streams=1``.
         allow_mixed: Compare rows of different effective precision, and mark them.
-        threads: Totals for each process, or ``native``, a row for each; the physical cores by default.
+        threads: Totals for each process, or ``native``, a row for each; the physical cores by default,
+            divided by the instances.
         apart: Give every model and batch a table of its own.
         objective: What rows are compared by: ``"latency"``, ``"fps"``, or ``"cost"``, the processor time per sample; by
             default FPS where streams or batches differ, and latency otherwise.
@@ -58,6 +60,7 @@ class RunKeywords(TypedDict, total=False):
         quick: 3 launches: large differences at once, wide intervals.
         thorough: 10 to 20 launches, intervals down to 0.5 %.
         tail: Also p99 and p99.9.
+        pace: Also latency where a call comes every so often: ``"10ms"`` or seconds.
         sustain: Also frames per second alone for so long in each launch.
         cold: Measure cold starts in place of speeds: process start to first output, with caches empty and full.
         no_lock: Measure though another irbench does on this machine.
@@ -76,6 +79,7 @@ class RunKeywords(TypedDict, total=False):
     feedback: Mapping[str, str] | None
     shapes: str | Mapping[str, str | Iterable[Any]] | Iterable[Any] | None
     streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
     baseline: str | None
@@ -94,6 +98,7 @@ class RunKeywords(TypedDict, total=False):
     quick: bool | None
     thorough: bool | None
     tail: bool | None
+    pace: str | float | timedelta | None
     sustain: str | float | timedelta | None
     cold: bool | None
     no_lock: bool | None
@@ -126,6 +131,7 @@ class RunOptions:
     feedback: Feedback = field(default_factory=dict[str, str])
     shapes: Sweep | None = None
     streams: tuple[int, ...] = (1,)
+    instances: tuple[int, ...] = (1,)
     precision: tuple[str, ...] | None = None
     optimize: tuple[str, ...] = ("none",)
     baseline: str | None = None
@@ -144,6 +150,7 @@ class RunOptions:
     quick: bool = False
     thorough: bool = False
     tail: bool = False
+    pace: float | None = None
     sustain: float | None = None
     cold: bool = False
     no_lock: bool = False
@@ -213,6 +220,7 @@ RUN_READERS: Readers = {
     "feedback": ('{"h": "h0"}', input_values.feedback),
     "shapes": ('{"tokens": [(1, 128), (1, 64)]}', values.sweep),
     "streams": ("[1, 4]", values.counts),
+    "instances": ("[1, 2]", values.counts),
     "precision": ('["fp32", "bf16"]', values.names),
     "optimize": ('["none", "int8"]', values.names),
     "baseline": ('"ort@streams=1"', values.text),
@@ -231,6 +239,7 @@ RUN_READERS: Readers = {
     "quick": _FLAG,
     "thorough": _FLAG,
     "tail": _FLAG,
+    "pace": ('"10ms", or 0.01', values.pace_s),
     "sustain": ('"3s", or 3', values.duration_s),
     "cold": _FLAG,
     "no_lock": _FLAG,

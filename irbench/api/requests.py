@@ -46,7 +46,10 @@ _BUDGET_WITH_TAIL_S = 300.0
 _COLD = "cold starts are a run of their own"
 _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     "--quick": {"--thorough": "one is for speed, the other for precision"},
-    "--cold": dict.fromkeys(("--tail", "--sustain", "--shapes", "--feedback", "--objective", "--max-latency"), _COLD),
+    "--cold": dict.fromkeys(
+        ("--tail", "--sustain", "--pace", "--instances", "--shapes", "--feedback", "--objective", "--max-latency"),
+        _COLD,
+    ),
     "--shapes": {
         "--data": "shapes are measured with generated inputs",
         "--feedback": "a decode loop has one shape",
@@ -75,7 +78,7 @@ def refuse_contradictions(options: RunOptions) -> None:
 def _is_asked(options: RunOptions, option: str) -> bool:
     name, _, value = option.removeprefix("--").partition(" ")
     given = getattr(options, name.replace("-", "_"))
-    return given == value if value else bool(given)
+    return given == value if value else bool(given) and given != (1,)
 
 
 def requested(options: RunOptions) -> RunRequest:
@@ -86,6 +89,7 @@ def requested(options: RunOptions) -> RunRequest:
     """
     backends = resolve_backends(options.backends or ())
     cpus = allowed_cpus(options.cpus)
+    _refuse_too_many_instances(options.instances, cpus)
     named = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
     variants, notes = with_suitable_int8(named, backends)
     refuse_ineffective_levels(backends, variants)
@@ -95,9 +99,11 @@ def requested(options: RunOptions) -> RunRequest:
         backends=backends,
         batches=options.batch,
         streams=options.streams,
+        instances=options.instances,
         precisions=_precisions(options.precision),
         variants=variants,
         threads=_threads(options, cpus),
+        divides_threads=options.threads is None,
         cpus=cpus,
         io=options.io,
         options=options.set,
@@ -186,6 +192,20 @@ def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
     return asked
 
 
+def _refuse_too_many_instances(instances: tuple[int, ...], cpus: tuple[int, ...] | None) -> None:
+    """Refuse more processes than there are processors, of which each is to have its own.
+
+    Raises:
+        IrbenchError: That is so.
+    """
+    processors = len(host.allowance(cpus).cpus)
+    if max(instances) > processors:
+        raise IrbenchError(
+            f"--instances {max(instances)} needs as many processors, and {processors} can be used.",
+            hint="Each instance has processors of its own: use fewer of them, or more processors with --cpus.",
+        )
+
+
 def _timing(options: RunOptions) -> Timing:
     """Return the protocol's numbers, of the types with which a stored run is read again.
 
@@ -199,6 +219,7 @@ def _timing(options: RunOptions) -> Timing:
         budget=max(timing.budget, _BUDGET_WITH_TAIL_S) if options.tail else timing.budget,
         within=timing.within if options.within is None else options.within,
         deadline=timing.deadline if options.deadline is None else options.deadline,
+        pace=timing.pace if options.pace is None else options.pace,
         sustain=timing.sustain if options.sustain is None else options.sustain,
     )
     try:

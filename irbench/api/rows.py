@@ -34,10 +34,11 @@ class RunRow:
         backend: Its backend.
         device: Its device.
         precision: What the runtime really computed in; what was asked of it where it did not run.
-        threads: Total for the process as the runtime reports it, or as requested where it reports none; ``None`` where
+        threads: Total for each process as the runtime reports it, or as requested where it reports none; ``None`` where
             the runtime chose. Streams that compute in threads of their own make it larger than ``threads_requested``.
         threads_requested: Total that was asked for; ``None`` for ``native``.
-        streams: Inferences in flight.
+        streams: Inferences that each process keeps in flight.
+        instances: Processes that run the model side by side.
         state: ``ok``, ``mismatch``, ``failed``, ``not-applicable``, ``interrupted`` or
             ``not-measured``.
         is_baseline: Whether speedups are relative to this row.
@@ -46,6 +47,8 @@ class RunRow:
         p90_ms: 90th percentile.
         p99_ms: 99th percentile, with ``tail``.
         p99_9_ms: 99.9th percentile, with ``tail``.
+        paced_p50_ms: Median latency at the pace of ``pace``.
+        paced_p90_ms: 90th percentile of that.
         mean_ms: Mean latency.
         fps: Samples per second.
         sustained_fps: Samples per second of runs alone, with ``sustain``.
@@ -77,6 +80,7 @@ class RunRow:
     threads: int | None
     threads_requested: int | None
     streams: int
+    instances: int
     state: str
     is_baseline: bool
     is_winner: bool
@@ -84,6 +88,8 @@ class RunRow:
     p90_ms: float | None
     p99_ms: float | None
     p99_9_ms: float | None
+    paced_p50_ms: float | None
+    paced_p90_ms: float | None
     mean_ms: float | None
     fps: float | None
     sustained_fps: float | None
@@ -113,7 +119,7 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
     from irbench.render.table_title import shapes_text
 
     group = document.groups[number]
-    latency, speedup, phases = cell.latency_ms, cell.speedup, cell.phases_ms
+    latency, paced, speedup, phases = cell.latency_ms, cell.paced_ms, cell.speedup, cell.phases_ms
     error, failure = cell.output_error, cell.failure
     threads = cell.effective.get("threads") or cell.requested.threads
     return RunRow(
@@ -131,6 +137,7 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
         threads=threads if isinstance(threads, int) else None,
         threads_requested=cell.requested.threads,
         streams=cell.requested.streams,
+        instances=cell.requested.instances,
         state=cell.state,
         is_baseline=cell.id == group.baseline,
         is_winner=group.winner is not None and cell.id == group.winner.cell,
@@ -138,6 +145,8 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
         p90_ms=latency.p90 if latency is not None else None,
         p99_ms=latency.p99 if latency is not None else None,
         p99_9_ms=latency.p99_9 if latency is not None else None,
+        paced_p50_ms=paced.p50 if paced is not None else None,
+        paced_p90_ms=paced.p90 if paced is not None else None,
         mean_ms=latency.mean if latency is not None else None,
         fps=cell.fps,
         sustained_fps=cell.sustained_fps,

@@ -30,6 +30,7 @@ __all__ = [
     "names",
     "one_of",
     "ordered_names",
+    "pace_s",
     "seed",
     "setting_of_text",
     "settings",
@@ -53,6 +54,7 @@ Feedback: TypeAlias = Mapping[str, str]
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
 _UNITS_S = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_SHORTEST_PACE_S, _LONGEST_PACE_S = 1e-4, 60.0
 _LARGEST_COUNT = 999_999_999
 _LARGEST_CPU = 99_999
 
@@ -152,6 +154,15 @@ def duration_s(value: str | float | timedelta) -> float:
     if not 0 < seconds <= _LONGEST_S:
         raise ValueError(f"{value!r} is not a duration: a number above 0, then ms, s, m, h or d; at most 10000 days")
     return float(seconds)
+
+
+def pace_s(value: str | float | timedelta) -> float:
+    """Return seconds from one call to the next: of ``"10ms"``, ``"1s"``, a number of seconds or a ``timedelta``."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?) ?ms", value, re.ASCII) if isinstance(value, str) else None
+    seconds = float(match[1]) / 1e3 if match is not None else duration_s(value)
+    if not _SHORTEST_PACE_S <= seconds <= _LONGEST_PACE_S:
+        raise ValueError(f"{value!r} is not a pace from 0.1ms to 60s")
+    return seconds
 
 
 def fraction(value: str | float) -> float:

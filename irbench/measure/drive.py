@@ -9,32 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from irbench.measure.clock import now_ns
+from irbench.measure.ledger import Ledger, Window, WindowLedger
 from irbench.measure.turns import Turns, turning_slot
 from irbench.spec import Io
 from irbench.spi import AsyncSlot, Feed, Slot
 
-__all__ = ["Driver", "Window", "make_driver", "make_turning_driver"]
-
-
-@dataclass(frozen=True)
-class Window:
-    """Samples of one timed window, in nanoseconds from its opening.
-
-    Attributes:
-        issue_ns: int64, negative for requests in flight when the window opened.
-        completion_ns: int64, ascending; the window closes at the last.
-    """
-
-    issue_ns: NDArray[np.int64]
-    completion_ns: NDArray[np.int64]
+__all__ = ["Driver", "Window", "complete_call", "make_driver", "make_turning_driver"]
 
 
 class Driver(Protocol):
@@ -50,15 +36,22 @@ class Driver(Protocol):
         """
         ...
 
+    def follow(self, ledger: Ledger, first: int = 0) -> None:
+        """Issue requests, single calls, until the ledger wants no more, and wait for those in flight.
+
+        Where inputs take turns, the first request is given the one at place ``first``.
+        """
+        ...
+
 
 def make_driver(slots: Sequence[Slot], feeds: Sequence[Feed], io: Io, calls_per_sample: int = 1) -> Driver:
     """Return the driver that fits the slots: one at a time, queued by the runtime, or a thread for each."""
     if len(slots) == 1:
-        return _Synchronous(_complete_call(slots[0], feeds[0], io), calls_per_sample)
+        return _Synchronous(complete_call(slots[0], feeds[0], io), calls_per_sample)
     queued = [slot for slot in slots if isinstance(slot, AsyncSlot)]
     if len(queued) == len(slots):
         return _Queued(queued, feeds, io)
-    return _Threaded([_complete_call(slot, feed, io) for slot, feed in zip(slots, feeds, strict=True)])
+    return _Threaded([complete_call(slot, feed, io) for slot, feed in zip(slots, feeds, strict=True)])
 
 
 def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per_sample: int = 1) -> Driver:
@@ -71,11 +64,11 @@ def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per
     """
     turning = [turning_slot(slot, given) for slot, given in zip(slots, turns, strict=True)]
     if len(turning) == 1:
-        return _Synchronous(_complete_call(turning[0], (), "copy"), calls_per_sample, turns[0].begin)
+        return _Synchronous(complete_call(turning[0], (), "copy"), calls_per_sample, turns[0].begin)
     return _TurningStreams(make_driver(turning, [()] * len(turning), "copy"), turns)
 
 
-def _complete_call(slot: Slot, feed: Feed, io: Io) -> Callable[[], object]:
+def complete_call(slot: Slot, feed: Feed, io: Io) -> Callable[[], object]:
     """Return the timed region as one function: host arrays in and out, or the bound run alone."""
     if io == "bound":
         slot.stage(feed)
@@ -120,6 +113,15 @@ class _Synchronous:
         times = np.array(stamps, np.int64) - stamps[0]
         return Window(times[:-1], times[1:])
 
+    def follow(self, ledger: Ledger, first: int = 0) -> None:
+        if self._begin is not None:
+            self._begin(first)
+        call, wanted = self._call, True
+        while wanted:
+            issued_at = now_ns()
+            call()
+            wanted = ledger.complete(issued_at, now_ns())
+
 
 class _TurningStreams:
     """Several slots whose inputs change: they begin so early that the window opens with the place that was asked for.
@@ -138,37 +140,10 @@ class _TurningStreams:
             given.begin(first - max(settle_calls, self._streams) if shared else first)
         return self._driver.drive(samples, settle_calls)
 
-
-class _Ledger:
-    """Counts completions of concurrent requests and says when the window opens and closes.
-
-    The window opens at the completion that ends the settling and closes ``samples`` completions later.
-    Requests keep being issued until then, so the load is the same from its first nanosecond to its last.
-    """
-
-    def __init__(self, samples: int, settle_calls: int, streams: int) -> None:
-        self._opening = max(settle_calls, streams) - 1
-        self._closing = self._opening + samples
-        self._lock = threading.Lock()
-        self._done: list[tuple[int, int]] = []
-        self._abandoned = False
-
-    def abandon(self) -> None:
-        """Want no further request: one has failed."""
-        self._abandoned = True
-
-    def complete(self, issued_at: int, completed_at: int) -> bool:
-        """Enter one completion; return whether another request is wanted."""
-        with self._lock:
-            self._done.append((completed_at, issued_at))
-            return not self._abandoned and len(self._done) <= self._closing
-
-    def window(self) -> Window:
-        """Return the samples between opening and closing, in order of completion."""
-        done = sorted(self._done)[self._opening : self._closing + 1]
-        opened_at = done[0][0]
-        times = np.array(done[1:], np.int64) - opened_at
-        return Window(times[:, 1].copy(), times[:, 0].copy())
+    def follow(self, ledger: Ledger, first: int = 0) -> None:
+        for given in self._turns:
+            given.begin(first)
+        self._driver.follow(ledger)
 
 
 class _Threaded:
@@ -179,24 +154,27 @@ class _Threaded:
     """
 
     def __init__(self, calls: Sequence[Callable[[], object]]) -> None:
-        self._rounds: list[SimpleQueue[_Ledger]] = [SimpleQueue() for _ in calls]
+        self._rounds: list[SimpleQueue[Ledger]] = [SimpleQueue() for _ in calls]
         self._ended: SimpleQueue[BaseException | None] = SimpleQueue()
         for call, rounds in zip(calls, self._rounds, strict=True):
             threading.Thread(target=self._serve, args=(call, rounds, self._ended), daemon=True).start()
 
     def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:  # noqa: ARG002 - inputs stay
-        ledger = _Ledger(samples, settle_calls, len(self._rounds))
+        ledger = WindowLedger(samples, settle_calls, len(self._rounds))
+        self.follow(ledger)
+        return ledger.window()
+
+    def follow(self, ledger: Ledger, first: int = 0) -> None:  # noqa: ARG002 - inputs stay
         for rounds in self._rounds:
             rounds.put(ledger)
         errors = [self._ended.get() for _ in self._rounds]
         for error in errors:
             if error is not None:
                 raise error
-        return ledger.window()
 
     @staticmethod
     def _serve(
-        call: Callable[[], object], rounds: SimpleQueue[_Ledger], ended: SimpleQueue[BaseException | None]
+        call: Callable[[], object], rounds: SimpleQueue[Ledger], ended: SimpleQueue[BaseException | None]
     ) -> None:
         while True:
             ledger, wanted = rounds.get(), True
@@ -226,7 +204,11 @@ class _Queued:
                 slot.stage(feed)
 
     def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:  # noqa: ARG002 - inputs stay
-        ledger = _Ledger(samples, settle_calls, len(self._slots))
+        ledger = WindowLedger(samples, settle_calls, len(self._slots))
+        self.follow(ledger)
+        return ledger.window()
+
+    def follow(self, ledger: Ledger, first: int = 0) -> None:  # noqa: ARG002 - inputs stay
         for index in range(len(self._slots)):
             self._issue(index)
         in_flight = len(self._slots)
@@ -245,7 +227,6 @@ class _Queued:
                 in_flight += 1
         if failure is not None:
             raise failure
-        return ledger.window()
 
     def _issue(self, index: int) -> None:
         slot = self._slots[index]

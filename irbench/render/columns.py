@@ -44,6 +44,10 @@ def _has_tail(result: GroupResult) -> bool:
     return any(latency.p99 is not None or latency.p99_9 is not None for latency in latencies)
 
 
+def _is_paced(result: GroupResult) -> bool:
+    return any(cell.paced_ms is not None for cell in result.cells)
+
+
 def _slows_down(cell: CellResult) -> bool:
     if cell.sustained_fps is None or not cell.fps:
         return False
@@ -105,6 +109,18 @@ FIGURES = (
         Column("p99.9 ms", drops=4),
         lambda cell: significant(cell.latency_ms.p99_9 if cell.latency_ms else None),
         is_shown=_has_tail,
+    ),
+    Figure(
+        Column("paced p50 ms"),
+        lambda cell: significant(cell.paced_ms.p50 if cell.paced_ms else None),
+        spans=lambda cell: cell.paced_p50_over_launches,
+        is_shown=_is_paced,
+    ),
+    Figure(
+        Column("paced p90 ms", drops=4),
+        lambda cell: significant(cell.paced_ms.p90 if cell.paced_ms else None),
+        spans=lambda cell: cell.paced_p90_over_launches,
+        is_shown=_is_paced,
     ),
     Figure(
         Column("new shape ms"),

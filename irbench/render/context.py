@@ -42,7 +42,7 @@ def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mappin
     """
     allowed, named = environment.get("cpus_allowed"), plan.get("cpus")
     known = allowed if isinstance(allowed, int) else None
-    threads = [cell.requested.threads for cell in result.cells]
+    threads = [cell.requested.all_threads for cell in result.cells]
     used = max((count for count in threads if count is not None), default=0) if None not in threads else None
     return Context(
         names=row_names(result.cells),

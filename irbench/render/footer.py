@@ -174,6 +174,8 @@ def _legend(result: GroupResult) -> Iterator[str]:
             yield "p99: use --tail"
     elif not any(latency.p99_9 is not None for latency in latencies):
         yield f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
+    paces = {cell.paced_ms.pace for cell in result.cells if cell.paced_ms is not None}
+    yield from (f"paced: a call every {pace:g} ms" for pace in sorted(paces))
     if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90: not available, each sample is several calls"
     if result.verified_against is not None:

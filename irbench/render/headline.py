@@ -104,7 +104,7 @@ def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
 
 def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
     """Return on how many threads the two run, where that is not the same number."""
-    used = {cell.id: cell.effective.get("threads") for cell in result.cells}
+    used = {cell.id: cell.all_threads for cell in result.cells}
     own, other = used.get(lead.cell), used.get(lead.rival)
     return "" if None in (own, other) or own == other else f" on {own} threads against {other}"
 

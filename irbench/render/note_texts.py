@@ -8,6 +8,7 @@ from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Mark, MarkCode, Note, NoteCode, Reference
 from irbench.render.context import Context
 from irbench.render.disagreement import disagreement_text
+from irbench.render.quantities import plural
 from irbench.render.text_types import Text, said
 
 __all__ = ["MARKS", "NOTES", "mark_text", "note_text", "reference_text"]
@@ -224,6 +225,14 @@ MARKS: Mapping[MarkCode, Text] = {
         "a setting that the runtime reported was not the same in all launches",
         _over_launches,
         {"property": "threads", "values": [2, 1]},
+    ),
+    "late-calls": Text(
+        "more than one call in a hundred was due while the call before was still running (`--pace`)",
+        lambda facts, _: (
+            f"cannot keep the pace of {facts['pace_ms']:g} ms: {facts['late']:,} of {plural(facts['calls'], 'call')}"
+            " were late"
+        ),
+        {"late": 37, "calls": 400, "pace_ms": 10.0},
     ),
     "stored-words": Text("a mark of a run that an older irbench stored", _stored, {"text": "..."}),
 }

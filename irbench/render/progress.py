@@ -17,6 +17,7 @@ _ACTIVITIES: Mapping[ActivityCode, str] = {
     "block": "block {block}, {clean_blocks} undisturbed ones needed",
     "alone": "{row} alone (--sustain)",
     "tail": "{row}: tail latency (--tail)",
+    "paced": "{row} at a constant pace (--pace)",
     "launch-finished": "launch finished",
     "cold-survey": "{row}: verifying, and finding the files it reads (--cold)",
     "cold-launch": "{row}, cold cache (--cold)",

@@ -89,9 +89,11 @@ def too_many_threads(request: RunRequest) -> Iterator[str]:
     """Yield a warning where more threads are asked for than can run at a time."""
     processors = len(host.allowance(request.cpus).cpus)
     most = max((count for count in request.threads if count is not None), default=0)
-    if most > processors:
+    instances = 1 if request.divides_threads else max(request.instances)
+    if most * instances > processors:
+        several = f"--instances {instances} " if instances > 1 else ""
         yield (
-            f"--threads {most} on {plural(processors, 'processor')}: threads will wait for each other;"
+            f"{several}--threads {most} on {plural(processors, 'processor')}: threads will wait for each other;"
             " a warning below the table says how long, unless other programs ran too."
         )
 

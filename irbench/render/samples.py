@@ -30,12 +30,13 @@ class Sample(NamedTuple):
         cell: Its id.
         launch: Number of the launch in its table.
         kind: ``round`` for calls that are compared in turns, ``tail`` for the uninterrupted ones of ``--tail``,
-            ``sustained`` for the sum over a cell's run alone.
+            ``paced`` for those of ``--pace``, ``sustained`` for the sum over a cell's run alone.
         block: Number of the block in its launch; ``None`` for all but rounds.
         disturbed: Whether something outside disturbed the block.
         counts: Whether figures are derived from it.
         sample: Its place in its round, tail or launch, counted from 0.
-        issue_ns: When it was issued, from the opening of its round's timed window.
+        issue_ns: When it was issued, from the opening of its round's timed window; of a paced one, from when the first
+            was due.
         completion_ns: When it completed.
         latency_ns: Issue to completion.
         calls: How many calls it lasted.
@@ -103,7 +104,8 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
         blocks = sort_blocks(record, timing)
         for cell in record.cells:
             whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
-            yield from (Sample(*table_facts, *whose, *facts) for facts in (*_rounds(cell, blocks), *_tail(cell)))
+            found = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))
+            yield from (Sample(*table_facts, *whose, *facts) for facts in found)
         for alone in record.sustained:
             whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
             yield Sample(*table_facts, *whose, *_sustained(alone))
@@ -120,6 +122,13 @@ def _rounds(cell_launch: CellLaunch, blocks: Blocks) -> Iterator[tuple[Any, ...]
 def _tail(cell_launch: CellLaunch) -> Iterator[tuple[Any, ...]]:
     for sample, latency_ns in enumerate(cell_launch.tail_ns.tolist()):
         yield ("tail", None, None, True, sample, None, None, latency_ns, 1)
+
+
+def _paced(cell_launch: CellLaunch) -> Iterator[tuple[Any, ...]]:
+    run = cell_launch.paced
+    for sample, times in enumerate(zip(run.issue_ns.tolist(), run.completion_ns.tolist(), strict=True) if run else ()):
+        issue_ns, completion_ns = times
+        yield ("paced", None, None, True, sample, issue_ns, completion_ns, completion_ns - issue_ns, 1)
 
 
 def _sustained(sustained: Sustained) -> tuple[Any, ...]:

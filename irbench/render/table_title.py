@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from irbench.render.quantities import plural
 from irbench.result import GivenInputs, GroupResult, Requested
+from irbench.row import all_threads
 from irbench.spec import Number, Objective, Scalar, shape_text
 
 __all__ = [
@@ -116,11 +117,11 @@ def _precision(cell: _TableRow) -> str:
 
 
 def _threads(cells: Sequence[_TableRow]) -> str:
-    found = {cell.effective.get("threads") or cell.requested.threads for cell in cells}
+    found = {all_threads(cell.effective, cell.requested) or cell.requested.all_threads for cell in cells}
     if len(found) != 1:
         return "threads differ"
     (threads,) = found
-    return "native threads" if threads is None else plural(int(threads), "thread")
+    return "native threads" if threads is None else plural(threads, "thread")
 
 
 def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
@@ -132,7 +133,8 @@ def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 def _mode(result: GroupResult) -> str:
     io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some rows")
-    mode = "sync, back to back" if all(cell.mode == "sync" for cell in result.cells) else "streams"
+    modes = [mode for mode in ("streams", "instances") if any(cell.mode == mode for cell in result.cells)]
+    mode = " and ".join(modes) or "sync, back to back"
     is_usual = result.goal is None and result.objective == "latency"
     bound = result.goal.max_latency_ms if result.goal is not None else None
     limit = "" if bound is None else f" with p90 of at most {bound:g} ms"

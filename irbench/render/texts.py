@@ -35,6 +35,7 @@ _BY_COST: tuple[WarningCode, ...] = (
     "not-steady",
     "launches-depend",
     "sustained-differs",
+    "paced-differs",
     "fps-differ",
     "not-frozen",
     "slow-launches",

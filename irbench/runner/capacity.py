@@ -45,7 +45,7 @@ def needs_split(cell: Cell, peaks_bytes: Sequence[int], available_bytes: int) ->
 def _expected_bytes(cell: Cell) -> int:
     if cell.artifact is None:
         return 0
-    return _RUNTIME_BYTES + _WEIGHTS_FACTOR * _stored_bytes(cell.artifact)
+    return cell.load.instances * (_RUNTIME_BYTES + _WEIGHTS_FACTOR * _stored_bytes(cell.artifact))
 
 
 def _stored_bytes(artifact: Artifact) -> int:

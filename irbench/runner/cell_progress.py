@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.record import CellLaunch, OutputError, Round
+from irbench.record import CellLaunch, OutputError, PacedRun, Round
 from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
 
@@ -25,6 +25,7 @@ class CellProgress:
     output_error: OutputError | None = None
     rounds: list[Round] = field(default_factory=list[Round])
     tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    paced: PacedRun | None = None
     run_peak_bytes: int | None = None
     repeat_error: OutputError | None = None
 
@@ -59,4 +60,5 @@ class CellProgress:
             output_error=self.output_error,
             tail_ns=self.tail_ns,
             repeat_error=self.repeat_error,
+            paced=self.paced,
         )

@@ -178,7 +178,7 @@ def checked_turns(worker: CellWorker, stage: Stage, prepared: Prepared, setting:
         return None
     found: OutputError | None = None
     for call in range(feeding.checked_calls):
-        answered = replace(prepared, outputs=(worker.ask(stage, "answer_call", call),))
+        answered = replace(prepared, outputs=worker.ask(stage, "answer_call", call))
         found = worse(found, checked(worker.cell, answered, setting, call))
     return found
 

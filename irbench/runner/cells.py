@@ -18,7 +18,7 @@ __all__ = ["DYNAMIC", "AskedCell", "Reader", "SizedModel", "asked_cells", "at_le
 
 DYNAMIC = "-dynamic"
 """How the id of a cell ends that runs the same graph with dynamic shapes."""
-_CONDITIONS = ("streams", "precision", "batch", "threads")
+_CONDITIONS = ("streams", "instances", "precision", "batch", "threads")
 """What may be said of a row besides its name."""
 _FRAMEWORK_PRECISION: Precision = "fp32"
 """What is asked of an artifact that is no ONNX graph."""
@@ -80,15 +80,15 @@ def asked_cells(
         models: Those of the table, from :func:`irbench.runner.tables.compared_together`.
     """
     asked: list[AskedCell] = []
-    for place, (name, device), streams, threads in product(
-        range(len(models)), request.backends, request.streams, request.threads
-    ):
+    axes = product(range(len(models)), request.backends, request.instances, request.streams, request.threads)
+    for place, (name, device), instances, streams, threads in axes:
         exported = models[place].bundle.artifact(readers[name].kinds)
         for precision, level, required in _rows(request, readers[name], models[place]):
             load = Load(
                 batch=models[place].workload.batch,
-                threads=threads,
+                threads=_threads_of_each(request, threads, instances),
                 streams=streams,
+                instances=instances,
                 precision=precision,
                 cpus=request.cpus,
                 options=request.options.get(name, {}),
@@ -114,7 +114,7 @@ def named_baseline(asked: str, cells: Sequence[Cell]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning.
 
     Args:
-        asked: A row's name, optionally with ``@streams=N,precision=P,batch=B,threads=T``.
+        asked: A row's name, optionally with ``@streams=N,instances=M,precision=P,batch=B,threads=T``.
         cells: The rows, at least one.
 
     Raises:
@@ -156,13 +156,20 @@ def _rows(request: RunRequest, reader: Reader, model: SizedModel) -> tuple[tuple
     )
 
 
+def _threads_of_each(request: RunRequest, threads: int | None, instances: int) -> int | None:
+    """Return the threads of each of a row's processes."""
+    return threads if threads is None or not request.divides_threads else max(1, threads // instances)
+
+
 def _own_precision(level: str) -> Precision | None:
     conversion = None if level == UNOPTIMIZED else variant(level).conversion
     return conversion.precision if conversion is not None else None
 
 
 def _id_of(name: str, device: str, load: Load, level: str) -> str:
-    return f"{name}-{device}-{load.precision}-x{load.streams}" + ("" if level == UNOPTIMIZED else f"-{level}")
+    instances = f"-i{load.instances}" if load.instances > 1 else ""
+    variant_part = "" if level == UNOPTIMIZED else f"-{level}"
+    return f"{name}-{device}-{load.precision}-x{load.streams}{instances}{variant_part}"
 
 
 def _axes(request: RunRequest, models: Sequence[SizedModel], place: int, threads: int | None) -> str:
@@ -190,7 +197,8 @@ def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
 
 def _facts(cell: Cell) -> dict[str, str]:
     load = cell.load
-    values = str(load.streams), load.precision, str(load.batch), str(load.threads or "native")
+    threads = str(load.threads or "native")
+    values = str(load.streams), str(load.instances), load.precision, str(load.batch), threads
     return dict(zip(_CONDITIONS, values, strict=True))
 
 

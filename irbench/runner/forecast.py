@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from irbench.spec import Group, Timing
+from irbench.spec import Cell, Group, Timing
 from irbench.stats import LaunchCost, fewest_calls, same_mix
+from irbench.stats.paced import paced_calls
 from irbench.worker.cell import Warmed
 
 __all__ = ["Forecast", "RunAlone"]
@@ -67,12 +68,20 @@ class Forecast:
         if feeds == 1 or not speeds:
             return {cell: RunAlone(seconds, seconds) for cell in speeds}
         calls = {cell: speed.calls_per_sample for cell, speed in speeds.items()}
-        streams = {cell.id: cell.load.streams for cell in group.cells if cell.id in speeds}
+        streams = {cell.id: cell.load.concurrency for cell in group.cells if cell.id in speeds}
         lasting = {cell: math.ceil(seconds / self.calls_s(cell, calls[cell])) for cell in speeds}
         samples = same_mix(lasting, calls, streams, feeds)
         first = launch * fewest_calls(samples, calls)
         expected_s = {cell: self.calls_s(cell, count * calls[cell]) for cell, count in samples.items()}
         return {cell: RunAlone(seconds, expected_s[cell], samples[cell], first) for cell in samples}
+
+    def paced_calls(self, cell: Cell) -> int:
+        """Return how many calls of a cell are timed at the pace."""
+        return paced_calls(self.speeds[cell.id].completion_ns, cell.load.concurrency, self.timing)
+
+    def paced_s(self, cell: str, calls: int) -> float:
+        """Return how long so many calls at the pace take, in seconds."""
+        return calls * max(self.timing.pace, self.speeds[cell].completion_ns / 1e9)
 
     @property
     def tails_s(self) -> float:
@@ -97,4 +106,13 @@ class Forecast:
 
     @property
     def _runs_alone_s(self) -> float:
-        return (self.tails_s if self.timing.tail else 0.0) + len(self.speeds) * self.timing.sustain
+        tails_s = self.tails_s if self.timing.tail else 0.0
+        return tails_s + self._paced_s + len(self.speeds) * self.timing.sustain
+
+    @property
+    def _paced_s(self) -> float:
+        """How long the runs at the pace take in a launch, in seconds, whatever the inferences in flight."""
+        if not self.timing.pace:
+            return 0.0
+        calls = {cell: paced_calls(speed.completion_ns, 1, self.timing) for cell, speed in self.speeds.items()}
+        return sum(self.paced_s(cell, count) for cell, count in calls.items())

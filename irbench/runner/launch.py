@@ -80,6 +80,8 @@ class Launch:
         blocks = self._measure_blocks(tempo)
         if self._timing.tail:
             self._take_tails()
+        if self._timing.pace:
+            self._take_paces()
         sustained = self._run_alone() if self._timing.sustain else ()
         for cell in self._workers.cells:
             self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
@@ -262,3 +264,17 @@ class Launch:
             latencies_ns = self._workers.ask(cell.id, "tail", "tail", *asked, deadline_s=patience_s)
             if latencies_ns is not None:
                 self._progress[cell.id].tail_ns = latencies_ns
+
+    def _take_paces(self) -> None:
+        """Let each healthy cell run alone at a constant pace, in random order."""
+        pace_ns = round(1e9 * self._timing.pace)
+        cells = list(self._workers.cells)
+        self._random.shuffle(cells)
+        for cell in cells:
+            self._say(Activity("paced", cell.label))
+            calls = self._forecast.paced_calls(cell)
+            patience_s = self._patience_s(self._forecast.paced_s(cell.id, calls))
+            asked = (pace_ns, calls, self._number * calls)
+            self._progress[cell.id].paced = self._workers.ask(
+                cell.id, "paced run", "paced", *asked, deadline_s=patience_s
+            )

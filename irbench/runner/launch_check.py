@@ -41,7 +41,7 @@ class LaunchCheck:
     @property
     def answers(self) -> int:
         """How often each cell answers once more after the blocks."""
-        return max((cell.load.streams for cell in self._workers.cells if self.wants(cell)), default=0)
+        return max((cell.load.concurrency for cell in self._workers.cells if self.wants(cell)), default=0)
 
     def first(self, cell: Cell, answers: Sequence[Outputs]) -> None:
         """Compare the answers of all streams to the first sample, then those to every other call that is checked."""
@@ -52,8 +52,8 @@ class LaunchCheck:
             return
         for call in range(feeding.checked_calls):
             if cell in self._workers.cells:
-                answer = self._workers.ask(cell.id, "verify", "answer_call", call)
-                error = self._error(cell, () if answer is None else (answer,), call=call)
+                answers = self._workers.ask(cell.id, "verify", "answer_call", call)
+                error = self._error(cell, answers or (), call=call)
                 progress.output_error = worse(progress.output_error, error)
 
     def again(self, cell: Cell) -> None:

@@ -28,15 +28,17 @@ class RunRequest:
         backends: In the order given; one that comes twice is measured against itself.
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
+        instances: Numbers of processes that run a model side by side.
         precisions: Precisions to pin; ``None`` for fp32, or another that a graph holds itself.
         variants: Levels of optimisation that ONNX graphs are measured at; ``none`` is the graph as it was exported.
         threads: Totals for each process, a row for each; ``None`` leaves it to the runtimes.
+        divides_threads: Whether ``threads`` are shared by the instances of a row, which nobody asked for otherwise.
         cpus: Processors that workers may use; ``None`` for all that are allowed.
         io: What the timed region covers.
         options: Properties by backend name, then by key.
         shapes: Shapes given for inputs, and sizes of dynamic dimensions, by name.
         sweep: Shapes that one session meets; ``None`` for one shape.
-        baseline: A row's name, optionally with ``@streams=N,precision=P``; ``None`` lets the plan choose.
+        baseline: A row's name, optionally with ``@streams=N,instances=M,precision=P``; ``None`` lets the plan choose.
         allow_mixed: Whether cells of different effective precision may be compared.
         seed: Of inputs and random orders.
         timing: The protocol's numbers.
@@ -57,9 +59,11 @@ class RunRequest:
     backends: tuple[BackendAddress, ...]
     batches: tuple[int, ...] | None = None
     streams: tuple[int, ...] = (1,)
+    instances: tuple[int, ...] = (1,)
     precisions: tuple[Precision, ...] | None = ("fp32",)
     variants: tuple[str, ...] = (UNOPTIMIZED,)
     threads: tuple[int | None, ...] = (1,)
+    divides_threads: bool = False
     cpus: tuple[int, ...] | None = None
     io: Io = "copy"
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
@@ -109,6 +113,7 @@ class RunRequest:
             "backends": [f"{name}:{device}" for name, device in self.backends],
             "batches": list(self.batches) if self.batches is not None else None,
             "streams": list(self.streams),
+            "instances": list(self.instances),
             "precisions": list(self.precisions) if self.precisions is not None else None,
             "variants": list(self.variants),
             "threads": list(self.threads),

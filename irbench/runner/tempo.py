@@ -108,7 +108,7 @@ def _stride(samples: Mapping[str, int], forecast: Forecast) -> int:
 def _choices(turn: Turn, forecast: Forecast, feeds: int) -> Iterator[dict[str, int]]:
     """Yield samples per round, the most first."""
     timing, speeds = forecast.timing, forecast.speeds
-    streams = {cell.id: cell.load.streams for cell in turn.cells if cell.id in speeds}
+    streams = {cell.id: cell.load.concurrency for cell in turn.cells if cell.id in speeds}
     completion_ns = {cell: speeds[cell].completion_ns for cell in streams}
     usual, fewest = (
         samples_per_round(completion_ns, streams, numbers) for numbers in (timing, replace(timing, min_calls=1))

@@ -9,7 +9,9 @@ from typing import Any
 
 from irbench.measure.clock import now_ns
 from irbench.record import Failure, Stage
+from irbench.runner.instances import InstanceWorkers
 from irbench.spec import Cell
+from irbench.system import host
 from irbench.worker.cell import CellTask
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
@@ -32,7 +34,7 @@ class Workers:
         self.started_ns: dict[str, int] = {}
         self._deadline_s = deadline_s
         self._timed_out: set[str] = set()
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[str, Worker | InstanceWorkers] = {}
         self._tasks = {task.cell.id: task for task in tasks}
         self._logs = logs
 
@@ -73,7 +75,7 @@ class Workers:
         Args:
             cell: Whose worker.
             stage: What a failure of this call is called in the cell's row.
-            method: A method of :class:`irbench.worker.cell.CellHost`.
+            method: A method of :class:`irbench.worker.run.RunHost`.
             args: Its arguments.
             deadline_s: When to give the worker up; the protocol's deadline unless given.
 
@@ -116,16 +118,10 @@ class Workers:
         self._workers.clear()
 
     def _start_one(self, cell: str, task: CellTask) -> None:
-        load = task.cell.load
         deadline_s = max(START_DEADLINE_S, self._deadline_s)
         start_ns = now_ns()
-        worker = Worker(self._logs / f"{cell}.log", cpus=load.cpus, environment=thread_environment(load.threads))
-        self._workers[cell] = worker
-        self._try(
-            cell,
-            "start",
-            lambda: worker.ask("irbench.worker.cell:CellHost", task, hold=True, deadline_s=deadline_s),
-        )
+        self._workers[cell] = worker = _started(task.cell, self._logs)
+        self._try(cell, "start", lambda: _hold(worker, task, deadline_s))
         self.started_ns[cell] = now_ns() - start_ns
         if cell in self._workers:
             self._try(cell, "import", lambda: self._send(cell, "import_runtime"))
@@ -159,6 +155,21 @@ class Workers:
                 self._timed_out.add(cell)
             self.failures[cell] = failure_of(stage, error, worker.log, self._deadline_s)
             return None
+
+
+def _started(cell: Cell, logs: Path) -> Worker | InstanceWorkers:
+    load = cell.load
+    environment = thread_environment(load.threads)
+    if load.instances == 1:
+        return Worker(logs / f"{cell.id}.log", cpus=load.cpus, environment=environment)
+    return InstanceWorkers(cell, logs, host.allowance(load.cpus).cpus, environment)
+
+
+def _hold(worker: Worker | InstanceWorkers, task: CellTask, deadline_s: float) -> None:
+    if isinstance(worker, InstanceWorkers):
+        worker.hold(task, deadline_s=deadline_s)
+    else:
+        worker.ask("irbench.worker.run:RunHost", task, hold=True, deadline_s=deadline_s)
 
 
 def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline_s: float) -> Failure:

@@ -27,13 +27,14 @@ class Load:
 
     Attributes:
         batch: Samples per inference.
-        threads: Total for the process; ``None`` leaves it to the runtime (``native``).
-        streams: Inferences kept in flight.
+        threads: Total for each process; ``None`` leaves it to the runtime (``native``).
+        streams: Inferences that each process keeps in flight.
         precision: The precision the runtime must compute in.
         cpus: The processors the worker may use; ``None`` for all that are allowed.
         options: Backend properties by name, as the user gave them (``--set``).
         precision_required: Whether a session that computes in another precision is refused. It is not where nobody
             asked for one and the graph holds another than fp32: it is run as it is, and its row shows what it became.
+        instances: Processes that run the model side by side, each pinned to its own share of ``cpus``.
     """
 
     batch: int = 1
@@ -43,6 +44,17 @@ class Load:
     cpus: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     precision_required: bool = True
+    instances: int = 1
+
+    @property
+    def concurrency(self) -> int:
+        """How many inferences all processes together keep in flight."""
+        return self.instances * self.streams
+
+    @property
+    def all_threads(self) -> int | None:
+        """Threads of all processes together; ``None`` where the runtime chooses them."""
+        return None if self.threads is None else self.instances * self.threads
 
 
 @dataclass(frozen=True)
@@ -76,11 +88,16 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``, ``openvino x4``, ``ort again``."""
+        """How tables name it.
+
+        ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``; ``openvino 2x1`` for two instances of one thread each;
+        ``openvino x4`` for four streams; ``ort again``.
+        """
         name = str(self.address)
         if self.artifact is not None and self.artifact.variant:
             name = f"{name}+{self.artifact.variant}"
         name = f"{name} dynamic" if self.dynamic else name
+        name = name if self.load.instances == 1 else f"{name} {self.load.instances}x{self.load.threads or 'native'}"
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
         return f"{name} again" if self.id.endswith(AGAIN) else name
 
@@ -153,8 +170,8 @@ class Group:
 
     @property
     def objective(self) -> Objective:
-        """What cells are compared by: what was asked for, else FPS where one has streams or batches differ."""
+        """What cells are compared by: what was asked for; else FPS where calls are concurrent or batches differ."""
         if self.goal is not None:
             return self.goal.objective
-        has_streams = any(cell.load.streams > 1 for cell in self.cells)
-        return "fps" if has_streams or len({cell.load.batch for cell in self.cells}) > 1 else "latency"
+        is_concurrent = any(cell.load.concurrency > 1 for cell in self.cells)
+        return "fps" if is_concurrent or len({cell.load.batch for cell in self.cells}) > 1 else "latency"

@@ -27,6 +27,9 @@ class Timing:
         sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
             smallest launch there is; ``None`` sizes them for the budget.
         sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
+        pace: Time from one call to the next in a run of each cell alone, in each launch; 0 leaves that run out.
+        pace_seconds: How long such a run lasts, unless it has ``pace_calls`` only.
+        pace_calls: Calls that it has at least: of three launches they are enough for p90.
         tail: Whether each cell also runs alone in each launch for its tail percentiles.
         tail_calls: Calls of each cell in such a run; with fewer no tail percentile is given.
         warm_up: How long a cell runs before its first block, and for ``min_calls`` calls at least where there is time.
@@ -55,6 +58,9 @@ class Timing:
     budget: float = 90.0
     sized_for: float | None = None
     sustain: float = 0.0
+    pace: float = 0.0
+    pace_seconds: float = 1.0
+    pace_calls: int = 15
     tail: bool = False
     tail_calls: int = 1000
     warm_up: float = 0.3

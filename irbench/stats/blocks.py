@@ -47,7 +47,7 @@ def processors_in_use(cells: Iterable[Cell], measured: int) -> int:
         measured: How many processors they may use.
     """
     return min(
-        measured, max((measured if cell.load.threads is None else cell.load.threads for cell in cells), default=1)
+        measured, max((measured if (used := cell.load.all_threads) is None else used for cell in cells), default=1)
     )
 
 

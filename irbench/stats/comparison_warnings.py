@@ -12,6 +12,7 @@ from irbench.stats.doubts import log_ratio_by_launch, mostly_disturbed
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.machine_warnings import machine_warnings
 from irbench.stats.modes import mode_warnings
+from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
 from irbench.stats.race import aim_of
 from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
@@ -20,6 +21,7 @@ from irbench.stats.stopping import launches_to_reach
 __all__ = ["find_warnings"]
 
 _SUSTAINED_MOVES = 0.03
+_PACED_MOVES = 0.03
 _FPS_MOVE = 0.1
 _DOMINATES = 4.0
 
@@ -40,6 +42,7 @@ def find_warnings(scene: Scene) -> tuple[Warn, ...]:
         *_excluded_blocks_matter(scene),
         *_fps_differ(scene),
         *_sustained_differs(scene),
+        *_paced_differs(scene),
     )
 
 
@@ -122,6 +125,15 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
     rows = _told_otherwise(scene, sustained, _SUSTAINED_MOVES)
     if rows:
         yield Warn("sustained-differs", {"rows": rows, "seconds": scene.timing.sustain})
+
+
+def _paced_differs(scene: Scene) -> Iterator[Warn]:
+    if scene.group.objective == "fps":
+        return  # there speedups are ratios of throughputs, which a pace says nothing of
+    rows = _told_otherwise(scene, lambda cell: paced_rate_by_launch(scene.records, cell), _PACED_MOVES)
+    pairs = reversed_pairs(scene)
+    if rows or pairs:
+        yield Warn("paced-differs", {"rows": rows, "reversed": pairs, "pace_ms": 1e3 * scene.timing.pace})
 
 
 def _told_otherwise(scene: Scene, figure: Callable[[str], Mapping[int, float]], beyond: float) -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ def _waiting(scene: Scene, cell: str) -> dict[str, Any] | None:
     if share is None or share <= _SELF_WAIT:
         return None
     running = _median(round_.evidence.cpu_ns / max(1, round_.evidence.wall_ns) for round_ in rounds)
-    return {"cell": cell, "share": share, "running": running, "threads": scene.rows[cell].effective.get("threads")}
+    return {"cell": cell, "share": share, "running": running, "threads": scene.rows[cell].all_threads}
 
 
 def _quiet_rounds(scene: Scene, cell: str) -> list[Round]:
@@ -106,7 +106,7 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _threads_differ(scene: Scene) -> Iterator[Warn]:
-    threads = {cell: scene.rows[cell].effective.get("threads") for cell in scene.standing.compared}
+    threads = {cell: scene.rows[cell].all_threads for cell in scene.standing.compared}
     known = {cell: count for cell, count in threads.items() if count is not None}
     asked = {scene.rows[cell].requested.threads for cell in known}
     if len(set(known.values())) > 1 and len(asked) == 1:  # otherwise rows with other threads were asked for

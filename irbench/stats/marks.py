@@ -9,6 +9,7 @@ from irbench.notices import Mark
 from irbench.record import LaunchRecord
 from irbench.spec import Cell
 from irbench.stats.effective import changing
+from irbench.stats.paced import late_mark
 from irbench.stats.standing import Standing, first_launch
 
 __all__ = ["marks_of"]
@@ -24,6 +25,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
     """
     return (
         *_oversubscribed(cell, records),
+        *late_mark(records, cell.id),
         *_over_launches(cell, records),
         *_unlike(cell, standing),
         *_mixed(cell, standing),

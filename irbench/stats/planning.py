@@ -226,7 +226,8 @@ def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float,
         start_s: What importing and compiling one cell costs in each launch.
     """
     blocks = (timing.blocks + timing.burn_in_blocks) * (timing.round_seconds + timing.settle)
-    launch = cells * (start_s + timing.warm_up + blocks + timing.sustain)
+    paced_s = max(timing.pace_seconds, timing.pace_calls * timing.pace) if timing.pace else 0.0
+    launch = cells * (start_s + timing.warm_up + blocks + timing.sustain + paced_s)
     least, most = timing.min_launches * launch, timing.max_launches * launch
     return min(least, max(timing.budget, launch)), min(most, max(timing.budget, launch))
 

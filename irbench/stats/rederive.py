@@ -111,7 +111,14 @@ def _cell(row: CellResult, workload: int) -> Cell:
         backend=row.backend,
         device=row.device,
         load=msgspec.convert(
-            {"batch": row.batch, "threads": asked.threads, "streams": asked.streams, "precision": asked.precision}, Load
+            {
+                "batch": row.batch,
+                "threads": asked.threads,
+                "streams": asked.streams,
+                "precision": asked.precision,
+                "instances": asked.instances,
+            },
+            Load,
         ),
         io=row.io,
         dynamic=row.dynamic,

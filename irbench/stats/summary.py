@@ -49,6 +49,7 @@ from irbench.stats.figures import (
 from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, observe
+from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
@@ -159,12 +160,12 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         artifact=cell.artifact.label if cell.artifact is not None else "",
         backend=cell.backend,
         device=cell.device,
-        mode="streams" if cell.load.streams > 1 else "sync",
+        mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
         batch=cell.load.batch,
         model=group.workload_of(cell).bundle.name,
         io=cell.io,
         dynamic=cell.dynamic,
-        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
+        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision, cell.load.instances),
         effective=dict(first.effective) if first is not None else {},
         state=standing.states[cell.id],
         failure=standing.failures.get(cell.id),
@@ -188,6 +189,7 @@ def _filled(
     sustained = list(sustained_by_launch(records, row.id, row.batch).values())
     new_shape = list(new_shape_by_launch(records, row.id).values())
     latency = latency_ms(rounds, _tails(records, row.id), timing)
+    paced = list(paced_runs(records, row.id).values())
 
     def fps(own: Rounds) -> float:
         return frames_per_second(own, row.batch)
@@ -206,6 +208,9 @@ def _filled(
         new_shape_over_launches=positive_span(new_shape, timing) if new_shape else None,
         sustained_fps=median(sustained) if sustained else None,
         sustained_over_launches=positive_span(sustained, timing) if sustained else None,
+        paced_ms=paced_latency(paced),
+        paced_p50_over_launches=paced_over_launches(paced, 50, timing),
+        paced_p90_over_launches=paced_over_launches(paced, 90, timing),
         launches_measured=sum(cell.cell == row.id for record in records for cell in record.cells),
         launch_spread=launch_spread(launch_levels(launches, row.id)),
         phases_ms=phases_ms(first),

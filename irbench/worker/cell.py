@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from irbench import registry
 from irbench.feeds import lay_out, logical_inputs
@@ -18,7 +17,7 @@ from irbench.measure.drive import Driver, Window, make_driver, make_turning_driv
 from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
-from irbench.record import Round, Sustained
+from irbench.record import Round
 from irbench.spec import Artifact, Cell, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
@@ -136,7 +135,7 @@ class CellHost:
         with self._phases("warm_up"):
             window = self._call_for(self._task.timing.warm_up, calls)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
-        if len(self._slots) == 1:
+        if self._task.cell.load.concurrency == 1:
             self._calls_per_sample = calls_per_sample(call_ns)
             self._driver = self._make_driver(self._calls_per_sample)
         gc.collect()
@@ -180,41 +179,12 @@ class CellHost:
         evidence = evidence_between(before, read_counters())
         return Round(block, window.issue_ns, window.completion_ns, evidence)
 
-    def alone(self, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
-        """Run uninterrupted for about ``seconds`` and count completions.
-
-        Where inputs take turns, the run has so many ``samples`` instead, and begins with the input at place ``first``.
-        """
-        assert self._driver is not None
-        pilot = self._driver.drive(self._fewest)
-        if samples is None:
-            samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
-        window = self._driver.drive(samples, first=first)
-        return Sustained(self._task.cell.id, samples * self._calls_per_sample, int(window.completion_ns[-1]))
-
-    def tail(self, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
-        """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
-
-        One call is one sample here whatever its length: a tail cannot be read from means.
-
-        Args:
-            calls: How many are timed.
-            settle_calls: How many untimed ones come before.
-            first: Place of the input that the timed window begins with, where inputs take turns.
-        """
-        assert self._driver is not None
-        driver = self._driver
-        if self._calls_per_sample > 1:
-            driver = self._make_driver()
-        window = driver.drive(calls, settle_calls, first)
-        return window.completion_ns - window.issue_ns
-
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""
         return tuple(_answer_all(self._slots, self._feeds))
 
-    def answer_call(self, number: int) -> tuple[Array, ...]:
-        """Return the answer of the first slot to a sample, or to a step of its decode loop.
+    def answer_call(self, number: int) -> tuple[tuple[Array, ...], ...]:
+        """Return what the first slot answers to a sample, or to a step of its decode loop, as the only answer.
 
         Args:
             number: Counted from 0; calls are made in this order.
@@ -224,7 +194,7 @@ class CellHost:
             turns.begin(0)
         outputs = infer(self._slots[0], turns.next())
         turns.take(outputs)
-        return outputs
+        return (outputs,)
 
     @property
     def phases_ns(self) -> Mapping[str, int]:

@@ -66,8 +66,21 @@ class Worker:
     """
 
     def __init__(
-        self, log: Path, *, cpus: Sequence[int] | None = None, environment: Mapping[str, str] | None = None
+        self,
+        log: Path,
+        *,
+        cpus: Sequence[int] | None = None,
+        environment: Mapping[str, str] | None = None,
+        inherited: Sequence[int] = (),
     ) -> None:
+        """Start it.
+
+        Args:
+            log: Where its output goes.
+            cpus: The processors that it may use.
+            environment: Variables to set besides the present ones.
+            inherited: Descriptors that it has under the same numbers.
+        """
         self.log = log
         self._mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
@@ -79,7 +92,7 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), *inherited),
                 start_new_session=True,
                 env={**os.environ, **(environment or {}), MARK: self._mark},
             )
@@ -92,6 +105,16 @@ class Worker:
     def process_id(self) -> int:
         """The worker's process id, which is its process group's too."""
         return self._process.pid
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer has arrived that was not received yet."""
+        return self._channel.complete
+
+    @property
+    def signs(self) -> tuple[int, int]:
+        """Descriptors: what becomes readable when more of an answer arrives, and what does when it ends."""
+        return self._channel.fileno(), self._exit
 
     def ask(
         self,
@@ -132,9 +155,17 @@ class Worker:
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
 
-    def receive(self, *, deadline_s: float, say: Callable[[Any], None] | None = None) -> Any:
-        """Wait for the answer to :meth:`send`; raises as :meth:`ask` does."""
-        watch = Stopwatch()
+    def receive(
+        self, *, deadline_s: float, say: Callable[[Any], None] | None = None, watch: Stopwatch | None = None
+    ) -> Any:
+        """Wait for the answer to :meth:`send`; raises as :meth:`ask` does.
+
+        Args:
+            deadline_s: When the worker is killed.
+            say: Hears the progress.
+            watch: Since when the deadline counts; from now on unless given.
+        """
+        watch = watch or Stopwatch()
         while True:
             while not self._channel.complete:
                 self._take_in(deadline_s, watch)

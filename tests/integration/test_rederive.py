@@ -19,7 +19,7 @@ def test_every_figure_of_a_stored_run_is_derived_from_its_samples_again(tmp_path
     results = tmp_path / "results"
     called = irbench(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--budget", "1s",
-        "--results", results, "--set", "fake-b.fault=wrong",
+        "--results", results, "--set", "fake-b.fault=wrong", "--pace", "2ms",
     )  # fmt: skip
     assert called.code == 1, called.err
     store = Store(results)

@@ -19,6 +19,7 @@ from irbench.cli.options.types import (
     DURATION,
     LATENCY,
     LEVELS,
+    PACE,
     PERCENT,
     SHAPE,
     SWEEP,
@@ -94,6 +95,14 @@ _SECTIONS = {
     " with dynamic shapes, and the cost of a new shape.",
 )
 @measuring.STREAMS
+@click.option(
+    "--instances",
+    type=COUNTS,
+    default=(1,),
+    show_default=True,
+    help="Processes that run the model side by side, each on its own processors: compared by throughput; one row for"
+    " each number.",
+)
 @measuring.PRECISION
 @click.option(
     "--optimize",
@@ -108,7 +117,7 @@ _SECTIONS = {
     metavar="ROW",
     cls=PlainDefault,
     show_default="tf, otherwise the first",
-    help="Row that speedups are relative to: ort, or ort@streams=1,batch=8,threads=2.",
+    help="Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision).",
 )
 @click.option("--apart", is_flag=True, help="Give every model and batch a table of its own.")
 @click.option(
@@ -160,6 +169,13 @@ _SECTIONS = {
     "--tail",
     is_flag=True,
     help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
+)
+@click.option(
+    "--pace",
+    type=PACE,
+    cls=PlainDefault,
+    show_default="off",
+    help="Also measure latency where a call comes every so often, with idle gaps between calls.",
 )
 @click.option(
     "--sustain",

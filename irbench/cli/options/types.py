@@ -24,6 +24,7 @@ __all__ = [
     "FEEDBACK",
     "LATENCY",
     "LEVELS",
+    "PACE",
     "PASSES",
     "PERCENT",
     "PRECISIONS",
@@ -121,6 +122,7 @@ THREADS = Parsed("4|native", values.threads)
 THREAD_COUNTS = Parsed("1,4|native", values.thread_counts)
 DURATION = Parsed("90s|5m", _duration_s)
 LATENCY = Parsed("50ms", _duration_s)
+PACE = Parsed("10ms", values.pace_s)
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)

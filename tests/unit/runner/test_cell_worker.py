@@ -30,7 +30,7 @@ class Answering:
 
     def ask(self, _stage: str, target: str, call: int) -> Any:
         assert target == "answer_call"
-        return self._answers[call]
+        return (self._answers[call],)
 
 
 def setting(samples: int) -> Setting:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from irbench.measure.core_to_core import CoreLink
-from irbench.record import Failure, Sustained
+from irbench.record import Failure, PacedRun, Sustained
 from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.reference import Expected
@@ -57,6 +57,8 @@ class ScriptedCrew:
                 return launches.synchronous(args[0], [CALL_NS[cell]] * args[1])
             case "tail":
                 return np.full(args[0], round(CALL_NS[cell]), np.int64)
+            case "paced":
+                return PacedRun(args[0], 1, *(np.arange(args[1], dtype=np.int64),) * 2)
             case "peak_memory_bytes":
                 return 11
             case _:
@@ -125,6 +127,29 @@ def test_a_cell_that_fails_alone_is_told_with_its_reason(tmp_path: Path, crews: 
     record, _ = one(tmp_path, "slow", "short", sustain=1.0).measure()
     assert [run.cell for run in record.sustained] == ["short"]
     assert record.failures == {"slow": Failure("sustained run", "lost")}
+
+
+def test_each_cell_runs_at_the_pace_for_a_second_where_one_was_asked_for(
+    tmp_path: Path, crews: list[ScriptedCrew]
+) -> None:
+    record, _ = one(tmp_path, "slow", "short", pace=0.02, budget=1e6).measure()
+    runs = {cell.cell: cell.paced for cell in record.cells}
+    assert {cell: run.issue_ns.size for cell, run in runs.items() if run is not None} == {"slow": 15, "short": 50}
+    assert crews[0].allowed_s["slow", "paced"] >= DEADLINE_S + 15 * CALL_NS["slow"] / 1e9
+    assert {args[0] for _, method, args in crews[0].asked if method == "paced"} == {20_000_000}
+
+
+def test_the_time_of_paced_runs_is_taken_from_the_blocks(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    numbers = {"budget": 900.0, "min_launches": 6, "blocks": 8, "min_blocks": 2}
+    _, without = one(tmp_path, "slow", **numbers).measure()
+    _, with_pace = one(tmp_path, "slow", pace=5.0, **numbers).measure()
+    assert with_pace.timing.blocks < without.timing.blocks == 8
+
+
+def test_nobody_runs_at_a_pace_unless_it_was_asked_for(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "short").measure()
+    assert record.cells[0].paced is None
+    assert ("short", "paced") not in crews[0].allowed_s
 
 
 def test_nobody_runs_alone_unless_it_was_asked_for(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
@@ -213,7 +238,7 @@ class Answering(ScriptedCrew):
         if method == "prepare":
             return Prepared({"precision": "fp32"}, ((np.array([1.0]),),))
         if method == "answer_call":
-            return (np.array([args[0] + (2.0 if args[0] == self.wrong else 1.0)]),)
+            return ((np.array([args[0] + (2.0 if args[0] == self.wrong else 1.0)]),),)
         return ((np.array([1.0]),),) if method == "answer_again" else super().ask(cell, stage, method, *args)
 
 

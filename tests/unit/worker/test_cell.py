@@ -18,8 +18,9 @@ from irbench.feeds import ALIGNMENT, write_sample
 from irbench.measure.drive import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
-from irbench.worker.cell import CellHost, CellTask, median_completion_ns
+from irbench.worker.cell import CellTask, median_completion_ns
 from irbench.worker.inputs import turns_of_streams
+from irbench.worker.run import RunHost
 from irbench.worker.soak import SoakHost
 
 
@@ -77,7 +78,7 @@ class Session:
 
 def host_with(
     streams: int, monkeypatch: pytest.MonkeyPatch, *other_batches: int, feeding: Feeding | None = None
-) -> tuple[CellHost, Session]:
+) -> tuple[RunHost, Session]:
     session = Session()
     backend = SimpleNamespace(compile=lambda *_: session)
     monkeypatch.setattr(registry, "backend", lambda _: backend)
@@ -89,7 +90,7 @@ def host_with(
     timing = Timing(warm_up=1e-5)
     other_sizes = tuple({**asked.main.sizes, "batch": batch} for batch in other_batches)
     task = CellTask(cell, replace(asked.main, feeding=feeding or Feeding(), other_sizes=other_sizes), timing)
-    return CellHost(task), session
+    return RunHost(task), session
 
 
 @pytest.mark.parametrize("with_outputs", [True, False])
@@ -180,12 +181,29 @@ def test_uninterrupted_runs_begin_with_the_sample_that_the_coordinator_names(
     assert levels(slot)[-4:] == [1, 2, 0, 1]
 
 
+@pytest.mark.parametrize("streams", [1, 2])
+def test_calls_at_a_pace_take_turns_among_samples_from_the_one_that_is_named(
+    tmp_path: Path, streams: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(streams, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
+    host.prepare(with_outputs=False)
+    for slot in session.slots:
+        slot.feeds.clear()
+    run = host.paced(1_000_000, 6, 1)
+    assert (run.issue_ns.size, run.concurrency) == (6, streams)
+    assert np.all(run.issue_ns >= 1_000_000 * np.arange(6))
+    if streams == 1:
+        assert levels(session.slots[0])[-6:] == [1, 2, 0, 1, 2, 0]
+    else:
+        assert [len(slot.feeds) for slot in session.slots] == [5, 5]
+
+
 @pytest.mark.parametrize("streams", [1, 3])
 def test_every_sample_is_answered_and_aligned(tmp_path: Path, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
     host, session = host_with(streams, monkeypatch, feeding=written(tmp_path, 0, 1))
     first = host.prepare(with_outputs=True).outputs
     assert [float(answer[0].flat[0]) for answer in first] == [0] * streams
-    assert [float(host.answer_call(number)[0].flat[0]) for number in range(2)] == [0, 1]
+    assert [float(host.answer_call(number)[0][0].flat[0]) for number in range(2)] == [0, 1]
     host.warm_up()
     assert {0.0, 1.0} <= set(levels(session.slots[0]))
     assert all(feed[0].ctypes.data % ALIGNMENT == 0 for slot in session.slots for feed in slot.feeds)
@@ -205,7 +223,7 @@ def test_a_loop_feeds_outputs_back_and_begins_with_zeros(monkeypatch: pytest.Mon
     host, session = host_with(1, monkeypatch, feeding=Feeding(feedback={"image": "answer"}))
     monkeypatch.setattr(Recorder, "fetch", lambda slot: (slot.feeds[-1][0] + 1,))
     host.prepare(with_outputs=False)
-    assert [float(host.answer_call(number)[0].flat[0]) for number in range(3)] == [1, 2, 3]
+    assert [float(host.answer_call(number)[0][0].flat[0]) for number in range(3)] == [1, 2, 3]
     (slot,) = session.slots
     slot.feeds.clear()
     host.take_round(5, 3, 4)

@@ -1,0 +1,206 @@
+"""Counting completions of concurrent requests: when a timed window opens, and how long requests are wanted."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CommonWindow", "Counters", "Ledger", "SharedLedger", "Window", "WindowLedger", "joined_window"]
+
+_VALUE_BYTES = 8
+_OPENED, _CLOSED, _FIRST = 0, 1, 2
+"""Places of values that all processes share; the completions of each process follow."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Samples of one timed window, in nanoseconds from its opening.
+
+    Attributes:
+        issue_ns: int64, negative for requests in flight when the window opened.
+        completion_ns: int64, ascending; the window closes at the last.
+    """
+
+    issue_ns: NDArray[np.int64]
+    completion_ns: NDArray[np.int64]
+
+
+class Ledger(Protocol):
+    """Hears of every completion, and decides whether another request is wanted."""
+
+    def complete(self, issued_at: int, completed_at: int) -> bool:
+        """Enter one completion, in nanoseconds of the clock; return whether another request is wanted."""
+        ...
+
+    def abandon(self) -> None:
+        """Want no further request: one has failed."""
+        ...
+
+
+class WindowLedger:
+    """The window of one process.
+
+    It opens at the completion that ends the settling and closes ``samples`` completions later.
+    Requests keep being issued until then, so the load is the same from its first nanosecond to its last.
+    """
+
+    def __init__(self, samples: int, settle_calls: int, streams: int) -> None:
+        self._opening = max(settle_calls, streams) - 1
+        self._closing = self._opening + samples
+        self._lock = threading.Lock()
+        self._done: list[tuple[int, int]] = []
+        self._abandoned = False
+
+    def abandon(self) -> None:
+        """Want no further request: one has failed."""
+        self._abandoned = True
+
+    def complete(self, issued_at: int, completed_at: int) -> bool:
+        """Enter one completion; return whether another request is wanted."""
+        with self._lock:
+            self._done.append((completed_at, issued_at))
+            return not self._abandoned and len(self._done) <= self._closing
+
+    def window(self) -> Window:
+        """Return the samples between opening and closing, in order of completion."""
+        done = sorted(self._done)[self._opening : self._closing + 1]
+        opened_at = done[0][0]
+        times = np.array(done[1:], np.int64) - opened_at
+        return Window(times[:, 1].copy(), times[:, 0].copy())
+
+
+@dataclass(frozen=True)
+class CommonWindow:
+    """The window of several processes that issue requests side by side.
+
+    It opens at the first completion of one of them, the reference, after all have settled, and closes a number of its
+    completions later: what the others complete in between is counted. So it begins and ends at the same point of a
+    request of the reference, and at any point of those of the others. A window from the completion that ends the
+    settling to any completion would begin where nobody is in the middle of a request more often than it ends there.
+
+    Attributes:
+        reference: Which process it is, counted from 0.
+        settle_calls: Completions of each process that come before, at least.
+        calls: Completions of the reference.
+    """
+
+    reference: int
+    settle_calls: int
+    calls: int
+
+
+class Counters:
+    """How far the processes are that share a window, in memory that all of them see.
+
+    Each process writes its own count only. A value is written by a single store of the processor, so that no other
+    process sees half of it.
+
+    Args:
+        descriptor: Of a file of :meth:`size_bytes`.
+        processes: How many share it.
+    """
+
+    def __init__(self, descriptor: int, processes: int) -> None:
+        self._values = memoryview(mmap.mmap(descriptor, self.size_bytes(processes))).cast("q")
+
+    @staticmethod
+    def size_bytes(processes: int) -> int:
+        """Return how large the file is."""
+        return _VALUE_BYTES * (_FIRST + processes)
+
+    def reset(self) -> None:
+        """Begin again; no process may be driving."""
+        for place in range(len(self._values)):
+            self._values[place] = 0
+
+    def done(self, process: int) -> int:
+        """Return how many requests of a process have completed."""
+        return self._values[_FIRST + process]
+
+    def goes_on(self, process: int, done: int, window: CommonWindow, spare: int) -> bool:
+        """Enter how many requests of a process have completed, and return whether another one is wanted.
+
+        Args:
+            process: Which it is, counted from 0.
+            done: Its completions so far.
+            window: What all of them are to measure.
+            spare: Completions of the reference that may not have been entered when somebody finds that all have
+                settled.
+        """
+        values = self._values
+        values[_FIRST + process] = done
+        if values[_CLOSED]:
+            return False
+        if not values[_OPENED]:
+            counts = values[_FIRST:].tolist()
+            if min(counts) < window.settle_calls:
+                return True
+            values[_OPENED] = counts[window.reference]
+        if self.done(window.reference) - values[_OPENED] <= window.calls + spare:
+            return True
+        values[_CLOSED] = 1
+        return False
+
+
+class SharedLedger:
+    """The part of one process in a window that several processes share.
+
+    Args:
+        counters: Of all of them.
+        process: Which this one is, counted from 0.
+        window: What all of them are to measure.
+        streams: How many requests each keeps in flight.
+    """
+
+    def __init__(self, counters: Counters, process: int, window: CommonWindow, streams: int = 1) -> None:
+        self._counters = counters
+        self._process = process
+        self._window = window
+        self._streams = streams
+        self._lock = threading.Lock()
+        self._done: list[tuple[int, int]] = []
+        self._abandoned = False
+
+    def abandon(self) -> None:
+        """Want no further request: one has failed."""
+        self._abandoned = True
+
+    def complete(self, issued_at: int, completed_at: int) -> bool:
+        """Enter one completion; return whether another request is wanted."""
+        with self._lock:
+            self._done.append((issued_at, completed_at))
+            wanted = self._counters.goes_on(self._process, len(self._done), self._window, self._streams)
+            return wanted and not self._abandoned
+
+    def times_ns(self) -> NDArray[np.int64]:
+        """Return issue and completion of each request in nanoseconds of the clock, int64 of shape (requests, 2)."""
+        return np.array(self._done, np.int64).reshape(-1, 2)
+
+
+def joined_window(times_ns: Sequence[NDArray[np.int64]], window: CommonWindow) -> Window:
+    """Return what several processes did in their common window.
+
+    Args:
+        times_ns: Of each process, issue and completion of its requests on a clock that all share, int64 of shape
+            (requests, 2).
+        window: When it opens and closes.
+
+    Raises:
+        ValueError: They do not overlap: too few completions of the reference follow the settling.
+    """
+    ordered = [times[np.argsort(times[:, 1], kind="stable")] for times in times_ns]
+    settled_at = max(int(times[window.settle_calls - 1, 1]) for times in ordered)
+    own = ordered[window.reference][:, 1]
+    bounds = own[own > settled_at][: window.calls + 1]
+    if len(bounds) <= window.calls:
+        raise ValueError(f"only {max(0, len(bounds) - 1)} of {window.calls} calls of one of its instances follow")
+    merged = np.concatenate(ordered)
+    merged = merged[np.argsort(merged[:, 1], kind="stable")]
+    timed = merged[(merged[:, 1] > bounds[0]) & (merged[:, 1] <= bounds[-1])] - bounds[0]
+    return Window(timed[:, 0].copy(), timed[:, 1].copy())

@@ -1,0 +1,209 @@
+"""The processes of one cell that runs in several: asked together, as if they were one worker."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.measure.clock import Stopwatch
+from irbench.measure.ledger import CommonWindow, Counters, Window
+from irbench.measure.paced import Schedule, join_paced, start_soon
+from irbench.record import PacedRun, Round, Sustained, ns_per_completion
+from irbench.spec import Cell
+from irbench.system.cpu_shares import cpu_shares
+from irbench.worker.cell import CellTask
+from irbench.worker.instance import Place, Share
+from irbench.worker.joined import JOINED, as_round, as_sustained, joined_shares
+from irbench.worker.process import CallFailed, Worker, WorkerDied
+
+__all__ = ["InstanceWorkers"]
+
+_HOST = "irbench.worker.instance:InstanceHost"
+_PILOT_CALLS = 4
+"""Calls of each inference in flight, from which the length of an uninterrupted run is estimated."""
+
+
+class InstanceWorkers:
+    """Workers that run one cell side by side, each on its own processors.
+
+    A method of :class:`irbench.worker.run.RunHost` is called in all of them, and their answers are joined. What one of
+    them fails at is a failure of all. Each is ended with its coordinator as any other worker.
+
+    Args:
+        cell: What they run; its load says how many they are.
+        logs: Where they write what they print.
+        cpus: The processors that they share.
+        environment: Variables to set besides the present ones.
+    """
+
+    def __init__(self, cell: Cell, logs: Path, cpus: Sequence[int], environment: Mapping[str, str]) -> None:
+        self._cell = cell
+        self._load = load = cell.load
+        self._descriptor = os.memfd_create("irbench-instances")
+        os.ftruncate(self._descriptor, Counters.size_bytes(load.instances))
+        self._counters = Counters(self._descriptor, load.instances)
+        self._sent: deque[str] = deque()
+        self._driven_windows = 0
+        self._workers: list[Worker] = []
+        self.log = logs / f"{cell.id}.log"
+        try:
+            for number, share in enumerate(cpu_shares(cpus, load.instances), start=1):
+                log = logs / f"{cell.id}-{number}.log"
+                inherited = (self._descriptor,)
+                self._workers.append(Worker(log, cpus=share, environment=environment, inherited=inherited))
+        except BaseException:
+            self.kill()
+            raise
+
+    def hold(self, task: CellTask, *, deadline_s: float) -> None:
+        """Have every process hold the cell; raises as :meth:`ask` does."""
+        for number, worker in enumerate(self._workers):
+            arguments = (task, Place(number, self._descriptor))
+            with self._naming(worker):
+                worker.send(_HOST, *arguments, deadline_s=deadline_s, hold=True)
+        self._answers(deadline_s)
+
+    def ask(self, method: str, *args: Any, deadline_s: float) -> Any:
+        """Call a method of the host in every process, and return the answer of all; see :meth:`Worker.ask`.
+
+        Raises:
+            CallFailed: The call raised in one of them, or they cannot be taken together.
+            WorkerDied: One of them ended.
+            WorkerTimedOut: The deadline passed.
+        """
+        if method in self._driven:
+            return self._driven[method](deadline_s, *args)
+        self.send(method, *args, deadline_s=deadline_s)
+        return self.receive(deadline_s=deadline_s)
+
+    def send(self, method: str, *args: Any, deadline_s: float) -> None:
+        """Send a request to all without waiting for their answers; raises as :meth:`Worker.send` does."""
+        self._sent.append(method)
+        self._send_all(method, *args, deadline_s=deadline_s)
+
+    def receive(self, *, deadline_s: float) -> Any:
+        """Wait for the answers to the first request that was sent, and return them as one; raises as ask does."""
+        return JOINED[self._sent.popleft()](self._answers(deadline_s))
+
+    def freeze(self) -> None:
+        """Stop all of them; see :meth:`Worker.freeze`."""
+        for worker in self._workers:
+            with self._naming(worker):
+                worker.freeze()
+
+    def thaw(self) -> None:
+        """Let all of them run again."""
+        for worker in self._workers:
+            worker.thaw()
+
+    def kill(self) -> None:
+        """End all of them, frozen or not."""
+        for worker in self._workers:
+            worker.kill()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    @cached_property
+    def _driven(self) -> Mapping[str, Callable[..., Any]]:
+        """Methods in which the processes time calls together."""
+        return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self._paced}
+
+    def _round(self, deadline_s: float, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
+        window, shares = self._drive(deadline_s, samples, settle_calls, first)
+        return as_round(block, window, shares)
+
+    def _tail(self, deadline_s: float, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
+        found: list[NDArray[np.int64]] = []
+        while (missing := calls - sum(latencies.size for latencies in found)) > 0:  # where instances are not as fast
+            window, _ = self._drive(deadline_s, missing, settle_calls, first)
+            found.append(window.completion_ns - window.issue_ns)
+        return np.concatenate(found)[:calls]
+
+    def _alone(self, deadline_s: float, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
+        fewest = _PILOT_CALLS * self._load.concurrency
+        pilot, _ = self._drive(deadline_s, fewest, 1, first)
+        if samples is None:
+            samples = max(fewest, math.ceil(seconds * 1e9 / ns_per_completion(pilot.completion_ns)))
+        window, _ = self._drive(deadline_s, samples, 1, first)
+        return as_sustained(self._cell.id, window)
+
+    def _paced(self, deadline_s: float, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
+        schedule = Schedule(start_soon(), pace_ns, calls, self._load.instances, self._load.streams)
+        return join_paced(self._share_work("take_paced_share", schedule, first, deadline_s=deadline_s), schedule)
+
+    def _drive(self, deadline_s: float, samples: int, settle_calls: int, first: int) -> tuple[Window, list[Share]]:
+        """Have all processes issue requests at the same time.
+
+        Args:
+            deadline_s: When to give up.
+            samples: Completions that are timed, about: each makes its part of them.
+            settle_calls: Completions of all together before that; each makes its part of them.
+            first: Place of the input that the window begins with, where inputs take turns.
+        """
+        self._counters.reset()
+        self._driven_windows += 1
+        processes = self._load.instances
+        window = CommonWindow(
+            reference=self._driven_windows % processes,
+            settle_calls=max(self._load.streams, math.ceil(settle_calls / processes)),
+            calls=math.ceil(samples / processes),
+        )
+        shares = self._share_work("take_share", window, first, deadline_s=deadline_s)
+        return joined_shares(shares, window), shares
+
+    def _share_work(self, method: str, *args: Any, deadline_s: float) -> list[Any]:
+        self._send_all(method, *args, deadline_s=deadline_s)
+        return self._answers(deadline_s)
+
+    def _send_all(self, method: str, *args: Any, deadline_s: float) -> None:
+        for worker in self._workers:
+            with self._naming(worker):
+                worker.send(method, *args, deadline_s=deadline_s)
+
+    def _answers(self, deadline_s: float) -> list[Any]:
+        """Return the answer of each, as soon as all have one.
+
+        They are waited for together: what one fails at must not be waited for until the others have ended.
+        """
+        watch = Stopwatch()
+        answers: dict[int, Any] = {}
+        while len(answers) < len(self._workers):
+            missing = [number for number in range(len(self._workers)) if number not in answers]
+            # without a sign the deadline has passed, and the one that has done least of those missing says so
+            late = [min(missing, key=self._counters.done)]
+            for number in self._ready(missing, deadline_s - watch.elapsed_s) or late:
+                worker = self._workers[number]
+                with self._naming(worker):
+                    answers[number] = worker.receive(deadline_s=deadline_s, watch=watch)
+        return [answers[number] for number in range(len(self._workers))]
+
+    def _ready(self, numbers: Sequence[int], within_s: float) -> list[int]:
+        """Wait until some of these processes have answered or ended, and return which."""
+        arrived = [number for number in numbers if self._workers[number].has_answer]
+        if arrived:
+            return arrived
+        signs = {sign: number for number in numbers for sign in self._workers[number].signs}
+        ready = wait(list(signs), max(0.0, within_s))
+        return sorted({number for sign, number in signs.items() if sign in ready})
+
+    @contextmanager
+    def _naming(self, worker: Worker) -> Iterator[None]:
+        """Have a failure say which of the processes it is about, and where that one wrote what it printed."""
+        try:
+            yield
+        except (CallFailed, WorkerDied) as error:
+            self.log = worker.log
+            which = f"instance {self._workers.index(worker) + 1} of {len(self._workers)}"
+            error.message = f"{error.message.removesuffix('.')} ({which})."
+            raise
