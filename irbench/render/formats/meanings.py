@@ -1,0 +1,156 @@
+"""What each column of exported rows means: in docs/exports.md, in files of Arrow and Parquet, and in OpenMetrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["MEANINGS"]
+
+_OF_RUNS = {
+    "run_id": "The run's ULID.",
+    "run_name": "Name given to the run; empty without one.",
+    "run_note": "Note given to the run; empty without one.",
+    "created": "When the run began, ISO 8601, UTC.",
+    "irbench_version": "The irbench that measured.",
+    "machine": "Processor, and how many processors and cores could be used.",
+    "versions": "Versions of the kernel, Python and the distributions that took part, by name.",
+    "command": "The command line.",
+}
+_OF_TABLES = {
+    "kind": "What the table is about: speed, cold-start or soak.",
+    "table": "Number of the table in its run, counted from 0.",
+    "model": "The model.",
+    "batch": "Samples per inference.",
+    "shapes": "Shapes of the inputs.",
+    "stopped_by": "Why the measurement of the table ended.",
+    "table_launches": "Launches of the table.",
+    "preview": "Whether there are too few launches for intervals.",
+}
+_OF_ROWS = {
+    "label": "What the table calls the row; unique in its table.",
+    "precision": "What the runtime computed in, or was asked to where it did not run.",
+    "threads": "Threads as the runtime reports them, or as requested where it reports none.",
+    "is_baseline": "Whether speedups are relative to this row.",
+    "is_winner": "Whether it is the fastest.",
+    "cell": "The row's id in its table.",
+    "artifact": "Kind of graph that it ran.",
+    "backend": "The backend.",
+    "device": "The backend's device.",
+    "mode": "sync, or streams for concurrent inferences.",
+    "io": "Whether copies of inputs and outputs are timed (copy) or not (bound).",
+    "threads_requested": "Threads that were requested; null for native.",
+    "streams": "Inferences in flight.",
+    "precision_requested": "Precision that was requested.",
+    "effective": "Settings that the runtime reports.",
+    "state": "ok, mismatch, failed, not-applicable or interrupted.",
+    "failure_stage": "At which stage the row failed.",
+    "failure": "Why there are no figures.",
+    "hint": "What to do about that.",
+    "dynamic": "Whether it ran the graph with dynamic shapes.",
+    "vendors": "Operator sets outside ONNX in its graph.",
+    "graph_precision": "Narrowest precision that its ONNX graph holds.",
+    "marks": "Codes with facts of what must be said of the row.",
+    "disagreement_measure": "In what a converted graph differs from the graph in fp32.",
+    "disagreement_value": "By how much it differs.",
+    "disagreement_limit": "The limit that it misses.",
+    "disagreement_words": "The words of an older document.",
+}
+_LATENCIES = {
+    "p50_ms": "Median latency of one batch.",
+    "p90_ms": "90th percentile of latency.",
+    "p99_ms": "99th percentile, with --tail.",
+    "p99_9_ms": "99.9th percentile, with --tail.",
+    "min_ms": "Smallest latency.",
+    "mean_ms": "Mean latency.",
+    "samples": "Latency samples that count.",
+    "calls_per_sample": "Calls that a sample lasts: 1 unless calls are very short.",
+    "p50_over_launches_ms": "Median over launches of the median latency, which the interval is about.",
+    "p50_low_ms": "Lower end of its interval.",
+    "p50_high_ms": "Upper end of its interval.",
+    "p50_all_blocks_ms": "Median latency with disturbed blocks included.",
+    "p90_over_launches_ms": "Median over launches of the 90th percentile.",
+    "p90_low_ms": "Lower end of its interval.",
+    "p90_high_ms": "Upper end of its interval.",
+    "p90_all_blocks_ms": "90th percentile with disturbed blocks included.",
+    "new_shape_ms": "First call of a shape in a session that has met others, with --shapes.",
+    "new_shape_over_launches_ms": "The same: median over launches.",
+    "new_shape_low_ms": "Lower end of its interval.",
+    "new_shape_high_ms": "Upper end of its interval.",
+    "new_shape_all_blocks_ms": "The same over all blocks; null, as it is no figure of blocks.",
+    "launches": "Launches that measured the row.",
+    "launch_spread": "Half the range of launch medians, as a fraction of their median.",
+}
+_THROUGHPUTS = {
+    "fps": "Samples per second.",
+    "fps_over_launches": "Median over launches of samples per second, which the interval is about.",
+    "fps_low": "Lower end of its interval.",
+    "fps_high": "Upper end of its interval.",
+    "fps_all_blocks": "Samples per second with disturbed blocks included.",
+    "sustained_fps": "Samples per second where the row runs alone, with --sustain.",
+    "sustained_fps_over_launches": "The same: median over launches.",
+    "sustained_fps_low": "Lower end of its interval.",
+    "sustained_fps_high": "Upper end of its interval.",
+    "sustained_fps_all_blocks": "The same over all blocks; null, as it is no figure of blocks.",
+}
+_COMPARISONS = {
+    "speedup": "How many times as fast as the baseline.",
+    "speedup_low": "Lower end of its confidence interval.",
+    "speedup_high": "Upper end of its confidence interval.",
+    "verdict": "faster, slower, same, undecided or preview.",
+    "speedup_excludes_one": "Whether the interval leaves out 1.",
+    "speedup_all_blocks": "The speedup with disturbed blocks included.",
+    "verdict_all_blocks": "The verdict with disturbed blocks included.",
+    "speedup_mark": "Why the speedup is marked.",
+    "speedup_verified": "Whether the outputs of both rows were compared with a reference.",
+    "speedup_launches": "Launches that measured both rows.",
+    "speedup_confidence": "Confidence of all verdicts of the table together.",
+    "speedup_direction_confidence": "Confidence at which this row alone is faster or slower.",
+    "speedup_assumes_one_mode": "Whether the interval assumes launch speeds with a single peak.",
+    "max_abs_error": "Largest difference from the reference.",
+    "max_rel_error": "Largest difference from the reference, relative to the largest reference value.",
+    "output_cosine": "Cosine of the angle between outputs and reference.",
+    "top1_agreement": "Share of equal top classes; null unless the model is a classifier.",
+}
+_PHASES = {
+    "start_ms": "Before the process is started until its first line (cold starts).",
+    "import_ms": "Import of the runtime.",
+    "load_ms": "Loading the model.",
+    "compile_ms": "Compilation.",
+    "first_inference_ms": "First inference.",
+    "warm_up_ms": "Warm-up.",
+    "ready_ms": "Process start to first output; of a cold start the median over launches.",
+    "ready_low_ms": "Lower end of its interval (cold starts).",
+    "ready_high_ms": "Upper end of its interval (cold starts).",
+    "ready_all_blocks_ms": "Null: cold starts have no blocks.",
+    "ready_confidence": "Confidence of that interval; null where its ends are the range.",
+    "peak_memory_bytes": "Resident peak of the process.",
+    "peak_memory_by_phase_bytes": "Resident peak of each phase.",
+}
+_OF_COLD_STARTS = {
+    "rounds": "Rounds of cold starts that were finished.",
+    "cache": "cold or warm: the state of the caches.",
+    "resident_share": "Share of the row's files that was in the page cache when it began.",
+    "read_bytes": "What the process fetched from disks.",
+    "file_bytes": "Size of the files that the row reads.",
+}
+_OF_SOAKS = {
+    "growth_limit_bytes_per_call": "Growth from which on it matters.",
+    "calls": "Calls that were made.",
+    "called_s": "How long the row was called.",
+    "memory_growth_bytes_per_call": "Slope of resident memory.",
+    "memory_growth_low_bytes_per_call": "Lower end of its interval.",
+    "memory_growth_high_bytes_per_call": "Upper end of its interval.",
+    "memory_verdict": "grows, steady or undecided.",
+    "memory_blocks": "Blocks that the slope is of.",
+    "memory_start_bytes": "Resident memory after the first block that counts.",
+    "memory_end_bytes": "Resident memory after the last block.",
+    "latency_drift": "How much slower calls became, as a fraction.",
+    "latency_drift_low": "Lower end of its interval.",
+    "latency_drift_high": "Upper end of its interval.",
+}
+
+MEANINGS: Mapping[str, str] = {
+    **_OF_RUNS, **_OF_TABLES, **_OF_ROWS, **_LATENCIES, **_THROUGHPUTS, **_COMPARISONS, **_PHASES, **_OF_COLD_STARTS,
+    **_OF_SOAKS,
+}  # fmt: skip
+"""By name of a column; docs/exports.md lists them in this order."""
