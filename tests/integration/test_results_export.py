@@ -134,6 +134,14 @@ def test_whatever_is_wrong_with_runs_is_told_at_once_and_the_others_are_exported
         assert output.stat().st_size
 
 
+def test_an_archive_of_all_runs_says_which_it_does_not_hold(root: Path, tmp_path: Path) -> None:
+    damaged, sound = measured(root), measured(root)
+    (damaged.folder / "run.json").write_text("{")
+    called = results(root, "export", "--all", "-o", tmp_path / "all.tar.gz")
+    assert (called.code, called.out) == (3, f"exported {sound.document.run_id}\n")
+    assert f"{damaged.folder / 'run.json'} is damaged" in called.err
+
+
 def test_where_no_run_can_be_read_nothing_is_written(root: Path, tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text("before")
     called = results(root, "export", "one", "other", "-o", tmp_path / "out.csv")

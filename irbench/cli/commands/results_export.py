@@ -67,10 +67,14 @@ def export(
     root = results or default_root()
     wanted = _format(form, output)
     names, problems = _chosen(root, runs, (model, backend, since, limit), everything=everything)
+    for problem in problems:
+        say(f"error: {problem}")
     if wanted == ARCHIVE:
         _pack(root, names, columns, output)
-        return 0
-    return _write(root, names, problems, wanted, columns, output)
+        are_all_exported = True
+    else:
+        are_all_exported = _write(root, names, wanted, columns, output)
+    return int(ExitCode.OK if are_all_exported and not problems else ExitCode.FAILED_CELL)
 
 
 def _format(form: str | None, output: Path | None) -> str:
@@ -123,14 +127,8 @@ def _pack(root: Path, names: tuple[str, ...], columns: tuple[str, ...], output: 
         click.echo(f"exported {folder.name}")
 
 
-def _write(
-    root: Path,
-    names: tuple[str, ...],
-    unread: tuple[str, ...],
-    name: str,
-    columns: tuple[str, ...],
-    output: Path | None,
-) -> int:
+def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ...], output: Path | None) -> bool:
+    """Write the runs that can be read, and return whether all could be."""
     from irbench.api.exports import export_named
     from irbench.cli.output.exports import refuse_impossible, write_export
     from irbench.render.footer import incomplete
@@ -138,8 +136,8 @@ def _write(
     refuse_impossible(name, output, columns)
     _say_which(root, names)
     report = export_named(root, names, FORMATS[name], columns)
-    for problem in (*unread, *(error.message for error in report.problems)):
-        say(f"error: {problem}")
+    for error in report.problems:
+        say(f"error: {error.message}")
     if not report.export.runs:
         raise IrbenchError("None of the runs can be exported.", hint="List the stored runs: irbench results")
     for run in report.export.runs:
@@ -148,7 +146,7 @@ def _write(
     write_export(FORMATS[name], report.export, output)
     if output is not None:
         click.echo("".join(f"exported {run.document.run_id}\n" for run in report.export.runs), nl=False)
-    return int(ExitCode.FAILED_CELL if report.problems or unread else ExitCode.OK)
+    return not report.problems
 
 
 def _say_which(root: Path, names: tuple[str, ...]) -> None:

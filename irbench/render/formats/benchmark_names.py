@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from irbench.render.formats.columns import RowSource
 from irbench.render.formats.row_table import row_sources
-from irbench.render.table_title import sizes_text
 from irbench.result import RunDocument
 
 __all__ = ["named_rows"]
@@ -33,8 +32,8 @@ def named_rows(documents: Sequence[RunDocument]) -> Iterator[tuple[str, RowSourc
 def _name(source: RowSource) -> str:
     row, requested = source.row, source.row.requested
     parts = (
-        source.table.model,
-        sizes_text(source.table.shapes),
+        source.model,
+        source.shapes,
         row.label,
         requested.precision,
         "native threads" if requested.threads is None else f"threads={requested.threads}",

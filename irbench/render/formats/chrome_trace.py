@@ -115,12 +115,13 @@ def _soak(table: SoakTable, name: str) -> _Process:
         series = row.series
         if series is None or not series.elapsed_ns:
             continue
-        ends = (0, *series.elapsed_ns)
-        for block, facts in enumerate(zip(series.calls, series.median_ns, series.resident_bytes, strict=True)):
-            named = dict(zip(("calls", "median_ns", "resident_bytes"), facts, strict=True))
-            duration_ns = ends[block + 1] - ends[block]
-            spans.append(Span(f"block {block}", "block", Track(row.id), start_ns + ends[block], duration_ns, named))
-            counters.append((row.id, start_ns + ends[block + 1], facts[2]))
+        beginnings = (0, *series.elapsed_ns)
+        columns = (series.elapsed_ns, series.calls, series.median_ns, series.resident_bytes)
+        for block, (end_ns, calls, median_ns, resident_bytes) in enumerate(zip(*columns, strict=True)):
+            begun_ns = beginnings[block]
+            facts = {"calls": calls, "median_ns": median_ns, "resident_bytes": resident_bytes}
+            spans.append(Span(f"block {block}", "block", Track(row.id), start_ns + begun_ns, end_ns - begun_ns, facts))
+            counters.append((row.id, start_ns + end_ns, resident_bytes))
         start_ns += series.elapsed_ns[-1]
     names = tell_apart({row.id: (row.label, row.requested.precision) for row in table.rows})
     return _Process(name, tuple(spans), names, tuple(counters))

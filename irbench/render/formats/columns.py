@@ -46,6 +46,16 @@ class RowSource:
     row: Any
     label: str
 
+    @property
+    def model(self) -> str:
+        """The model that the row ran."""
+        return str(self.table.model)
+
+    @property
+    def shapes(self) -> str:
+        """The shapes of its inputs, as the title of a table has them."""
+        return sizes_text(self.table.shapes)
+
 
 @dataclass(frozen=True)
 class ExportColumn:
@@ -187,9 +197,9 @@ _RUN = (
 _TABLE = (
     ExportColumn("kind", "string", False, lambda source: source.kind),
     ExportColumn("table", "int64", False, lambda source: source.table_number),
-    _of_table("model", "string"),
+    ExportColumn("model", "string", False, lambda source: source.model),
     ExportColumn("batch", "int64", False, lambda source: source.row.batch),
-    ExportColumn("shapes", "string", False, lambda source: sizes_text(source.table.shapes)),
+    ExportColumn("shapes", "string", False, lambda source: source.shapes),
     _of_table("stopped_by", "string"),
 )
 _ROW = (

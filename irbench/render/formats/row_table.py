@@ -12,6 +12,7 @@ from irbench.cold_row import cold_names
 from irbench.errors import IrbenchError
 from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, ExportColumn, Kind, RowSource
 from irbench.result import RunDocument, row_names, tell_apart
+from irbench.store.document import representable
 from irbench.suggestions import nearest
 
 __all__ = ["RowTable", "check_columns", "row_sources", "row_table", "row_values", "table_of"]
@@ -61,15 +62,16 @@ def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> R
 def table_of(sources: Sequence[RowSource], chosen: Sequence[str] = ()) -> RowTable:
     """Return a table of these rows; takes and raises what :func:`row_table` does."""
     check_columns(chosen)
-    kinds = tuple(dict.fromkeys(source.kind for source in sources)) or ("speed",)
+    kinds: tuple[Kind, ...] = tuple({source.kind: None for source in sources}) or ("speed",)
     columns = _columns(kinds, chosen)
     values = (row_values(source) for source in sources)
     return RowTable(columns, tuple(tuple(found.get(column.name) for column in columns) for found in values))
 
 
 def row_values(source: RowSource) -> dict[str, Any]:
-    """Return the value of every column that a row's kind has."""
-    return {column.name: msgspec.to_builtins(column.value(source)) for column in COLUMNS_OF_KIND[source.kind]}
+    """Return the value of every column that a row's kind has, with numbers that every format can hold."""
+    columns = COLUMNS_OF_KIND[source.kind]
+    return {column.name: representable(msgspec.to_builtins(column.value(source))) for column in columns}
 
 
 def check_columns(names: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 from cold_and_soak_runs import cold, soak_example
-from documents import document, example, failed, group
+from documents import cell, document, example, failed, group
 
 from irbench.api.rows import RunRow
 from irbench.errors import IrbenchError
 from irbench.notices import Mark
+from irbench.record import OutputError
 from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, Kind, column_name
 from irbench.render.formats.fields import RowField, fields_of, value_at
 from irbench.render.formats.meanings import MEANINGS
@@ -161,3 +163,10 @@ def test_attributes_of_a_row_in_python_are_columns_of_the_same_type():
 def test_two_rows_of_a_table_have_different_labels():
     labels = [source.label for source in row_sources(cold())]
     assert len(labels) == len(set(labels)) == 6
+
+
+def test_numbers_that_json_does_not_have_are_what_a_stored_document_has_in_their_place():
+    wrong = cell("ort", output_error=OutputError(float("inf"), float("nan"), 1.0, None))
+    (source,) = row_sources(document(group(wrong)))
+    values = row_values(source)
+    assert (values["max_abs_error"], values["max_rel_error"]) == (sys.float_info.max, None)

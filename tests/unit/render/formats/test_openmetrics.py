@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from cold_and_soak_runs import cold, soak_example
-from documents import cell, document, example, failed, group
+from documents import cell, document, failed, group
+from documents import example as example_table
 from exports import run_of, text
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-RUNS = (run_of(document(example(), group(failed())), 1), run_of(cold(), 2), run_of(soak_example(), 3))
+RUNS = (run_of(document(example_table(), group(failed())), 1), run_of(cold(), 2), run_of(soak_example(), 3))
 
 
 def families(*runs: Any) -> dict[str, Any]:
@@ -46,8 +49,9 @@ def test_what_was_not_measured_is_no_sample():
     assert "irbench_p99_seconds" not in found
 
 
-def test_labels_of_any_text_come_back_as_they_were():
-    strange = 'a "name" with \\ and\nlines'
+@given(st.text(min_size=1))
+@example('a "name" with \\ and\nlines')
+def test_labels_of_any_text_come_back_as_they_were(strange: str):
     run = run_of(document(group(cell("ort")), plan={"name": strange}))
     (row,) = families(run)["irbench_row"].samples
     assert row.labels["run_name"] == strange
