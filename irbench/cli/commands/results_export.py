@@ -21,7 +21,7 @@ Examples:
   irbench results export latest 01KAJ3WQ -o runs.tar.gz
   irbench results export --all -o runs.parquet
   irbench results export --model resnet50 --since 7d --columns created,label,p50_ms -o week.csv
-  irbench results export before after --format pyperf -o runs.json
+  irbench results export before --format pyperf -o before.json
 """
 
 

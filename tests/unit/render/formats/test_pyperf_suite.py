@@ -5,12 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cold_and_soak_runs import cold, soak_example
-from exports import run_of, stored_run, text
+from documents import ENVIRONMENT, cell, group
+from exports import TIMING, run_of, stored_run, text
+from launches import MS, launch, measured, synchronous
+
+from irbench.render.formats.exported_run import ExportedRun
+from irbench.store import Store
+
+
+def sync_run(root: Path) -> ExportedRun:
+    rounds = [synchronous(at, [10 * MS, 12 * MS, 30 * MS]) for at in range(3)]
+    writer = Store(root).begin(ENVIRONMENT, {"timing": TIMING})
+    writer.add_launch(launch(0, [measured("ort/fp32", rounds, calls_per_sample=4)]))
+    writer.commit(replace(writer.document, groups=(group(cell("ort")),), complete=True))
+    return ExportedRun(writer.document, writer.folder)
 
 
 def suite(*runs: Any) -> dict[str, Any]:
@@ -76,3 +90,11 @@ def test_pyperf_compares_two_of_them_by_name(tmp_path: Path):
     compare = [sys.executable, "-m", "pyperf", "compare_to", *map(str, paths)]
     done = subprocess.run(compare, capture_output=True, text=True, check=True)
     assert "Benchmark hidden because not significant (4): resnet50 1x224x224x3 ort fp32" in done.stdout
+
+
+def test_without_streams_a_value_is_the_median_latency_of_the_calls_of_a_block(tmp_path: Path):
+    found = suite(sync_run(tmp_path))
+    (run,) = found["resnet50 1x224x224x3 ort fp32 threads=2"]["runs"]
+    assert run["values"] == pytest.approx([0.003, 0.003])  # of 4 calls a sample: 10, 12 and 30 ms
+    assert run["metadata"]["loops"] == 3 * 4
+    assert run["metadata"]["irbench_blocks_excluded"] == 0
