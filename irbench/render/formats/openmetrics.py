@@ -6,8 +6,9 @@ OpenMetrics specification 1.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from irbench.render.formats.columns import COLUMNS, ExportColumn
@@ -51,28 +52,48 @@ class _Family:
     divisor: float | None = None
 
 
+@dataclass(frozen=True)
+class _Row:
+    """A row.
+
+    Attributes:
+        labels: What tells it apart, as text.
+        record: Its values by column.
+        timestamp_s: When its run began, in seconds since 1970, UTC.
+    """
+
+    labels: str
+    record: Mapping[str, Any]
+    timestamp_s: int
+
+
 def as_openmetrics(export: Export) -> Iterator[str]:
-    """Yield the metrics of all rows; a row without figures has its description only."""
+    """Yield the metrics of all rows, at the moment of their run; a row without figures has its description only."""
     table = row_table([run.document for run in export.runs])
-    records = [(_labels(_identity(record)), record) for record in table.records()]
-    yield from _descriptions(table, records)
+    rows = [_row(record) for record in table.records()]
+    yield from _descriptions(table, rows)
     for column in table.columns:
         if column.type in ("int64", "double") and column.name not in _LABELS:
-            yield from _gauge(column, [(labels, record[column.name]) for labels, record in records])
+            yield from _gauge(column, [row for row in rows if row.record[column.name] is not None])
     yield "# EOF\n"
 
 
-def _descriptions(table: RowTable, records: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+def _row(record: Mapping[str, Any]) -> _Row:
+    created = datetime.fromisoformat(record["created"])
+    identity = {label: _text(record[column]) for column, label in _LABELS.items()}
+    return _Row(_labels(identity), record, int(created.timestamp()))
+
+
+def _descriptions(table: RowTable, rows: Sequence[_Row]) -> Iterator[str]:
     columns = [column for column in table.columns if column.type in ("string", "bool") and column.name not in _LABELS]
     yield "# TYPE irbench_row info\n# HELP irbench_row What a row is, and what became of it.\n"
-    for labels, record in records:
-        facts = {column.name: _text(record[column.name]) for column in columns}
+    for row in rows:
+        facts = {column.name: _text(row.record[column.name]) for column in columns}
         more = _labels({name: text for name, text in facts.items() if text})
-        yield f"irbench_row_info{{{labels},{more}}} 1\n"
+        yield f"irbench_row_info{{{row.labels},{more}}} 1 {row.timestamp_s}\n"
 
 
-def _gauge(column: ExportColumn, values: list[tuple[str, Any]]) -> Iterator[str]:
-    measured = [(labels, value) for labels, value in values if value is not None]
+def _gauge(column: ExportColumn, measured: Sequence[_Row]) -> Iterator[str]:
     if not measured:
         return
     family = _family(column.name)
@@ -80,8 +101,10 @@ def _gauge(column: ExportColumn, values: list[tuple[str, Any]]) -> Iterator[str]
     if family.unit:
         yield f"# UNIT {family.name} {family.unit}\n"
     yield f"# HELP {family.name} {MEANINGS.get(column.name, column.name).translate(_ESCAPES)}\n"
-    for labels, value in measured:
-        yield f"{family.name}{{{labels}}} {value if family.divisor is None else value / family.divisor}\n"
+    for row in measured:
+        value = row.record[column.name]
+        shown = value if family.divisor is None else value / family.divisor
+        yield f"{family.name}{{{row.labels}}} {shown} {row.timestamp_s}\n"
 
 
 def _family(column: str) -> _Family:
@@ -90,10 +113,6 @@ def _family(column: str) -> _Family:
             return _Family(f"irbench_{column.removesuffix(ending)}_seconds", "seconds", per_second)
     unit = COLUMNS[column].unit.replace(" ", "_")
     return _Family(f"irbench_{column}", unit if column.endswith(unit) else "")
-
-
-def _identity(record: Mapping[str, Any]) -> dict[str, str]:
-    return {label: _text(record[column]) for column, label in _LABELS.items()}
 
 
 def _labels(texts: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -40,6 +41,12 @@ def test_times_are_in_seconds_and_names_end_with_the_unit():
     assert found["irbench_peak_memory_bytes"].unit == "bytes"
     assert found["irbench_memory_growth_bytes_per_call"].unit == "bytes_per_call"
     assert not [name for name in found if name.endswith(("_ms", "_ns"))]
+
+
+def test_a_value_bears_the_moment_of_its_run():
+    created = datetime(2025, 11, 21, 2, 29, 1, tzinfo=UTC)
+    samples = [sample for family in families(*RUNS).values() for sample in family.samples]
+    assert {float(sample.timestamp) for sample in samples} == {created.timestamp()}
 
 
 def test_what_was_not_measured_is_no_sample():
