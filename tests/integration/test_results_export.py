@@ -182,7 +182,7 @@ def test_a_run_is_measured_and_exported_at_once(tmp_path: Path) -> None:
     called = run(model, "--format", "pyperf", "-o", tmp_path / "run.json")
     assert called.code == 0, called.err
     names = [found["metadata"]["name"] for found in json.loads((tmp_path / "run.json").read_text())["benchmarks"]]
-    assert [name.split()[2] for name in names] == ["fake-a", "fake-b"]
+    assert [name.split()[3] for name in names] == ["fake-a", "fake-b"]
 
 
 def test_columns_belong_to_tables_of_rows(root: Path) -> None:

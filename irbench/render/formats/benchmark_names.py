@@ -34,6 +34,7 @@ def _name(source: RowSource) -> str:
     parts = (
         source.model,
         source.shapes,
+        f"batch={row.batch}",
         row.label,
         requested.precision,
         "native threads" if requested.threads is None else f"threads={requested.threads}",

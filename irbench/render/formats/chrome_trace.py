@@ -5,17 +5,17 @@ Each launch is a process, and each row in it a thread for each request in flight
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from irbench.cold_row import COLD_PHASES, ColdTable, cold_names
-from irbench.record import LaunchRecord
+from irbench.cold_row import COLD_PHASES, ColdRow, ColdTable
 from irbench.render.formats.exported_run import Export, ExportedRun
+from irbench.render.formats.row_table import row_sources
 from irbench.render.formats.trace_positions import BLOCKS, Span, Track, launch_spans
-from irbench.result import RunDocument, row_names, tell_apart
+from irbench.result import RunDocument
 from irbench.soak_row import SoakTable
 from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing
@@ -32,7 +32,7 @@ class _Process:
     Attributes:
         name: What it is called.
         spans: From its own beginning.
-        rows: What each row is called, by id.
+        rows: What each row is called, by the id of its track.
         counters: Samples of a value over time: row, moment from its beginning, and value.
     """
 
@@ -69,46 +69,57 @@ def _events(export: Export) -> Iterator[dict[str, Any]]:
 
 
 def _processes(run: ExportedRun) -> Iterator[_Process]:
-    document = run.document
+    document, rows = run.document, _rows_of_tables(run.document)
     if document.groups:
-        timing = planned_timing(document.plan)
-        seen = set[int]()
-        for record in run.launches():
-            seen.add(record.group)
-            spans = tuple(launch_spans(record, sort_blocks(record, timing)))
-            yield _Process(_launch_name(document, record), spans, row_names(document.groups[record.group].cells))
-        for number, group in enumerate(document.groups):
-            if number not in seen:
-                yield _Process(_table_name(document, number, group.model), (), row_names(group.cells))
+        yield from _launches(run, rows)
     for number, table in enumerate(document.cold_starts):
-        yield from _cold_rounds(table, _table_name(document, number, table.model))
+        yield from _cold_rounds(table, _table_name(document, number), rows[number])
     for number, soak in enumerate(document.soaks):
-        yield _soak(soak, _table_name(document, number, soak.model))
+        yield _soak(soak, _table_name(document, number), rows[number])
 
 
-def _table_name(document: RunDocument, number: int, model: str) -> str:
-    return f"run {document.run_id}, table {number}, {model}"
+def _rows_of_tables(document: RunDocument) -> list[dict[str, str]]:
+    """Return for each table what its rows are called, by the id of their tracks."""
+    found: list[dict[str, str]] = [{} for _ in document.tables]
+    for source in row_sources(document):
+        found[source.table_number][_track_id(source.row)] = source.label
+    return found
 
 
-def _launch_name(document: RunDocument, record: LaunchRecord) -> str:
-    return f"{_table_name(document, record.group, document.groups[record.group].model)}, launch {record.launch}"
+def _track_id(row: Any) -> str:
+    """Return the id of a row's track: a row of cold starts shares its id with that of the other state of the caches."""
+    return f"{row.id}, {row.cache}" if isinstance(row, ColdRow) else str(row.id)
 
 
-def _cold_rounds(table: ColdTable, name: str) -> Iterator[_Process]:
+def _table_name(document: RunDocument, number: int) -> str:
+    return f"run {document.run_id}, table {number}, {document.tables[number].model}"
+
+
+def _launches(run: ExportedRun, rows: Sequence[Mapping[str, str]]) -> Iterator[_Process]:
+    """Yield a process for each launch, and one for each table that has none: its rows failed before."""
+    timing, empty = planned_timing(run.document.plan), set(range(len(rows)))
+    for record in run.launches():
+        empty.discard(record.group)
+        spans = tuple(launch_spans(record, sort_blocks(record, timing)))
+        name = f"{_table_name(run.document, record.group)}, launch {record.launch}"
+        yield _Process(name, spans, rows[record.group])
+    yield from (_Process(_table_name(run.document, number), (), rows[number]) for number in sorted(empty))
+
+
+def _cold_rounds(table: ColdTable, name: str, rows: Mapping[str, str]) -> Iterator[_Process]:
     """Yield a process for each round of cold starts, whose rows are laid end to end."""
-    labels = {f"{cell}, {cache}": label for (cell, cache), label in cold_names(table).items()}
     for number in sorted({launch.round for row in table.rows for launch in row.launches} or {0}):
         spans, start_ns = list[Span](), 0
         for row in table.rows:
             for launch in row.launches:
                 for phase in COLD_PHASES if launch.round == number else ():
-                    duration_ns, track = launch.phases_ns.get(phase, 0), Track(f"{row.id}, {row.cache}")
+                    duration_ns, track = launch.phases_ns.get(phase, 0), Track(_track_id(row))
                     spans.append(Span(phase.replace("_", " "), "phase", track, start_ns, duration_ns))
                     start_ns += duration_ns
-        yield _Process(f"{name}, round {number}", tuple(spans), labels)
+        yield _Process(f"{name}, round {number}", tuple(spans), rows)
 
 
-def _soak(table: SoakTable, name: str) -> _Process:
+def _soak(table: SoakTable, name: str, rows: Mapping[str, str]) -> _Process:
     """Return a soak: the blocks of each row, end to end, and its memory at the end of each."""
     spans, counters, start_ns = list[Span](), list[tuple[str, int, int]](), 0
     for row in table.rows:
@@ -123,8 +134,7 @@ def _soak(table: SoakTable, name: str) -> _Process:
             spans.append(Span(f"block {block}", "block", Track(row.id), start_ns + begun_ns, end_ns - begun_ns, facts))
             counters.append((row.id, start_ns + end_ns, resident_bytes))
         start_ns += series.elapsed_ns[-1]
-    names = tell_apart({row.id: (row.label, row.requested.precision) for row in table.rows})
-    return _Process(name, tuple(spans), names, tuple(counters))
+    return _Process(name, tuple(spans), rows, tuple(counters))
 
 
 def _threads(process: _Process) -> dict[Track, int]:

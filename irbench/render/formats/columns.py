@@ -49,7 +49,7 @@ class RowSource:
     @property
     def model(self) -> str:
         """The model that the row ran."""
-        return str(self.table.model)
+        return str(getattr(self.row, "model", None) or self.table.model)
 
     @property
     def shapes(self) -> str:
@@ -126,7 +126,7 @@ _NAMES: Mapping[str, str] = {
     "seconds": "called_s",
 }
 
-_COMPUTED = frozenset({"label", "peak_memory_bytes", "launches", "series", "batch"})
+_COMPUTED = frozenset({"label", "peak_memory_bytes", "launches", "series", "batch", "model"})
 """Fields that have no column, or one that is made otherwise."""
 
 

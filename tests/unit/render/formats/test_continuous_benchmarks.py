@@ -13,7 +13,7 @@ from documents import document, group
 from exports import run_of, speed_rows, stored_run, text
 
 RUN = run_of(document(group(*speed_rows())))
-NAME = "resnet50 1x224x224x3 ort fp32 threads=2"
+NAME = "resnet50 1x224x224x3 batch=1 ort fp32 threads=2"
 
 BENCHER = {
     "type": "object",
@@ -66,12 +66,12 @@ def test_latency_is_in_nanoseconds_and_throughput_in_samples_per_second_as_bench
 
 
 def test_a_figure_without_an_interval_has_no_bounds():
-    measures = read("bencher", RUN)["resnet50 1x224x224x3 openvino x2 fp32 threads=2"]
+    measures = read("bencher", RUN)["resnet50 1x224x224x3 batch=1 openvino x2 fp32 threads=2"]
     assert measures["latency"] == {"value": pytest.approx(64e6)}
 
 
 def test_a_row_that_failed_is_a_benchmark_of_bencher_without_measures():
-    assert read("bencher", RUN)["resnet50 1x224x224x3 tf fp32 threads=2"] == {}
+    assert read("bencher", RUN)["resnet50 1x224x224x3 batch=1 tf fp32 threads=2"] == {}
 
 
 def test_wrong_outputs_have_no_measures():
