@@ -14,7 +14,6 @@ from irbench.render.formats.benchmark_names import named_rows
 from irbench.render.formats.columns import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_values
-from irbench.result import GroupResult
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.stats.rounds import round_statistic_ns
@@ -75,38 +74,23 @@ def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
         return found
     timing = planned_timing(run.document.plan)
     for record in run.launches():
-        blocks, by_completion = sort_blocks(record, timing), _has_streams(run.document.groups[record.group])
+        blocks = sort_blocks(record, timing)
         for cell in record.cells:
-            values = _values_s(cell, blocks, by_completion=by_completion)
-            if values:
-                made = _run(values, _warm_ups(cell, blocks, by_completion=by_completion), _facts(record, cell, blocks))
+            values_s = [_value_s(cell, round_) for round_ in cell.rounds if round_.block in blocks.counted]
+            burn_in = [round_ for round_ in cell.rounds if round_.block not in blocks.blocks]
+            warm_ups = [(_calls(cell, round_), _value_s(cell, round_)) for round_ in burn_in]
+            if values_s:
+                made = _run(values_s, warm_ups, _facts(record, cell, blocks))
                 found.setdefault((record.group, cell.cell), []).append(made)
     return found
 
 
-def _has_streams(group: GroupResult) -> bool:
-    """Whether its rows are compared by time per completion rather than by median latency."""
-    return any(cell.requested.streams > 1 for cell in group.cells)
+def _value_s(cell: CellLaunch, round_: Round) -> float:
+    """Return the median latency of a round's calls, or with streams the time per completion, whatever it stands beside.
 
-
-def _values_s(cell: CellLaunch, blocks: Blocks, *, by_completion: bool) -> list[float]:
-    return [
-        round_statistic_ns(round_, cell.calls_per_sample, by_completion=by_completion) / 1e9
-        for round_ in cell.rounds
-        if round_.block in blocks.counted
-    ]
-
-
-def _warm_ups(cell: CellLaunch, blocks: Blocks, *, by_completion: bool) -> list[tuple[int, float]]:
-    """Return the blocks of the burn-in as pyperf has warm-ups: the number of calls, and seconds per call."""
-    return [
-        (
-            _calls(cell, round_),
-            round_statistic_ns(round_, cell.calls_per_sample, by_completion=by_completion) / 1e9,
-        )
-        for round_ in cell.rounds
-        if round_.block not in blocks.blocks
-    ]
+    The row's table is not asked: the same row must have the same kind of value in a file that it is compared with.
+    """
+    return round_statistic_ns(round_, cell.calls_per_sample, by_completion=cell.streams > 1) / 1e9
 
 
 def _calls(cell: CellLaunch, round_: Round) -> int:

@@ -35,11 +35,11 @@ def suite(*runs: Any) -> dict[str, Any]:
 def test_a_launch_is_a_run_with_a_value_for_each_block_that_counts(tmp_path: Path):
     found = suite(stored_run(tmp_path))
     ort = found["resnet50 1x224x224x3 batch=1 ort fp32 threads=2"]
-    # the table has streams, so that rows are compared by time per completion: 30 ms for 3 calls, and 16 ms for 3
     assert [run["values"] for run in ort["runs"]] == [[0.01] * 3] * 2
     assert [run["warmups"] for run in ort["runs"]] == [[[3, 0.01]]] * 2
     assert [run["metadata"]["irbench_launch"] for run in ort["runs"]] == [0, 1]
     streams = found["resnet50 1x224x224x3 batch=1 openvino x2 fp32 threads=2"]
+    # three requests completed in 16 ms, each of which took longer
     assert streams["runs"][0]["values"] == pytest.approx([0.016 / 3] * 3)
     assert streams["runs"][0]["metadata"]["loops"] == 3
 
