@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     """A wrong call or an impossible plan."""
     FAILED_CELL = 3
-    """At least one cell failed; the others are recorded."""
+    """At least one cell failed, or a run could not be exported; the others are recorded, or exported."""
     UNDECIDED = 4
     """Not decided within the budget, where the caller asked to be told."""
     NOT_INSTALLED = 5

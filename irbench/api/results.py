@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api.display import Displayable, as_text
-from irbench.api.rows import RunRow, row_of, rows_to_arrow, rows_to_pandas
+from irbench.api.exports import chosen_columns, export_run
+from irbench.api.rows import RunRow, row_of, rows_to_pandas
 from irbench.cold_row import ColdTable
 from irbench.errors import IrbenchError
-from irbench.result import GroupResult, RunDocument, row_names
+from irbench.render.formats.exported_run import ExportedRun
+from irbench.render.formats.row_table import row_sources, row_table, table_of
+from irbench.result import GroupResult, RunDocument
 from irbench.soak_row import SoakTable
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
+    from irbench.render.formats.registry import FormatName
     from irbench.render.samples import Sample
 
 __all__ = ["Interrupted", "Run", "RunTable", "TableWinner", "TextFormat"]
@@ -80,10 +85,8 @@ class RunTable(Displayable):
         self._document = document
         self.number = number
         self.result: GroupResult = document.groups[number]
-        names = row_names(self.result.cells)
-        self.rows: tuple[RunRow, ...] = tuple(
-            row_of(document, number, cell, names[cell.id]) for cell in self.result.cells
-        )
+        self._sources = tuple(source for source in row_sources(document) if source.table is self.result)
+        self.rows: tuple[RunRow, ...] = tuple(map(row_of, self._sources))
 
     @property
     def model(self) -> str:
@@ -104,9 +107,9 @@ class RunTable(Displayable):
         by_id = dict(zip((cell.id for cell in self.result.cells), self.rows, strict=True))
         return TableWinner(by_id[found.cell], by_id[found.rival], found.value, found.low, found.high)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a DataFrame; raises as :meth:`Run.to_pandas` does."""
-        return rows_to_pandas(self.rows)
+    def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the rows as a DataFrame; takes and raises what :meth:`Run.to_pandas` does."""
+        return rows_to_pandas(table_of(self._sources, chosen_columns(columns)))
 
     def __repr__(self) -> str:
         """Return the model, the batch and how many rows there are."""
@@ -206,21 +209,49 @@ class Run(Displayable):
         check_launches(self.folder, self.document)
         return samples_of(self.document, read_launches(self.folder, self.document))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a DataFrame, a column for each attribute of :class:`RunRow`.
+    def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the rows of all tables as a DataFrame, also those of cold starts and soaks.
+
+        Args:
+            columns: Names of columns, as docs/exports.md lists them; ``None`` for all.
 
         Raises:
-            IrbenchError: pandas is not installed.
+            IrbenchError: pandas is not installed, or there is no column of a name.
         """
-        return rows_to_pandas(self.rows)
+        return rows_to_pandas(row_table([self.document], chosen_columns(columns)))
 
-    def to_arrow(self) -> pa.Table:
-        """Return the rows as a table of Arrow, a column for each attribute of :class:`RunRow`.
+    def to_arrow(self, columns: str | Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of all tables as a table of Arrow; units and meanings of columns are metadata of its fields.
+
+        Args:
+            columns: As :meth:`to_pandas` takes them.
 
         Raises:
-            IrbenchError: pyarrow is not installed.
+            IrbenchError: pyarrow is not installed, or there is no column of a name.
         """
-        return rows_to_arrow(self.rows)
+        from irbench.render.formats.arrow_files import arrow_table
+
+        return arrow_table(row_table([self.document], chosen_columns(columns)))
+
+    def export(
+        self,
+        output: str | PathLike[str],
+        *,
+        format: FormatName | None = None,  # noqa: A002 - the name of the command line's option
+        columns: str | Sequence[str] | None = None,
+    ) -> None:
+        """Write the run to a file for another program.
+
+        Args:
+            output: The file; what is there is replaced when the new one is whole.
+            format: Which one; ``None`` for that which the name of the file tells.
+            columns: As :meth:`to_pandas` takes them; of the formats that are tables.
+
+        Raises:
+            IrbenchError: The file's name tells no format, a value is none that the keyword takes, a library is not
+                installed, samples are damaged, or the file cannot be written.
+        """
+        export_run(ExportedRun(self.document, self.folder), Path(output), format, chosen_columns(columns))
 
     def to_text(self, form: TextFormat = "table", *, warnings: bool = False) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.

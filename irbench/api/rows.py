@@ -1,26 +1,26 @@
-"""The rows of a run as flat values with types and units, for DataFrames."""
+"""The rows of a run as flat values with types and units, and as a DataFrame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.result import CellResult, RunDocument
+from irbench.render.formats.columns import ExportColumn, RowSource
+from irbench.render.formats.row_table import RowTable, row_values
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
-__all__ = ["RunRow", "row_of", "rows_to_arrow", "rows_to_pandas"]
+__all__ = ["RunRow", "row_of", "rows_to_pandas"]
 
 
 @dataclass(frozen=True)
 class RunRow:
     """One row: a model on a backend under one load. ``None`` is what was not measured.
 
-    Latencies are in milliseconds for one batch; p50, p90, fps and the speedup are those of the table.
+    Latencies are in milliseconds for one batch; p50, p90, fps and the speedup are those of the table. Attributes are
+    columns of :meth:`Run.to_pandas` and of every export, which have more (docs/exports.md).
 
     Attributes:
         run_id: The run's.
@@ -107,65 +107,13 @@ class RunRow:
     hint: str | None
 
 
-def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> RunRow:
-    """Return a cell as a flat row.
-
-    Args:
-        document: Its run.
-        number: Of its table in the run, counted from 0.
-        cell: It.
-        label: What the table calls it; no other row of the table is called the same.
-    """
-    from irbench.render.table_title import shapes_text
-
-    group = document.groups[number]
-    latency, paced, speedup, phases = cell.latency_ms, cell.paced_ms, cell.speedup, cell.phases_ms
-    error, failure = cell.output_error, cell.failure
-    threads = cell.effective.get("threads") or cell.requested.threads
-    return RunRow(
-        run_id=document.run_id,
-        run_name=str(document.plan.get("name") or ""),
-        run_note=str(document.plan.get("note") or ""),
-        table=number,
-        model=cell.model or group.model,
-        batch=cell.batch,
-        shapes=shapes_text(group),
-        label=label,
-        backend=cell.backend,
-        device=cell.device,
-        precision=str(cell.effective.get("precision", cell.requested.precision)),
-        threads=threads if isinstance(threads, int) else None,
-        threads_requested=cell.requested.threads,
-        streams=cell.requested.streams,
-        instances=cell.requested.instances,
-        state=cell.state,
-        is_baseline=cell.id == group.baseline,
-        is_winner=group.winner is not None and cell.id == group.winner.cell,
-        p50_ms=latency.p50 if latency is not None else None,
-        p90_ms=latency.p90 if latency is not None else None,
-        p99_ms=latency.p99 if latency is not None else None,
-        p99_9_ms=latency.p99_9 if latency is not None else None,
-        paced_p50_ms=paced.p50 if paced is not None else None,
-        paced_p90_ms=paced.p90 if paced is not None else None,
-        mean_ms=latency.mean if latency is not None else None,
-        fps=cell.fps,
-        sustained_fps=cell.sustained_fps,
-        speedup=speedup.value if speedup is not None else None,
-        speedup_low=speedup.low if speedup is not None else None,
-        speedup_high=speedup.high if speedup is not None else None,
-        verdict=speedup.verdict if speedup is not None else None,
-        launches=cell.launches_measured,
-        launch_spread=cell.launch_spread,
-        max_rel_error=error.max_rel if error is not None else None,
-        ready_ms=phases.ready if phases is not None else None,
-        compile_ms=phases.compile if phases is not None else None,
-        peak_memory_bytes=(cell.peak_memory_bytes or {}).get("process"),
-        failure=failure.message if failure is not None else None,
-        hint=failure.hint if failure is not None else None,
-    )
+def row_of(source: RowSource) -> RunRow:
+    """Return a row with its values of those columns of exports that it has an attribute for."""
+    values = row_values(source)
+    return RunRow(**{column.name: values[column.name] for column in fields(RunRow)})
 
 
-def rows_to_pandas(rows: Sequence[RunRow]) -> pd.DataFrame:
+def rows_to_pandas(table: RowTable) -> pd.DataFrame:
     """Return rows as a DataFrame whose columns have the same types whatever was measured.
 
     Raises:
@@ -174,31 +122,15 @@ def rows_to_pandas(rows: Sequence[RunRow]) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:
-        raise _missing("pandas") from error
-    frame = pd.DataFrame([asdict(row) for row in rows], columns=[column.name for column in fields(RunRow)])
-    return frame.astype(_types({"int": "int64", "int | None": "Int64", "float | None": "float64", "bool": "bool"}))
+        raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
+    frame = pd.DataFrame(list(table.scalar_records()), columns=list(table.names))
+    return frame.astype({column.name: _pandas_type(column) for column in table.columns if column.type in _PANDAS_TYPES})
 
 
-def rows_to_arrow(rows: Sequence[RunRow]) -> pa.Table:
-    """Return rows as a table of Arrow, whose columns have the same types whatever was measured.
-
-    Raises:
-        IrbenchError: pyarrow is not installed.
-    """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise _missing("pyarrow") from error
-    types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
-    schema = pa.schema([(column.name, types[str(column.type).removesuffix(" | None")]) for column in fields(RunRow)])
-    return pa.Table.from_pylist([asdict(row) for row in rows], schema=schema)
+_PANDAS_TYPES = {"int64": ("int64", "Int64"), "double": ("float64", "float64"), "bool": ("bool", "boolean")}
+"""Of columns whose values are never and may be missing; text stays as it is."""
 
 
-def _types(by_annotation: dict[str, Any]) -> dict[str, Any]:
-    """Return the type of each column whose annotation has one."""
-    annotations = {column.name: str(column.type) for column in fields(RunRow)}
-    return {name: by_annotation[kind] for name, kind in annotations.items() if kind in by_annotation}
-
-
-def _missing(library: str) -> IrbenchError:
-    return IrbenchError(f"{library} is not installed.", hint=f"Install it with: pip install {library}")
+def _pandas_type(column: ExportColumn) -> str:
+    never_missing, may_be_missing = _PANDAS_TYPES[column.type]
+    return may_be_missing if column.is_nullable else never_missing

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from irbench.api.display import Displayable
 from irbench.errors import IrbenchError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from irbench.api.results import Run
+    from irbench.render.formats.registry import FormatName
     from irbench.store.entries import RunEntry
     from irbench.store.import_staging import Staged
 
@@ -34,6 +35,8 @@ __all__ = [
 _DEADLINE_S = 600.0
 
 Folder: TypeAlias = "str | PathLike[str] | None"
+Named: TypeAlias = "str | PathLike[str] | RunEntry"
+"""A run, as :func:`load` takes it, or as :func:`results` returns it."""
 
 
 class _RunListing(Displayable, tuple["RunEntry", ...]):
@@ -162,26 +165,47 @@ def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path]
 
 
 def export_runs(
-    runs: str | PathLike[str] | Sequence[str | PathLike[str]], output: str | PathLike[str], *, results: Folder = None
+    runs: Named | Sequence[Named],
+    output: str | PathLike[str],
+    *,
+    format: FormatName | Literal["archive"] | None = None,  # noqa: A002 - the name of the command line's option
+    columns: str | Sequence[str] | None = None,
+    results: Folder = None,
 ) -> tuple[Path, ...]:
-    """Pack runs with their raw samples and logs into one archive, for another machine.
+    """Write runs to one file: an archive with raw samples and logs for another machine, or a file for another program.
 
     Args:
-        runs: As :func:`load` takes them.
-        output: The archive to write; only an archive is replaced there.
+        runs: As :func:`load` takes them, or entries of :func:`results`.
+        output: The file; an archive replaces only an archive.
+        format: docs/exports.md lists them; ``None`` for that which the name of the file tells, otherwise an archive.
+        columns: Names of columns, of the formats that are tables; ``None`` for all.
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Returns:
-        The folders that were packed.
+        The folders that were exported.
 
     Raises:
-        IrbenchError: A run is damaged, or the archive cannot be written.
+        IrbenchError: A value is none that the keyword takes, a library is not installed, or the file cannot be written.
+            Where a run is damaged no archive is written; other formats are written without it before this is raised.
     """
+    from irbench.api.exports import chosen_columns, chosen_format, export_named, require_possible, write_file
+    from irbench.render.formats.registry import ARCHIVE
     from irbench.store.archives import pack
 
-    folders = find_runs(_root(results), _names(runs))
-    pack(folders, Path(output))
-    return folders
+    form = None if format == ARCHIVE else chosen_format(format, Path(output))
+    chosen = chosen_columns(columns)
+    if form is None:
+        if chosen:
+            raise IrbenchError("columns does not apply to an archive.", hint='Add format="csv", or leave it out.')
+        folders = find_runs(_root(results), _names(runs))
+        pack(folders, Path(output))
+        return folders
+    require_possible(form, chosen)
+    report = export_named(_root(results), _names(runs), form, chosen)
+    if report.export.runs:
+        write_file(form, report.export, Path(output))
+    report.raise_problems(Path(output))
+    return tuple(run.folder for run in report.export.runs)
 
 
 def import_runs(
@@ -223,5 +247,6 @@ def _root(results: Folder) -> Path:
     return default_root() if results is None else Path(results)
 
 
-def _names(given: str | PathLike[str] | Sequence[str | PathLike[str]]) -> tuple[str, ...]:
-    return (str(given),) if isinstance(given, str | PathLike) else tuple(map(str, given))
+def _names(given: Named | Sequence[Named]) -> tuple[str, ...]:
+    several = (given,) if isinstance(given, str | PathLike) or not isinstance(given, Sequence) else given
+    return tuple(run if isinstance(run, str) else str(getattr(run, "run_id", run)) for run in several)

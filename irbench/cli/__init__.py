@@ -61,7 +61,7 @@ Exit codes:
   0    success
   1    outputs do not match, soak found that memory grows, or doctor --aa a difference where there is none
   2    invalid arguments, or nothing that can be measured
-  3    at least one row failed; the others are stored
+  3    at least one row failed, or a run could not be exported; the others are stored, or exported
   4    a verdict or the winner is undecided (run --strict, soak --strict, doctor --aa)
   5    a requested backend or model is not installed
   70   internal error in irbench

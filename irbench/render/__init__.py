@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irbench.render.document import DocumentView
-    from irbench.render.export import FORMATS, render_document
+    from irbench.render.export import render_document
     from irbench.render.group import GroupView
     from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["FORMATS", "Column", "DocumentView", "GroupView", "Row", "TextTable", "render_document"]
+__all__ = ["Column", "DocumentView", "GroupView", "Row", "TextTable", "render_document"]
 
 _MODULES = {
-    "FORMATS": "export",
     "Column": "table",
     "DocumentView": "document",
     "GroupView": "group",

@@ -1,4 +1,4 @@
-"""A run in all formats except the terminal's."""
+"""A run as text: its document, its rows, and its tables as Markdown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from irbench.render.cold_start import cold_view
 from irbench.render.context import context_of
-from irbench.render.flat_rows import as_csv, as_json_lines
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable
+from irbench.render.formats.row_table import row_table
+from irbench.render.formats.text_tables import as_csv, as_json_lines
 from irbench.render.headline import headline
 from irbench.render.line_wrapping import plain
 from irbench.render.origin import origin_lines
@@ -18,10 +19,7 @@ from irbench.render.warnings import whole_warnings
 from irbench.result import GroupResult, RunDocument
 from irbench.store import encode_document
 
-__all__ = ["FORMATS", "render_document"]
-
-FORMATS = ("table", "json", "jsonl", "csv", "md")
-"""What ``--format`` takes; ``table`` is made elsewhere, for the console at hand."""
+__all__ = ["render_document"]
 
 
 def render_document(document: RunDocument, form: str) -> str:
@@ -29,7 +27,7 @@ def render_document(document: RunDocument, form: str) -> str:
 
     Args:
         document: The run.
-        form: ``json`` (the whole document), ``jsonl`` (a line for each cell), ``csv`` (a row for each cell, raw
+        form: ``json`` (the whole document), ``jsonl`` (a line for each row), ``csv`` (a line for each row, raw
             numbers, empty where nothing was measured) or ``md`` (the tables as people read them, and where they come
             from).
 
@@ -39,9 +37,9 @@ def render_document(document: RunDocument, form: str) -> str:
     if form == "json":
         return encode_document(document).decode()
     if form == "jsonl":
-        return as_json_lines(document)
+        return "".join(as_json_lines(row_table([document])))
     if form == "csv":
-        return as_csv(document)
+        return "".join(as_csv(row_table([document])))
     if form == "md":
         origin = "\n".join(f"- {plain(line)}" for line in origin_lines(document))
         parts = (*_tables(document), incomplete(document), origin)

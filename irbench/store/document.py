@@ -15,7 +15,7 @@ from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store.format_1 import upgrade
 from irbench.store.ulid import is_ulid, seconds_of
 
-__all__ = ["decode_document", "encode_document", "json_schema"]
+__all__ = ["decode_document", "encode_document", "json_schema", "representable"]
 
 _LAUNCH_FILE = re.compile(r"launch-\d+-\d+(-sustained)?\.bin", re.ASCII)
 
@@ -25,7 +25,7 @@ def encode_document(document: RunDocument) -> bytes:
 
     JSON has no infinity: the largest double stands for it, so that a number stays a number. NaN becomes null.
     """
-    plain = _representable(msgspec.to_builtins(document))
+    plain = representable(msgspec.to_builtins(document))
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
 
 
@@ -92,15 +92,16 @@ def _require_sense(document: RunDocument) -> None:
             raise ValueError(f"the winner of {group.model} is none of its rows")
 
 
-def _representable(value: Any) -> Any:
+def representable(value: Any) -> Any:
+    """Return a value of JSON with numbers that JSON has: the largest double for infinity, and null for NaN."""
     if isinstance(value, float):
         if math.isnan(value):
             return None
         return min(max(value, -sys.float_info.max), sys.float_info.max)
     if isinstance(value, dict):
-        return {key: _representable(inner) for key, inner in value.items()}
+        return {key: representable(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_representable(inner) for inner in value]
+        return [representable(inner) for inner in value]
     return value
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from irbench.cli.commands.stored_runs import export, import_, remove
+from irbench.cli.commands.results_export import export
+from irbench.cli.commands.stored_runs import import_, remove
 from irbench.cli.options.completion import BACKEND, MODEL_NAME
 from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.options.groups import SuggestingGroup
@@ -30,6 +31,7 @@ Examples:
   irbench results --model resnet50 --since 7d
   irbench results rm 01KAJ3WQ --yes
   irbench results export latest -o run.tar.gz
+  irbench results export --all -o runs.parquet
   irbench results import run.tar.gz
 """
 

@@ -11,7 +11,7 @@ import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import OneOf, SectionedCommand
 from irbench.cli.options.types import (
     BACKENDS,
@@ -200,7 +200,7 @@ _SECTIONS = {
 @measuring.NAME
 @measuring.NOTE
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@FORMAT
+@RUN_FORMAT
 @OUTPUT
 @RESULTS
 def command(

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from irbench.cli.options.completion import RUN
-from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.options.formats import COLUMNS, OUTPUT, RESULTS, RUN_FORMAT
 from irbench.errors import IrbenchError, one_line
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _EXAMPLES = """\b
 Examples:
   irbench show
   irbench show 01KAJ3WQ --format json -o run.json
+  irbench show --format csv --columns label,p50_ms,speedup
   irbench show latest --samples -o samples.csv
 """
 
@@ -30,7 +31,8 @@ Examples:
 @click.option("--samples", is_flag=True, help="Print the raw samples instead, as CSV or JSON Lines.")
 @click.option("--intervals", is_flag=True, help="Show medians over launches with confidence intervals.")
 @click.option("--warnings", is_flag=True, help="Show warnings with their remedies, and why rows failed, in full.")
-@FORMAT
+@RUN_FORMAT
+@COLUMNS
 @OUTPUT
 @RESULTS
 @click.pass_context
@@ -42,6 +44,7 @@ def command(
     intervals: bool,
     warnings: bool,
     form: str,
+    columns: tuple[str, ...],
     output: Path | None,
     results: Path | None,
 ) -> None:
@@ -58,12 +61,17 @@ def command(
     """
     from irbench.cli.output.chosen_runs import say_which_run
     from irbench.cli.output.document import write_document
+    from irbench.cli.output.exports import refuse_impossible, write_run
     from irbench.store import Store, default_root
     from irbench.store.listing import find_run
 
     if samples or form != "table":
         _refuse_options_of_the_table(intervals=intervals, warnings=warnings)
     wanted = _sample_format(context, form) if samples else form
+    if samples and columns:
+        raise IrbenchError("--samples has columns of its own.", hint="Leave --columns out.")
+    if not samples:
+        refuse_impossible(form, output, columns)
     store = Store(results or default_root())
     say_which_run(store.root, run)
     folder = find_run(store.root, run)
@@ -72,8 +80,10 @@ def command(
     if samples:
         _refuse_samples_elsewhere(document)
         _write_samples(folder, document, wanted, output)
-    else:
+    elif wanted == "table":
         write_document(document, wanted, output, intervals=intervals, warnings=warnings)
+    else:
+        write_run(document, folder, wanted, output, columns)
 
 
 def _refuse_options_of_the_table(**asked: bool) -> None:

@@ -10,7 +10,7 @@ import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import (
     BACKENDS,
@@ -93,7 +93,7 @@ Examples:
 @measuring.NO_LOCK
 @measuring.NAME
 @measuring.NOTE
-@FORMAT
+@RUN_FORMAT
 @OUTPUT
 @RESULTS
 def command(

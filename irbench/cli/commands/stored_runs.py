@@ -1,4 +1,4 @@
-"""``irbench results rm``, ``export`` and ``import``."""
+"""``irbench results rm`` and ``import``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from irbench.cli.options.completion import RUN
-from irbench.cli.options.formats import RESULTS, OutputFile
+from irbench.cli.options.formats import RESULTS
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 
-__all__ = ["export", "import_", "remove"]
+__all__ = ["import_", "remove"]
 
 
 @click.command(
@@ -40,40 +40,6 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
         remove_folders(root, folders, lambda folder: click.echo(f"removed {folder.name}"))
     else:
         say("Nothing was deleted.")
-
-
-@click.command(
-    "export",
-    short_help="Export runs to an archive.",
-    epilog="\b\nExample:\n  irbench results export latest 01KAJ3WQ -o runs.tar.gz\n",
-)
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
-@click.option(
-    "-o",
-    "--output",
-    type=OutputFile(path_type=Path),
-    required=True,
-    metavar="FILE.tar.gz",
-    help="The archive to write.",
-)
-@RESULTS
-def export(runs: tuple[str, ...], output: Path | None, results: Path | None) -> None:
-    """Export runs, with their raw samples and logs, to one archive.
-
-    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`. All checksums are verified; of
-    each log, the last megabyte is included. Read the archive with `irbench results import`, or unpack it with tar in a
-    results folder. An existing FILE is overwritten only if it is such an archive.
-    """
-    from irbench.api.stored_runs import export_runs
-    from irbench.cli.output.chosen_runs import say_which_run
-    from irbench.store.folders import default_root
-
-    if output is None:
-        raise IrbenchError("An archive cannot be written to standard output.", hint="Name a file with -o.")
-    for name in runs:
-        say_which_run(results or default_root(), name)
-    for folder in export_runs(runs, output, results=results):
-        click.echo(f"exported {folder.name}")
 
 
 @click.command(

@@ -1,15 +1,38 @@
-"""``--format``, ``-o`` and ``--results``."""
+"""``--format``, ``--columns``, ``-o`` and ``--results``."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from irbench.api import values
+from irbench.cli.options.completion import offer_list
 from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import Parsed
+from irbench.render.formats.registry import ARCHIVE, FORMATS
 
-__all__ = ["FORMAT", "OUTPUT", "RESULTS", "TABLE_OR_JSON", "OutputFile"]
+__all__ = [
+    "ARCHIVE",
+    "COLUMNS",
+    "EXPORT_FORMAT",
+    "FORMAT",
+    "OUTPUT",
+    "RESULTS",
+    "RUN_FORMAT",
+    "TABLE_OR_JSON",
+    "OutputFile",
+]
+
+_TEXTS = ("table", "json", "jsonl", "csv", "md")
+
+
+def _columns(_begun: str) -> tuple[str, ...]:
+    from irbench.render.formats.columns import COLUMNS
+
+    return tuple(COLUMNS)
 
 
 class OutputFile(click.Path):
@@ -29,10 +52,33 @@ class OutputFile(click.Path):
 FORMAT = click.option(
     "--format",
     "form",
-    type=OneOf(["table", "json", "jsonl", "csv", "md"]),
+    type=OneOf(_TEXTS),
     default="table",
     show_default=True,
     help="Output format.",
+)
+RUN_FORMAT = click.option(
+    "--format",
+    "form",
+    type=OneOf(tuple(dict.fromkeys((*_TEXTS, *FORMATS)))),
+    metavar="FORMAT",
+    default="table",
+    show_default=True,
+    help=f"Output format: {', '.join(_TEXTS)}; or one that other programs read: "
+    f"{', '.join(name for name in FORMATS if name not in _TEXTS)}.",
+)
+EXPORT_FORMAT = click.option(
+    "--format",
+    "form",
+    type=OneOf((ARCHIVE, *FORMATS)),
+    metavar="FORMAT",
+    help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: what the name of FILE tells, otherwise {ARCHIVE}]",
+)
+COLUMNS = click.option(
+    "--columns",
+    type=Parsed("a,b", values.names, partial(offer_list, _columns)),
+    default=(),
+    help="Columns of csv, md, jsonl, parquet and arrow, in this order; docs/exports.md lists them. [default: all]",
 )
 TABLE_OR_JSON = click.option(
     "--format",

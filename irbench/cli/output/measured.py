@@ -31,12 +31,13 @@ def measured(
     from irbench.api.measurement import measure
     from irbench.api.progress import displayed
     from irbench.cli.exits import exit_code
-    from irbench.cli.output.document import write_document
+    from irbench.cli.output.exports import refuse_impossible, write_run
 
+    refuse_impossible(form, output)
     with plugin_warnings_told(), displayed() as reporter:
         stored = measure(asked, reporter, soak_plan)
     try:
-        write_document(stored.document, form, output)
+        write_run(stored.document, stored.folder, form, output)
     finally:  # a file that cannot be written any more is no loss
         say(f"stored in {stored.folder}")
     return int(exit_code(stored.document, strict=strict))

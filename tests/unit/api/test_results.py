@@ -6,12 +6,14 @@ import csv
 import io
 import json
 import pickle
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
+from cold_and_soak_runs import cold, soak_example
 from documents import BUSY, ENVIRONMENT, cell, example, group, launch
 
 import irbench
@@ -190,3 +192,55 @@ def test_a_table_of_arrow_has_the_same_types_whatever_was_measured():
     assert table.schema.field("p99_ms").type == arrow.float64()
     assert table.schema.field("verdict").type == arrow.string()
     assert table.num_rows == len(stored().rows)
+
+
+def test_columns_of_a_data_frame_can_be_chosen():
+    pytest.importorskip("pandas")
+    assert list(stored().to_pandas(["label", "fps"]).columns) == ["label", "fps"]
+    assert list(stored().table.to_pandas("fps").columns) == ["fps"]
+    for wrong in ([], [1], "fps,"):
+        with pytest.raises(IrbenchError, match="columns="):
+            stored().to_pandas(wrong)
+
+
+def test_a_run_is_written_to_a_file_whose_name_tells_the_format(tmp_path: Path):
+    run = stored()
+    run.export(tmp_path / "run.csv", columns=["label", "p50_ms"])
+    assert (tmp_path / "run.csv").read_text().splitlines()[:2] == ["label,p50_ms", "openvino,32.5"]
+    run.export(tmp_path / "run.json", format="bencher")
+    assert len(json.loads((tmp_path / "run.json").read_text())) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords", "said"),
+    [
+        ("run.txt", {}, "tells no format"),
+        ("run.json", {}, "Several formats are .json files"),
+        ("run.csv", {"format": "xml"}, "'xml' is no format"),
+        ("run.csv", {"columns": ["p5_ms"]}, "did you mean p50_ms?"),
+        ("run.json", {"format": "bencher", "columns": ["label"]}, "does not apply"),
+    ],
+)
+def test_a_wrong_export_is_refused_and_writes_nothing(name: str, keywords: dict[str, Any], said: str, tmp_path: Path):
+    with pytest.raises(IrbenchError, match=re.escape(said)):
+        stored().export(tmp_path / name, **keywords)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_runs_are_written_to_one_file_and_damaged_ones_are_named(tmp_path: Path):
+    runs = sorted((stored(), stored()), key=lambda run: run.id)
+    output = tmp_path / "runs.csv"
+    assert irbench.export_runs(irbench.results(), output) == tuple(run.folder for run in reversed(runs))
+    (runs[1].folder / "run.json").write_text("{")
+    with pytest.raises(IrbenchError, match="holds the other runs") as caught:
+        irbench.export_runs([run.folder for run in runs], output, columns="run_id")
+    assert str(runs[1].folder) in caught.value.message
+    assert output.read_text().splitlines() == ["run_id", *[runs[0].id] * 4]
+
+
+def test_cold_starts_and_soaks_have_rows_in_a_data_frame():
+    pytest.importorskip("pandas")
+    for document in (cold(), soak_example()):
+        run = Run(document, Path("/nowhere"))
+        assert run.rows == ()
+        assert run.to_pandas(["backend"])["backend"].iloc[0] == "ort"

@@ -1,0 +1,169 @@
+"""Write stored runs to files for other programs: tables of rows, formats of other tools, traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.api import values
+from irbench.api.options import read_keywords
+from irbench.errors import ExitCode, IrbenchError
+from irbench.render.formats.columns import RowSource
+from irbench.render.formats.exported_run import Export, ExportedRun, read_run
+from irbench.render.formats.registry import FORMATS, ExportFormat, format_called, format_for
+from irbench.render.formats.row_table import check_columns, row_sources, row_values
+from irbench.store.files import explained
+from irbench.store.listing import find_run
+from irbench.system.files import replacing
+
+__all__ = [
+    "ExportReport",
+    "chosen_columns",
+    "chosen_format",
+    "export_named",
+    "export_run",
+    "require_possible",
+    "rows_left_out",
+    "write_file",
+]
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What became of runs that were to be exported.
+
+    Attributes:
+        export: The runs that could be read.
+        problems: Why others could not, one for each.
+    """
+
+    export: Export
+    problems: tuple[IrbenchError, ...] = ()
+
+    def raise_problems(self, output: Path) -> None:
+        """Raise one error that names every run that could not be read.
+
+        Raises:
+            IrbenchError: There is such a run.
+        """
+        if not self.problems:
+            return
+        reasons = " ".join(problem.message for problem in self.problems)
+        written = f"{output} holds the other runs" if self.export.runs else "nothing was written"
+        raise IrbenchError(
+            f"Not every run could be exported, and {written}. {reasons}",
+            hint=self.problems[0].hint,
+            exit_code=ExitCode.FAILED_CELL if self.export.runs else ExitCode.USAGE,
+        )
+
+
+def chosen_columns(columns: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return names of columns as Python gives them; none for all.
+
+    Raises:
+        IrbenchError: They are no names.
+    """
+    read = read_keywords("export", {"columns": columns}, {"columns": ('["label", "p50_ms"]', values.ordered_names)})
+    return tuple(read.get("columns", ()))
+
+
+def chosen_format(name: str | None, output: Path | None) -> ExportFormat | None:
+    """Return the format of a name, or that which the name of a file tells; ``None`` where neither tells one.
+
+    Raises:
+        IrbenchError: There is no such format, or several have files of such names.
+    """
+    if name is not None:
+        return format_called(name)
+    return None if output is None else format_for(output)
+
+
+def require_possible(form: ExportFormat, columns: Sequence[str]) -> None:
+    """Refuse what cannot be written, before anything is read or measured.
+
+    Raises:
+        IrbenchError: The format's library is not installed, it has no columns, or there is no column of a name.
+    """
+    form.require_library()
+    if columns and not form.takes_columns:
+        tables = ", ".join(known.name for known in FORMATS.values() if known.takes_columns)
+        raise IrbenchError(
+            f"--columns does not apply to --format {form.name}.", hint=f"Leave it out, or choose one of {tables}."
+        )
+    check_columns(columns)
+
+
+def export_named(root: Path, names: Sequence[str], form: ExportFormat, columns: tuple[str, ...]) -> ExportReport:
+    """Read runs for a file, and say of each why it cannot be read rather than stop there.
+
+    Args:
+        root: The folder of results.
+        names: As :func:`irbench.store.listing.find_run` takes them; a run that is named twice is exported once.
+        form: Says whether raw samples are needed.
+        columns: That were chosen.
+    """
+    found: dict[Path, ExportedRun] = {}
+    problems: list[IrbenchError] = []
+    for name in names:
+        try:
+            folder = find_run(root, name)
+            if folder not in found:
+                found[folder] = read_run(folder, with_samples=form.reads_samples)
+        except IrbenchError as error:
+            problems.append(error)
+    return ExportReport(Export(tuple(found.values()), columns), tuple(problems))
+
+
+def export_run(run: ExportedRun, output: Path, name: str | None, columns: tuple[str, ...]) -> None:
+    """Write a run to a file.
+
+    Args:
+        run: The run.
+        output: The file.
+        name: Of the format; ``None`` for that which the name of the file tells.
+        columns: That were chosen; none for all.
+
+    Raises:
+        IrbenchError: There is no such format, it is not possible, samples are damaged, or the file cannot be written.
+    """
+    form = chosen_format(name, output)
+    if form is None:
+        raise IrbenchError(
+            f"The name of {output} tells no format.", hint=f"Give one with format=: {', '.join(FORMATS)}."
+        )
+    require_possible(form, columns)
+    whole = read_run(run.folder, with_samples=True) if form.reads_samples else run
+    write_file(form, Export((whole,), columns), output)
+
+
+def write_file(form: ExportFormat, export: Export, output: Path) -> None:
+    """Write a file, which appears when it is whole.
+
+    Raises:
+        IrbenchError: It cannot be written, or what is exported is damaged.
+    """
+    with explained(output, "name another file with -o"):
+        if output.exists() and not output.is_file():  # a pipe or a device cannot be replaced
+            with output.open("wb") as file:
+                _write_pieces(form, export, file.write)
+            return
+        with replacing(output.resolve()) as file:
+            _write_pieces(form, export, file.write)
+
+
+def _write_pieces(form: ExportFormat, export: Export, write: Callable[[bytes], object]) -> None:
+    """Hand over what a file consists of, piece by piece, text in UTF-8; raises as :meth:`ExportFormat.pieces`."""
+    for piece in form.pieces(export):
+        write(piece if isinstance(piece, bytes) else piece.encode())
+
+
+def rows_left_out(form: ExportFormat, export: Export) -> tuple[str, ...]:
+    """Return the labels of the rows that have no figures, and therefore no place in the file."""
+    sources = (source for run in export.runs for source in row_sources(run.document))
+    return tuple(source.label for source in sources if form.needs and not _has_place(form, source))
+
+
+def _has_place(form: ExportFormat, source: RowSource) -> bool:
+    found = row_values(source)
+    return found["state"] == "ok" and any(found.get(column) is not None for column in form.needs)

@@ -1,0 +1,158 @@
+"""``irbench results export``: runs as an archive for another machine, or as a file for another program."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import click
+
+from irbench.cli.options.completion import BACKEND, MODEL_NAME, RUN
+from irbench.cli.options.formats import COLUMNS, EXPORT_FORMAT, RESULTS, OutputFile
+from irbench.cli.options.types import COUNT, DURATION
+from irbench.cli.output.stderr import say
+from irbench.errors import ExitCode, IrbenchError
+from irbench.render.formats.registry import ARCHIVE, FORMATS, format_for
+
+__all__ = ["export"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench results export latest 01KAJ3WQ -o runs.tar.gz
+  irbench results export --all -o runs.parquet
+  irbench results export --model resnet50 --since 7d --columns created,label,p50_ms -o week.csv
+  irbench results export before --format pyperf -o before.json
+"""
+
+
+@click.command("export", short_help="Export runs to an archive, or to a file for other programs.", epilog=_EXAMPLES)
+@click.argument("runs", nargs=-1, metavar="[RUN]...", type=RUN)
+@click.option("--all", "everything", is_flag=True, help="Every stored run.")
+@click.option("--model", type=MODEL_NAME, metavar="NAME", help="Every run of this model.")
+@click.option("--backend", type=BACKEND, metavar="NAME", help="Every run that measured this backend or row.")
+@click.option("--since", type=DURATION, help="Every run no older than this, for example 12h or 7d.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the newest N of them.")
+@EXPORT_FORMAT
+@COLUMNS
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(path_type=Path),
+    metavar="FILE",
+    help="The file to write; - is standard output, the default for text.",
+)
+@RESULTS
+def export(
+    runs: tuple[str, ...],
+    everything: bool,
+    model: str | None,
+    backend: str | None,
+    since: float | None,
+    limit: int | None,
+    form: str | None,
+    columns: tuple[str, ...],
+    output: Path | None,
+    results: Path | None,
+) -> int:
+    """Export runs to an archive, or to a file for other programs.
+
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`; without RUN, options choose.
+    All checksums are verified. An archive holds raw samples and logs (of each log, the last megabyte): read it with
+    `irbench results import`, or unpack it with tar in a results folder. The other formats have a row for each row of
+    the runs, also for failed ones, and docs/exports.md describes them. A run that cannot be read is reported, and the
+    others are exported. An existing FILE is overwritten; by an archive, only if it is one.
+    """
+    from irbench.store.folders import default_root
+
+    root = results or default_root()
+    wanted = _format(form, output)
+    names, problems = _chosen(root, runs, (model, backend, since, limit), everything=everything)
+    for problem in problems:
+        say(f"error: {problem}")
+    if wanted == ARCHIVE:
+        _pack(root, names, columns, output)
+        are_all_exported = True
+    else:
+        are_all_exported = _write(root, names, wanted, columns, output)
+    return int(ExitCode.OK if are_all_exported and not problems else ExitCode.FAILED_CELL)
+
+
+def _format(form: str | None, output: Path | None) -> str:
+    told = format_for(output) if form is None and output is not None else None
+    return form or (told.name if told is not None else ARCHIVE)
+
+
+def _chosen(
+    root: Path,
+    runs: tuple[str, ...],
+    filters: tuple[str | None, str | None, float | None, int | None],
+    *,
+    everything: bool,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the runs that are meant, oldest first where options choose them, and why others cannot be read.
+
+    Raises:
+        IrbenchError: No run is meant, or runs are both named and chosen by options.
+    """
+    is_chosen = everything or any(value is not None for value in filters)
+    if runs and is_chosen:
+        raise IrbenchError("RUN and options that choose runs cannot be combined.", hint="Leave one of them out.")
+    if runs:
+        return runs, ()
+    if not is_chosen:
+        raise IrbenchError(
+            "No run is named.", hint="Name runs, or choose them with --all, --model, --backend or --since."
+        )
+    from irbench.api.stored_runs import chosen_entries
+    from irbench.store.listing import list_runs
+
+    listing = list_runs(root)
+    entries = chosen_entries(listing.entries, *filters)
+    if not entries and not listing.problems:
+        raise IrbenchError(f"No stored run in {root} matches.", hint="List the stored runs: irbench results")
+    return tuple(entry.folder for entry in reversed(entries)), listing.problems
+
+
+def _pack(root: Path, names: tuple[str, ...], columns: tuple[str, ...], output: Path | None) -> None:
+    from irbench.api.stored_runs import export_runs
+
+    if columns:
+        raise IrbenchError("--columns does not apply to an archive.", hint="Add --format csv, or leave it out.")
+    if output is None:
+        raise IrbenchError(
+            "An archive cannot be written to standard output.", hint="Name a file with -o, or add --format csv."
+        )
+    _say_which(root, names)
+    for folder in export_runs(names, output, format=ARCHIVE, results=root):
+        click.echo(f"exported {folder.name}")
+
+
+def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ...], output: Path | None) -> bool:
+    """Write the runs that can be read, and return whether all could be."""
+    from irbench.api.exports import export_named
+    from irbench.cli.output.exports import refuse_impossible, write_export
+    from irbench.render.footer import incomplete
+
+    refuse_impossible(name, output, columns)
+    _say_which(root, names)
+    report = export_named(root, names, FORMATS[name], columns)
+    for error in report.problems:
+        say(f"error: {error.message}")
+    if not report.export.runs:
+        raise IrbenchError("None of the runs can be exported.", hint="List the stored runs: irbench results")
+    for run in report.export.runs:
+        if not run.document.complete:
+            say(f"warning: {run.document.run_id}: {incomplete(run.document)}")
+    write_export(FORMATS[name], report.export, output)
+    if output is not None:
+        click.echo("".join(f"exported {run.document.run_id}\n" for run in report.export.runs), nl=False)
+    return not report.problems
+
+
+def _say_which(root: Path, names: tuple[str, ...]) -> None:
+    """Say which runs are meant where that is not obvious; what cannot be found is reported later."""
+    from irbench.cli.output.chosen_runs import say_which_run
+
+    for name in names:
+        with contextlib.suppress(IrbenchError):
+            say_which_run(root, name)

@@ -1,0 +1,85 @@
+"""Write runs in the formats of other programs, to the file of ``-o`` or to stdout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.cli.output.stderr import say
+from irbench.errors import IrbenchError
+from irbench.render.formats.registry import FORMATS, ExportFormat
+
+if TYPE_CHECKING:
+    from irbench.render.formats.exported_run import Export
+    from irbench.result import RunDocument
+
+__all__ = ["refuse_impossible", "write_export", "write_run"]
+
+
+def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
+    """Refuse a format that cannot be written, before anything is read or measured.
+
+    Raises:
+        IrbenchError: Its library is missing, it is binary and would go to a terminal, or it has no such columns.
+    """
+    if form not in FORMATS:
+        if columns:
+            raise IrbenchError(
+                f"--columns does not apply to --format {form}.", hint="Add --format csv, or leave it out."
+            )
+        return
+    from irbench.api.exports import require_possible
+
+    require_possible(FORMATS[form], columns)
+    if FORMATS[form].is_binary and output is None and sys.stdout.isatty():
+        raise IrbenchError(
+            f"--format {form} is binary, and standard output is a terminal.", hint="Name a file with -o."
+        )
+
+
+def write_run(document: RunDocument, folder: Path, form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
+    """Write a run in any format.
+
+    Args:
+        document: The run.
+        folder: Where its raw samples are.
+        form: The format's name.
+        output: The file; ``None`` for stdout.
+        columns: That were chosen; none for all.
+
+    Raises:
+        IrbenchError: The run's samples are damaged, or the file cannot be written.
+    """
+    from irbench.cli.output.document import write_document
+    from irbench.render.formats.exported_run import Export, ExportedRun, read_run
+
+    if form not in FORMATS:
+        write_document(document, form, output)
+        return
+    reads_samples = FORMATS[form].reads_samples
+    run = read_run(folder, with_samples=True) if reads_samples else ExportedRun(document, folder)
+    write_export(FORMATS[form], Export((run,), tuple(columns)), output)
+
+
+def write_export(form: ExportFormat, export: Export, output: Path | None) -> None:
+    """Write runs, and say which of their rows have no place in the format.
+
+    Raises:
+        IrbenchError: The file cannot be written.
+    """
+    from irbench.api.exports import rows_left_out, write_file
+
+    if output is not None:
+        write_file(form, export, output)
+    elif form.is_binary:
+        sys.stdout.buffer.writelines(form.pieces(export))
+        sys.stdout.buffer.flush()
+    else:
+        sys.stdout.writelines(form.pieces(export))
+        sys.stdout.flush()
+    omitted = rows_left_out(form, export)
+    if omitted:
+        rows = "1 row" if len(omitted) == 1 else f"{len(omitted)} rows"
+        say(f"left out, as {form.name} has no place for rows without such figures: {rows} ({'; '.join(omitted)})")

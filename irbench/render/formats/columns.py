@@ -1,0 +1,261 @@
+"""The columns of exported rows: name, type and unit, for rows that compare speeds, cold starts and soaks.
+
+They follow from the fields of the rows' classes, so that a new field is a column by itself. ``_PREFIXES`` and
+``_NAMES`` turn the path of a field into a name that ends with its unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from irbench.cold_row import ColdRow
+from irbench.render.formats.fields import ColumnType, RowField, fields_of, value_at
+from irbench.render.origin import command_text, machine_text, versions
+from irbench.render.table_title import sizes_text
+from irbench.result import CellResult, RunDocument
+from irbench.soak_row import SoakRow
+
+__all__ = ["COLUMNS", "COLUMNS_OF_KIND", "ExportColumn", "Kind", "RowSource", "column_name"]
+
+Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
+"""What the table of a row is about."""
+
+_UNITS = {"_ms": "ms", "_s": "s", "_ns": "ns", "_bytes": "bytes", "_bytes_per_call": "bytes per call"}
+_FPS = ("fps", "sustained_fps")
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A row, and what it belongs to.
+
+    Attributes:
+        document: Its run.
+        kind: What its table is about.
+        table_number: Place of its table in the run, counted from 0.
+        table: A :class:`GroupResult`, a ``ColdTable`` or a ``SoakTable``.
+        row: A :class:`CellResult`, a ``ColdRow`` or a ``SoakRow``.
+        label: What the table calls it; no other row of the table is called the same.
+    """
+
+    document: RunDocument
+    kind: Kind
+    table_number: int
+    table: Any
+    row: Any
+    label: str
+
+    @property
+    def model(self) -> str:
+        """The model that the row ran."""
+        return str(getattr(self.row, "model", None) or self.table.model)
+
+    @property
+    def shapes(self) -> str:
+        """The shapes of its inputs, as the title of a table has them."""
+        return sizes_text(self.table.shapes)
+
+
+@dataclass(frozen=True)
+class ExportColumn:
+    """One column.
+
+    Attributes:
+        name: Ends with the unit where there is one.
+        type: Of its values.
+        is_nullable: Whether a row of its kind may lack a value.
+        value: Its value of a row: a scalar, or for ``json`` what becomes JSON.
+    """
+
+    name: str
+    type: ColumnType
+    is_nullable: bool
+    value: Callable[[RowSource], Any]
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values; empty for text, counts, ratios and shares."""
+        if self.name.startswith(_FPS):
+            return "samples/s"
+        fitting = [ending for ending in _UNITS if self.name.endswith(ending)]
+        return _UNITS[max(fitting, key=len)] if fitting and self.type != "string" else ""
+
+
+_PREFIXES: Mapping[str, tuple[str, str]] = {
+    "requested": ("", ""),
+    "latency_ms": ("", "_ms"),
+    "phases_ms": ("", "_ms"),
+    "paced_ms": ("paced", "_ms"),
+    "ready_ms": ("ready", "_ms"),
+    "p50_over_launches": ("p50", "_ms"),
+    "p90_over_launches": ("p90", "_ms"),
+    "new_shape_over_launches": ("new_shape", "_ms"),
+    "paced_p50_over_launches": ("paced_p50", "_ms"),
+    "paced_p90_over_launches": ("paced_p90", "_ms"),
+    "fps_over_launches": ("fps", ""),
+    "sustained_over_launches": ("sustained_fps", ""),
+    "output_error": ("output", ""),
+    "memory": ("memory", ""),
+    "drift": ("latency_drift", ""),
+}
+"""What the names of a compound field's parts begin and end with; others begin with the field's own name."""
+
+_PARTS = {"value": "over_launches", "all_blocks_value": "all_blocks"}
+"""Parts of the intervals of figures over launches."""
+
+_NAMES: Mapping[str, str] = {
+    "id": "cell",
+    "requested.threads": "threads_requested",
+    "requested.precision": "precision_requested",
+    "failure.message": "failure",
+    "paced_ms.pace": "pace_ms",
+    "paced_ms.late": "paced_late_calls",
+    "paced_ms.count": "paced_calls",
+    "failure.hint": "hint",
+    "latency_ms.count": "samples",
+    "latency_ms.calls_per_sample": "calls_per_sample",
+    "launches_measured": "launches",
+    "speedup.value": "speedup",
+    "speedup.verdict": "verdict",
+    "speedup.all_blocks_verdict": "verdict_all_blocks",
+    "speedup.all_blocks_value": "speedup_all_blocks",
+    "speedup.reason": "speedup_mark",
+    "output_error.max_abs": "max_abs_error",
+    "output_error.max_rel": "max_rel_error",
+    "output_error.top1_agreement": "top1_agreement",
+    "ready_ms.value": "ready_ms",
+    "memory.bytes_per_call": "memory_growth_bytes_per_call",
+    "memory.low": "memory_growth_low_bytes_per_call",
+    "memory.high": "memory_growth_high_bytes_per_call",
+    "drift.value": "latency_drift",
+    "seconds": "called_s",
+}
+
+_COMPUTED = frozenset({"label", "peak_memory_bytes", "launches", "series", "batch", "model"})
+"""Fields that have no column, or one that is made otherwise."""
+
+
+def column_name(path: str) -> str:
+    """Return the name of a field's column: ``latency_ms.p50`` is ``p50_ms``."""
+    if path in _NAMES:
+        return _NAMES[path]
+    before, _, last = path.rpartition(".")
+    begin, end = _PREFIXES.get(before, (before.replace(".", "_"), ""))
+    part = (_PARTS.get(last, last) if before.endswith(("_over_launches", "ready_ms")) else last).removesuffix("_")
+    return "_".join(filter(None, (begin, part))) + end
+
+
+def _of_field(field: RowField) -> ExportColumn:
+    return ExportColumn(
+        column_name(field.path), field.type, field.is_nullable, lambda source: value_at(source.row, field.path)
+    )
+
+
+def _of_row(row_type: type[Any]) -> Iterator[ExportColumn]:
+    yield from (_of_field(field) for field in fields_of(row_type) if field.path.partition(".")[0] not in _COMPUTED)
+
+
+def _of_table(name: str, kind: ColumnType, attribute: str = "") -> ExportColumn:
+    return ExportColumn(name, kind, False, lambda source: getattr(source.table, attribute or name))
+
+
+def _of_run(name: str) -> ExportColumn:
+    return ExportColumn(name, "string", False, lambda source: getattr(source.document, name))
+
+
+def _of_plan(name: str, key: str) -> ExportColumn:
+    return ExportColumn(name, "string", False, lambda source: str(source.document.plan.get(key) or ""))
+
+
+def _precision(source: RowSource) -> str:
+    return str(source.row.effective.get("precision", source.row.requested.precision))
+
+
+def _threads(source: RowSource) -> int | None:
+    threads = source.row.effective.get("threads") or source.row.requested.threads
+    return threads if isinstance(threads, int) else None
+
+
+def _is_baseline(source: RowSource) -> bool:
+    return bool(source.row.id == getattr(source.table, "baseline", None))
+
+
+def _is_winner(source: RowSource) -> bool:
+    return source.table.winner is not None and bool(source.row.id == source.table.winner.cell)
+
+
+def _process_peak(source: RowSource) -> int | None:
+    peak: int | None = (source.row.peak_memory_bytes or {}).get("process")
+    return peak
+
+
+_RUN = (
+    _of_run("run_id"),
+    _of_plan("run_name", "name"),
+    _of_plan("run_note", "note"),
+    _of_run("created"),
+    _of_run("irbench_version"),
+    ExportColumn("machine", "string", False, lambda source: machine_text(source.document)),
+    ExportColumn("versions", "json", False, lambda source: versions(source.document)),
+    ExportColumn("command", "string", False, lambda source: command_text(source.document)),
+)
+_TABLE = (
+    ExportColumn("kind", "string", False, lambda source: source.kind),
+    ExportColumn("table", "int64", False, lambda source: source.table_number),
+    ExportColumn("model", "string", False, lambda source: source.model),
+    ExportColumn("batch", "int64", False, lambda source: source.row.batch),
+    ExportColumn("shapes", "string", False, lambda source: source.shapes),
+    _of_table("stopped_by", "string"),
+)
+_ROW = (
+    ExportColumn("label", "string", False, lambda source: source.label),
+    ExportColumn("precision", "string", False, _precision),
+    ExportColumn("threads", "int64", True, _threads),
+)
+_BASELINE = ExportColumn("is_baseline", "bool", False, _is_baseline)
+
+COLUMNS_OF_KIND: Mapping[Kind, tuple[ExportColumn, ...]] = {
+    "speed": (
+        *_RUN,
+        *_TABLE,
+        _of_table("table_launches", "int64", "launches"),
+        _of_table("preview", "bool"),
+        *_ROW,
+        _BASELINE,
+        ExportColumn("is_winner", "bool", False, _is_winner),
+        *_of_row(CellResult),
+        ExportColumn("peak_memory_bytes", "int64", True, _process_peak),
+        ExportColumn("peak_memory_by_phase_bytes", "json", True, lambda source: source.row.peak_memory_bytes),
+    ),
+    "cold-start": (
+        *_RUN,
+        *_TABLE,
+        _of_table("rounds", "int64"),
+        _of_table("preview", "bool"),
+        *_ROW,
+        _BASELINE,
+        *_of_row(ColdRow),
+        ExportColumn("launches", "int64", True, lambda source: len(source.row.launches)),
+    ),
+    "soak": (
+        *_RUN,
+        *_TABLE,
+        _of_table("growth_limit_bytes_per_call", "double", "growth_limit"),
+        *_ROW,
+        *_of_row(SoakRow),
+    ),
+}
+"""Of each kind of table, in the order in which formats have them."""
+
+
+def _all_columns() -> dict[str, ExportColumn]:
+    found: dict[str, ExportColumn] = {}
+    for columns in COLUMNS_OF_KIND.values():
+        for column in columns:
+            found.setdefault(column.name, column)
+    return found
+
+
+COLUMNS: Mapping[str, ExportColumn] = _all_columns()
+"""Every column by name: those of speeds first, then what cold starts and soaks have besides."""

@@ -1,0 +1,136 @@
+"""Formats of services that follow benchmarks from commit to commit: Bencher and github-action-benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from irbench.render.formats.benchmark_names import named_rows
+from irbench.render.formats.exported_run import Export
+from irbench.render.formats.row_table import row_values
+
+__all__ = ["as_bencher", "as_github_bigger", "as_github_smaller"]
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A figure of a row, with its interval where it has one.
+
+    Attributes:
+        text: What it is called on charts.
+        unit: What it is in there.
+        columns: Of the figure: the first of them that has a value.
+        interval: Columns of the ends of the interval of the first; none where there is no interval.
+        slug: Bencher's name of the measure; empty where the figure is none of Bencher's.
+        scale: Makes the unit of Bencher's measure of the column's.
+    """
+
+    text: str
+    unit: str
+    columns: tuple[str, ...]
+    interval: tuple[str, str] | None = None
+    slug: str = ""
+    scale: float = 1.0
+
+
+_NS_PER_MS = 1e6
+_SMALLER_IS_BETTER = (
+    _Figure("p50", "ms", ("p50_over_launches_ms", "p50_ms"), ("p50_low_ms", "p50_high_ms"), "latency", _NS_PER_MS),
+    _Figure(
+        "p90", "ms", ("p90_over_launches_ms", "p90_ms"), ("p90_low_ms", "p90_high_ms"), "p90-latency-ns", _NS_PER_MS
+    ),
+    _Figure("p99", "ms", ("p99_ms",), None, "p99-latency-ns", _NS_PER_MS),
+    _Figure("ready", "ms", ("ready_ms",), ("ready_low_ms", "ready_high_ms"), "ready-time-ns", _NS_PER_MS),
+    _Figure("peak memory", "bytes", ("peak_memory_bytes",), None, "peak-memory-bytes"),
+    _Figure(
+        "memory growth",
+        "bytes/call",
+        ("memory_growth_bytes_per_call",),
+        ("memory_growth_low_bytes_per_call", "memory_growth_high_bytes_per_call"),
+        "memory-growth-bytes-per-call",
+    ),
+)
+_BIGGER_IS_BETTER = (
+    _Figure("throughput", "samples/s", ("fps_over_launches", "fps"), ("fps_low", "fps_high"), "throughput"),
+    _Figure(
+        "sustained throughput",
+        "samples/s",
+        ("sustained_fps_over_launches", "sustained_fps"),
+        ("sustained_fps_low", "sustained_fps_high"),
+        "sustained-throughput",
+    ),
+)
+
+
+def as_bencher(export: Export) -> Iterator[str]:
+    """Yield Bencher Metric Format: the measures of each row, none of a row without figures."""
+    metrics = {
+        name: {
+            figure.slug: _metric(figure, found)
+            for figure in (*_SMALLER_IS_BETTER, *_BIGGER_IS_BETTER)
+            if (found := _value(figure, values)) is not None
+        }
+        for name, values in _named_values(export)
+    }
+    yield _as_text(metrics)
+
+
+def as_github_smaller(export: Export) -> Iterator[str]:
+    """Yield what github-action-benchmark calls ``customSmallerIsBetter``: latencies and memory."""
+    yield _as_text(list(_entries(export, _SMALLER_IS_BETTER)))
+
+
+def as_github_bigger(export: Export) -> Iterator[str]:
+    """Yield what github-action-benchmark calls ``customBiggerIsBetter``: throughputs."""
+    yield _as_text(list(_entries(export, _BIGGER_IS_BETTER)))
+
+
+@dataclass(frozen=True)
+class _Value:
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def _value(figure: _Figure, values: dict[str, Any]) -> _Value | None:
+    """Return a figure of a row; its interval where it is the first column's."""
+    column = next((column for column in figure.columns if values.get(column) is not None), None)
+    if column is None:
+        return None
+    has_interval = column == figure.columns[0] and figure.interval is not None
+    ends = [values.get(end) for end in figure.interval or ()] if has_interval else [None, None]
+    return _Value(values[column], *ends)
+
+
+def _metric(figure: _Figure, found: _Value) -> dict[str, float]:
+    ends = {"value": found.value, "lower_value": found.low, "upper_value": found.high}
+    return {name: value * figure.scale for name, value in ends.items() if value is not None}
+
+
+def _entries(export: Export, figures: tuple[_Figure, ...]) -> Iterator[dict[str, Any]]:
+    for name, values in _named_values(export):
+        for figure in figures:
+            found = _value(figure, values)
+            if found is None:
+                continue
+            entry = {"name": f"{name} {figure.text}", "unit": figure.unit, "value": found.value}
+            spread = {} if found.low is None else {"range": f"{found.low:.6g} to {found.high:.6g}"}
+            yield {**entry, **spread, "extra": _origin(values)}
+
+
+def _origin(values: dict[str, Any]) -> str:
+    lines = (f"run {values['run_id']}", values["created"], values["machine"])
+    return "\n".join(line for line in lines if line)
+
+
+def _named_values(export: Export) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the values of each row; no values of one that failed or whose outputs are wrong."""
+    for name, source in named_rows([run.document for run in export.runs]):
+        yield name, row_values(source) if source.row.state == "ok" else {}
+
+
+def _as_text(found: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n"

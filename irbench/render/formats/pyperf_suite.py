@@ -1,0 +1,126 @@
+"""pyperf's JSON: a benchmark for each row, a run for each launch, a value in seconds for each block that counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from irbench.errors import one_line
+from irbench.record import CellLaunch, LaunchRecord, Round
+from irbench.render.formats.benchmark_names import named_rows
+from irbench.render.formats.columns import RowSource
+from irbench.render.formats.exported_run import Export, ExportedRun
+from irbench.render.formats.row_table import row_values
+from irbench.stats.observed import Blocks, sort_blocks
+from irbench.stats.rederive import planned_timing
+from irbench.stats.rounds import round_statistic_ns
+
+__all__ = ["as_pyperf", "benchmarks"]
+
+PyperfRun: TypeAlias = dict[str, Any]
+
+_FORMAT_VERSION = "1.0"
+_METADATA = {
+    "run_id": "irbench_run_id",
+    "run_name": "irbench_run_name",
+    "created": "irbench_created",
+    "irbench_version": "irbench_version",
+    "command": "command",
+    "machine": "irbench_machine",
+    "model": "irbench_model",
+    "batch": "irbench_batch",
+    "shapes": "irbench_shapes",
+    "label": "irbench_row",
+    "backend": "irbench_backend",
+    "device": "irbench_device",
+    "precision": "irbench_precision",
+    "threads": "irbench_threads",
+    "streams": "irbench_streams",
+    "peak_memory_bytes": "mem_max_rss",
+}
+"""What pyperf keeps beside values, by column; ``command`` and ``mem_max_rss`` are names of its own."""
+
+
+def as_pyperf(export: Export) -> Iterator[str]:
+    """Yield a suite that ``pyperf`` loads; rows without values are not in it, as pyperf has no place for them."""
+    suite = {"benchmarks": list(benchmarks(export)), "version": _FORMAT_VERSION}
+    yield msgspec.json.encode(suite).decode() + "\n"
+
+
+def benchmarks(export: Export) -> Iterator[dict[str, Any]]:
+    """Yield the benchmark of each row that has values."""
+    of_rows = {run.document.run_id: _runs_of_rows(run) for run in export.runs}
+    for name, source in named_rows([run.document for run in export.runs]):
+        runs = of_rows[source.document.run_id].get((source.table_number, source.row.id), [])
+        runs = runs if source.kind == "speed" else list(_derived_runs(source))
+        if runs and source.row.state == "ok":
+            yield {"metadata": {"name": name, "unit": "second", **_metadata(source)}, "runs": runs}
+
+
+def _metadata(source: RowSource) -> Mapping[str, Any]:
+    values = row_values(source)
+    texts = {name: values.get(column) for column, name in _METADATA.items()}
+    kept = {name: one_line(value).strip() if isinstance(value, str) else value for name, value in texts.items()}
+    return {name: value for name, value in kept.items() if value not in (None, "")}
+
+
+def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
+    """Return the runs of each row whose speed was measured, by its table's number and its id."""
+    found: dict[tuple[int, str], list[PyperfRun]] = {}
+    if not run.document.groups:
+        return found
+    timing = planned_timing(run.document.plan)
+    for record in run.launches():
+        blocks = sort_blocks(record, timing)
+        for cell in record.cells:
+            values_s = [_value_s(cell, round_) for round_ in cell.rounds if round_.block in blocks.counted]
+            burn_in = [round_ for round_ in cell.rounds if round_.block not in blocks.blocks]
+            warm_ups = [(_calls(cell, round_), _value_s(cell, round_)) for round_ in burn_in]
+            if values_s:
+                made = _run(values_s, warm_ups, _facts(record, cell, blocks))
+                found.setdefault((record.group, cell.cell), []).append(made)
+    return found
+
+
+def _value_s(cell: CellLaunch, round_: Round) -> float:
+    """Return the median latency of a round's calls, or with streams the time per completion, whatever it stands beside.
+
+    The row's table is not asked: the same row must have the same kind of value in a file that it is compared with.
+    """
+    return round_statistic_ns(round_, cell.calls_per_sample, by_completion=cell.streams > 1) / 1e9
+
+
+def _calls(cell: CellLaunch, round_: Round) -> int:
+    return round_.completion_ns.size * cell.calls_per_sample
+
+
+def _facts(record: LaunchRecord, cell: CellLaunch, blocks: Blocks) -> dict[str, Any]:
+    duration_s = math.fsum(block.wall_ns for block in record.blocks) / 1e9
+    return {
+        "loops": max(_calls(cell, round_) for round_ in cell.rounds),
+        "duration": duration_s,
+        "load_avg_1min": record.load_average,
+        "irbench_launch": record.launch,
+        "irbench_blocks_excluded": len(blocks.blocks - blocks.counted),
+    }
+
+
+def _derived_runs(source: RowSource) -> Iterator[PyperfRun]:
+    """Yield the runs of a row whose raw times are in the document: cold starts by launch, a soak by block."""
+    if source.kind == "cold-start":
+        for launch in source.row.launches:
+            if launch.ready_ns > 0:
+                yield _run([launch.ready_ns / 1e9], [], {"irbench_launch": launch.round})
+    elif source.row.series is not None and any(source.row.series.median_ns):
+        yield _run([median_ns / 1e9 for median_ns in source.row.series.median_ns if median_ns > 0], [], {})
+
+
+def _run(values_s: list[float], warm_ups: list[tuple[int, float]], facts: Mapping[str, Any]) -> PyperfRun:
+    return {
+        "values": values_s,
+        **({"warmups": warm_ups} if warm_ups else {}),
+        **({"metadata": dict(facts)} if facts else {}),
+    }

@@ -1,0 +1,146 @@
+"""The formats that runs are exported in, by name. Listing them imports no writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from irbench.render.formats.exported_run import Export
+
+__all__ = ["ARCHIVE", "FORMATS", "ExportFormat", "FormatName", "format_called", "format_for"]
+
+FormatName: TypeAlias = Literal[
+    "csv",
+    "md",
+    "jsonl",
+    "parquet",
+    "arrow",
+    "pyperf",
+    "bencher",
+    "github-action-benchmark",
+    "github-action-benchmark-bigger",
+    "openmetrics",
+    "chrome-trace",
+]
+
+ARCHIVE: Literal["archive"] = "archive"
+"""What ``irbench results export`` writes besides: runs with raw samples and logs, which ``irbench.store`` packs."""
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """One format.
+
+    Attributes:
+        name: What ``--format`` calls it.
+        writer: Module below this package and function that yields the file's pieces, as text or bytes.
+        endings: Of the names of its files; none where they are ``.json`` like those of other formats.
+        takes: What the writer is given: all rows as a ``table``, or the ``runs`` themselves.
+        takes_columns: Whether columns can be chosen.
+        is_binary: Whether its pieces are bytes.
+        reads_samples: Whether it holds raw samples.
+        needs: Columns of which a row must have a value, and be ``ok``, to have a place in it; none where all rows have.
+        library: The distribution that it needs besides irbench's own; empty where it needs none.
+    """
+
+    name: FormatName
+    writer: str
+    endings: tuple[str, ...] = ()
+    takes: Literal["table", "runs"] = "runs"
+    takes_columns: bool = False
+    is_binary: bool = False
+    reads_samples: bool = False
+    needs: tuple[str, ...] = ()
+    library: str = ""
+
+    def pieces(self, export: Export) -> Iterator[Any]:
+        """Yield what its file consists of: ``bytes`` of a binary format, ``str`` of others.
+
+        Raises:
+            IrbenchError: Its library is not installed, there is no column of a name, or samples are damaged.
+        """
+        self.require_library()
+        module, _, function = self.writer.partition(":")
+        write = getattr(import_module(f"irbench.render.formats.{module}"), function)
+        yield from write(export.table if self.takes == "table" else export)
+
+    def require_library(self) -> None:
+        """Refuse where the library that it needs is missing.
+
+        Raises:
+            IrbenchError: It is not installed.
+        """
+        if self.library and find_spec(self.library) is None:
+            raise IrbenchError(
+                f"{self.library} is not installed, which --format {self.name} needs.",
+                hint=f"Install it with: pip install {self.library}",
+                exit_code=ExitCode.NOT_INSTALLED,
+            )
+
+
+_ALL = (
+    ExportFormat("csv", "text_tables:as_csv", (".csv",), takes="table", takes_columns=True),
+    ExportFormat("md", "markdown:as_documents", (".md",), takes_columns=True),
+    ExportFormat("jsonl", "text_tables:as_json_lines", (".jsonl", ".ndjson"), takes="table", takes_columns=True),
+    ExportFormat(
+        "parquet",
+        "arrow_files:as_parquet",
+        (".parquet",),
+        "table",
+        takes_columns=True,
+        is_binary=True,
+        library="pyarrow",
+    ),
+    ExportFormat(
+        "arrow",
+        "arrow_files:as_arrow",
+        (".arrow", ".feather"),
+        "table",
+        takes_columns=True,
+        is_binary=True,
+        library="pyarrow",
+    ),
+    ExportFormat("pyperf", "pyperf_suite:as_pyperf", reads_samples=True, needs=("p50_ms", "ready_ms")),
+    ExportFormat("bencher", "continuous_benchmarks:as_bencher"),
+    ExportFormat("github-action-benchmark", "continuous_benchmarks:as_github_smaller", needs=("p50_ms", "ready_ms")),
+    ExportFormat(
+        "github-action-benchmark-bigger", "continuous_benchmarks:as_github_bigger", needs=("fps", "sustained_fps")
+    ),
+    ExportFormat("openmetrics", "openmetrics:as_openmetrics", (".prom", ".openmetrics")),
+    ExportFormat("chrome-trace", "chrome_trace:as_chrome_trace", reads_samples=True),
+)
+FORMATS: Mapping[str, ExportFormat] = {form.name: form for form in _ALL}
+"""By name, in the order of the help."""
+
+
+def format_called(name: str) -> ExportFormat:
+    """Return the format of a name.
+
+    Raises:
+        IrbenchError: There is none.
+    """
+    if name not in FORMATS:
+        raise IrbenchError(
+            f"{name!r} is no format of exports.", hint=f"{did_you_mean(name, FORMATS)}Formats: {', '.join(FORMATS)}."
+        )
+    return FORMATS[name]
+
+
+def format_for(output: Path) -> ExportFormat | None:
+    """Return the format that the name of a file tells; ``None`` where it tells none.
+
+    Raises:
+        IrbenchError: Several formats have files of such names.
+    """
+    if output.suffix.lower() == ".json":
+        several = ", ".join(form.name for form in _ALL if not form.endings)
+        raise IrbenchError(f"Several formats are .json files, as {output} would be.", hint=f"Add --format: {several}.")
+    return next((form for form in _ALL if output.suffix.lower() in form.endings), None)

@@ -1,0 +1,126 @@
+"""Runs as one table: a row for each of their rows, whatever became of it, and the columns that every format has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from irbench.cold_row import cold_names
+from irbench.errors import IrbenchError
+from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, ExportColumn, Kind, RowSource
+from irbench.result import RunDocument, name_of, row_names, tell_apart
+from irbench.store.document import representable
+from irbench.suggestions import nearest
+
+__all__ = ["RowTable", "check_columns", "row_sources", "row_table", "row_values", "table_of"]
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """Rows of runs.
+
+    Attributes:
+        columns: From left to right.
+        rows: A value for each column: scalars, ``None``, and what becomes JSON.
+    """
+
+    columns: tuple[ExportColumn, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield each row as its values by column."""
+        yield from (dict(zip(self.names, row, strict=True)) for row in self.rows)
+
+    def scalar_records(self) -> Iterator[dict[str, Any]]:
+        """Yield each row as its scalars by column: what is open-ended is JSON text."""
+        open_ended = frozenset(column.name for column in self.columns if column.type == "json")
+        for record in self.records():
+            yield {name: _text(value) if name in open_ended else value for name, value in record.items()}
+
+
+def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> RowTable:
+    """Return all rows of runs.
+
+    Args:
+        documents: The runs, in the order in which their rows come.
+        chosen: Names of columns; none for all that the kinds of tables at hand have.
+
+    Raises:
+        IrbenchError: There is no column of a name.
+    """
+    return table_of([source for document in documents for source in row_sources(document)], chosen)
+
+
+def table_of(sources: Sequence[RowSource], chosen: Sequence[str] = ()) -> RowTable:
+    """Return a table of these rows; takes and raises what :func:`row_table` does."""
+    check_columns(chosen)
+    kinds: tuple[Kind, ...] = tuple({source.kind: None for source in sources}) or ("speed",)
+    columns = _columns(kinds, chosen)
+    values = (row_values(source) for source in sources)
+    return RowTable(columns, tuple(tuple(found.get(column.name) for column in columns) for found in values))
+
+
+def row_values(source: RowSource) -> dict[str, Any]:
+    """Return the value of every column that a row's kind has, with numbers that every format can hold."""
+    columns = COLUMNS_OF_KIND[source.kind]
+    return {column.name: representable(msgspec.to_builtins(column.value(source))) for column in columns}
+
+
+def check_columns(names: Sequence[str]) -> None:
+    """Refuse names that no column has, all of them at once.
+
+    Raises:
+        IrbenchError: There are such names.
+    """
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        what = "is no column" if len(unknown) == 1 else "are no columns"
+        raise IrbenchError(
+            f"There {what} {', '.join(map(_with_suggestion, unknown))}.",
+            hint="docs/exports.md lists the columns, and irbench show --format csv shows them.",
+        )
+
+
+def row_sources(document: RunDocument) -> Iterator[RowSource]:
+    """Yield the rows of a run, table by table."""
+    for number, group in enumerate(document.groups):
+        names = row_names(group.cells)
+        yield from (RowSource(document, "speed", number, group, cell, names[cell.id]) for cell in group.cells)
+    for number, cold in enumerate(document.cold_starts):
+        labels = cold_names(cold)
+        yield from (
+            RowSource(document, "cold-start", number, cold, row, labels[row.id, row.cache]) for row in cold.rows
+        )
+    for number, soak in enumerate(document.soaks):
+        names = tell_apart({row.id: name_of(row) for row in soak.rows})
+        yield from (RowSource(document, "soak", number, soak, row, names[row.id]) for row in soak.rows)
+
+
+def _columns(kinds: Sequence[Kind], chosen: Sequence[str]) -> tuple[ExportColumn, ...]:
+    of_kinds = [{column.name: column for column in COLUMNS_OF_KIND[kind]} for kind in kinds]
+    wanted = chosen or [name for name in COLUMNS if any(name in columns for columns in of_kinds)]
+    return tuple(_merged(name, of_kinds) for name in dict.fromkeys(wanted))
+
+
+def _merged(name: str, of_kinds: Sequence[Mapping[str, ExportColumn]]) -> ExportColumn:
+    """Return a column of several kinds of rows: a value may be missing where one of them does not have it."""
+    found = [columns[name] for columns in of_kinds if name in columns]
+    may_be_null = len(found) < len(of_kinds) or any(column.is_nullable for column in found)
+    return replace(COLUMNS[name], is_nullable=may_be_null)
+
+
+def _with_suggestion(name: str) -> str:
+    near = nearest(name, COLUMNS)
+    return f"{name!r} (did you mean {near}?)" if near else repr(name)
+
+
+def _text(value: Any) -> Any:
+    return None if value is None else msgspec.json.encode(value).decode()

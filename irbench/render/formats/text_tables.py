@@ -1,0 +1,47 @@
+"""The table of rows as text: CSV, JSON Lines and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from irbench.render.formats.columns import ExportColumn
+from irbench.render.formats.row_table import RowTable
+from irbench.render.table import Column, Row, TextTable
+
+__all__ = ["as_csv", "as_json_lines", "as_markdown"]
+
+
+def as_csv(table: RowTable) -> Iterator[str]:
+    """Yield the heading and a line for each row: raw numbers, empty where nothing was measured."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, table.names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.scalar_records())
+    yield buffer.getvalue()
+
+
+def as_json_lines(table: RowTable) -> Iterator[str]:
+    """Yield an object for each row, on a line of its own: null where nothing was measured."""
+    for record in table.records():
+        yield msgspec.json.encode(record).decode() + "\n"
+
+
+def as_markdown(table: RowTable) -> Iterator[str]:
+    """Yield a table with a line for each row: raw numbers, ``-`` where nothing was measured."""
+    rows = tuple(Row(tuple(map(_cell, record.values()))) for record in table.scalar_records())
+    yield TextTable(tuple(map(_heading, table.columns)), rows).as_markdown() + "\n"
+
+
+def _heading(column: ExportColumn) -> Column:
+    return Column(column.name, words=column.type in ("string", "json", "bool"))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None or value == "" else str(value)

@@ -1,0 +1,71 @@
+"""Runs of cold starts and soaks whose figures are derived from made-up raw times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from documents import ENVIRONMENT, document
+
+from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
+from irbench.notices import Reference
+from irbench.record import Failure
+from irbench.result import Requested, RunDocument
+from irbench.soak_row import SoakRow, SoakSeries, SoakTable
+from irbench.spec import Timing
+from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.soak import derive_soak_table
+
+MS = 1_000_000
+SHAPES = {"image": (1, 224, 224, 3)}
+CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in logs/tf.log")
+REFERENCE = Reference("backend", "ort", "ort with optimisations off")
+
+
+def cold_row(name: str, cache: CacheState, ready_ms: float, resident: float | None, launches: int = 8) -> ColdRow:
+    def launch(number: int) -> ColdLaunch:
+        scale = ready_ms * MS * (1 + 0.01 * ((number * len(name)) % 7 - 3))
+        shares = {"start": 0.05, "import": 0.35, "load": 0.1, "compile": 0.35, "first_inference": 0.15}
+        phases = {phase: round(share * scale) for phase, share in shares.items()}
+        return ColdLaunch(number, phases, 210 * MS, resident, 135_000_000 if cache == "cold" else 0)
+
+    effective = {"precision": "fp32", "threads": 2, "device": "cpu"}
+    made = tuple(map(launch, range(launches)))
+    return ColdRow(
+        name, name, "onnx", name, "cpu", cache, 1, "copy", Requested(2, 1, "fp32"), effective, "ok", launches=made
+    )
+
+
+def cold(launches: int = 8, resident: float | None = 0.03) -> RunDocument:
+    failed = replace(cold_row("tf", "cold", 1, None, 0), state="failed", failure=CRASH, effective={})
+    rows = (
+        cold_row("ort", "cold", 420, resident, launches), cold_row("openvino", "cold", 770, 0.05, launches), failed,
+        cold_row("ort", "warm", 240, 1.0, launches), cold_row("openvino", "warm", 430, 1.0, launches),
+        replace(failed, cache="warm"),
+    )  # fmt: skip
+    table = ColdTable("resnet50", 1, SHAPES, None, launches, True, "budget", 84.0, rows, verified_against=REFERENCE)
+    derived = derive_cold_table(table, "ort", Timing(), allow_mixed=False)
+    return replace(document(), groups=(), cold_starts=(derived,), environment=ENVIRONMENT)
+
+
+def soak_row(name: str, bytes_per_call: float, blocks: int = 120) -> SoakRow:
+    numbers = range(1, blocks + 1)
+    series = SoakSeries(
+        calls=tuple(100 * number for number in numbers),
+        elapsed_ns=tuple(500 * MS * number for number in numbers),
+        median_ns=tuple(5 * MS + (number * 7919) % 1000 for number in numbers),
+        resident_bytes=tuple(
+            300_000_000 + int(bytes_per_call * 100 * number) + 4096 * ((number * 5) % 3) for number in numbers
+        ),
+    )
+    effective = {"precision": "fp32", "threads": 2, "device": "cpu"}
+    return SoakRow(name, name, "onnx", name, "cpu", 1, "copy", Requested(2, 1, "fp32"), effective, "ok", series=series)
+
+
+def soaked(*rows: SoakRow) -> RunDocument:
+    table = SoakTable("resnet50", 1, SHAPES, 1000.0, 0.95, "finished", rows, verified_against=REFERENCE)
+    return replace(document(), groups=(), soaks=(derive_soak_table(table),), environment=ENVIRONMENT)
+
+
+def soak_example() -> RunDocument:
+    died = replace(soak_row("tf", 0, 30), state="failed", failure=replace(CRASH, stage="measure"))
+    return soaked(soak_row("ort", 12), soak_row("openvino", 5400), died)

@@ -1,0 +1,71 @@
+"""Runs as formats of exports are given them: with a table of speeds, with cold starts, and with a soak."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from documents import ENVIRONMENT, RUN_ID, cell, document, example, failed, group
+from launches import MS, block, launch, measured, streamed, synchronous
+
+from irbench.record import LaunchRecord
+from irbench.render.formats.exported_run import Export, ExportedRun
+from irbench.render.formats.registry import FORMATS
+from irbench.result import CellResult, RunDocument, Spans
+from irbench.store import Store
+
+TIMING = {"burn_in_blocks": 1, "min_blocks": 2}
+ORT, OPENVINO, FAILED = "ort/fp32", "openvino x2/fp32", "tf/fp32"
+
+
+def speed_rows() -> tuple[CellResult, ...]:
+    """Return a row with intervals, one with two streams, and one that failed."""
+    return (
+        cell("ort", 37.0, p50_over_launches=Spans(36.9, 36.0, 38.0, 37.1), fps_over_launches=Spans(26.6, 26.0, 27.2)),
+        cell("openvino", 64.0, streams=2),
+        failed("tf"),
+    )
+
+
+def speed_launch(number: int) -> LaunchRecord:
+    """Return a launch of four blocks, the first of which is burn-in: 10 ms a call, and two requests in flight."""
+    cells = (
+        measured(ORT, [synchronous(at, [10 * MS] * 3) for at in range(4)]),
+        measured(
+            OPENVINO,
+            [streamed(at, [-4 * MS, 0, 6 * MS], [6 * MS, 12 * MS, 16 * MS]) for at in range(4)],
+            streams=2,
+        ),
+    )
+    blocks = tuple(block(at, order=(ORT, OPENVINO)[:: -1 if at % 2 else 1]) for at in range(4))
+    return launch(number, cells, blocks=blocks)
+
+
+def stored_run(root: Path, *, name: str = "", launches: int = 2) -> ExportedRun:
+    """Store a run of :func:`speed_rows` with its raw samples."""
+    writer = Store(root).begin(ENVIRONMENT, {"timing": TIMING, "name": name})
+    for number in range(launches):
+        writer.add_launch(speed_launch(number))
+    table = group(*speed_rows(), baseline=ORT)
+    writer.commit(replace(writer.document, groups=(table,), complete=True))
+    return ExportedRun(writer.document, writer.folder)
+
+
+def run_of(found: RunDocument, number: int = 0) -> ExportedRun:
+    """Return a run whose raw times are in its document, or are not read."""
+    return ExportedRun(replace(found, run_id=f"{RUN_ID[:-1]}{number}"), Path("/nowhere"))
+
+
+def two_tables() -> ExportedRun:
+    """Return a run of two tables with rows in every state."""
+    return run_of(document(example(), group(cell("ort"), failed("tf"), failed("tf-xla", state="not-applicable"))), 1)
+
+
+def text(form: str, *runs: ExportedRun, columns: tuple[str, ...] = ()) -> str:
+    """Return what a text format makes of runs."""
+    return "".join(FORMATS[form].pieces(Export(runs, columns)))
+
+
+def data(form: str, *runs: ExportedRun, columns: tuple[str, ...] = ()) -> bytes:
+    """Return what a binary format makes of runs."""
+    return b"".join(FORMATS[form].pieces(Export(runs, columns)))
