@@ -111,7 +111,7 @@ FIGURES = (
         is_shown=_has_tail,
     ),
     Figure(
-        Column("paced p50 ms"),
+        Column("paced p50 ms", drops=1),
         lambda cell: significant(cell.paced_ms.p50 if cell.paced_ms else None),
         spans=lambda cell: cell.paced_p50_over_launches,
         is_shown=_is_paced,

@@ -119,6 +119,12 @@ def _oversubscribed(facts: Facts) -> str:
     return text if requested in (None, facts["threads"]) else f"{text}, {requested} requested"
 
 
+def _late(facts: Facts) -> str:
+    if facts["late"] > facts["calls"] / 2:
+        return f"cannot keep the pace of {facts['pace_ms']:g} ms"
+    return f"{facts['late']:,} of {plural(facts['calls'], 'call')} at the pace of {facts['pace_ms']:g} ms were late"
+
+
 def _precisions(facts: Facts) -> str:
     return f"computes in {facts['precision']}, the baseline in {facts['baseline_precision']}"
 
@@ -228,10 +234,7 @@ MARKS: Mapping[MarkCode, Text] = {
     ),
     "late-calls": Text(
         "more than one call in a hundred was due while the call before was still running (`--pace`)",
-        lambda facts, _: (
-            f"cannot keep the pace of {facts['pace_ms']:g} ms: {facts['late']:,} of {plural(facts['calls'], 'call')}"
-            " were late"
-        ),
+        lambda facts, _: _late(facts),
         {"late": 37, "calls": 400, "pace_ms": 10.0},
     ),
     "stored-words": Text("a mark of a run that an older irbench stored", _stored, {"text": "..."}),

@@ -11,7 +11,7 @@ from golden_files import check_golden
 from irbench.notices import Mark, Warn
 from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
-from irbench.result import GroupResult, Lead, NoWinner, Winner
+from irbench.result import GroupResult, Lead, NoWinner, PacedLatency, Requested, Winner
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
 NO_GRAPH = Failure(
@@ -41,6 +41,41 @@ def streams() -> GroupResult:
         cell("ort", 37.7, fps=26.5),
     )
     return group(*rows, winner=Winner(rows[0].id, rows[1].id, 1.11, 1.08, 1.15))
+
+
+def instances() -> GroupResult:
+    several = cell(
+        "ort",
+        41.3,
+        fps=48.2,
+        mode="instances",
+        requested=Requested(1, 1, "fp32", 2),
+        effective={"precision": "fp32", "threads": 1, "device": "cpu"},
+        id="ort 2x1/fp32",
+        label="ort 2x1",
+        speedup=speedup(1.82, 1.79, 1.85),
+        peak_memory_bytes={"process": 660_000_000},
+    )
+    return group(several, cell("ort", 37.0, fps=26.5), lead=Lead(several.id, "ort/fp32", 1.82, 1.79, 1.85, 6))
+
+
+def paced() -> GroupResult:
+    late = Mark("late-calls", {"late": 231, "calls": 300, "pace_ms": 40.0})
+    rows = (
+        cell(
+            "openvino",
+            32.5,
+            paced_ms=PacedLatency(40.0, 38.1, 39.0, 38.2, 39.2, 0, 300),
+            speedup=speedup(1.31, 1.29, 1.33),
+        ),
+        cell(
+            "ort", 37.0, paced_ms=PacedLatency(40.0, 37.2, 38.0, 37.3, 38.1, 0, 300), speedup=speedup(1.15, 1.13, 1.18)
+        ),
+        cell("tf", 42.7, paced_ms=PacedLatency(40.0, 43.0, 47.1, None, None, 231, 300), marks=(late,)),
+    )
+    pair = {"cell": "openvino/fp32", "other": "ort/fp32", "back_to_back": 1.14, "at_pace": 0.976}
+    facts = {"pace_ms": 40.0, "rows": [{"cell": "openvino/fp32", "ratio": 1.13, "speedup": 1.31}], "reversed": [pair]}
+    return group(*rows, warnings=(Warn("paced-differs", facts),))
 
 
 def preview() -> GroupResult:
@@ -133,6 +168,8 @@ SCENES = {
     "example": example,
     "failure": failure_rows,
     "streams": streams,
+    "instances": instances,
+    "paced": paced,
     "preview": preview,
     "raced": raced,
     "busy": lambda: contradicted("busy"),
@@ -151,7 +188,7 @@ def as_text(result: GroupResult, width: int) -> str:
     return "".join(f"{line.plain}\n" for line in lines)
 
 
-@pytest.mark.parametrize("scene", ["example", "failure", "streams", "warnings", "tails"])
+@pytest.mark.parametrize("scene", ["example", "failure", "streams", "instances", "paced", "warnings", "tails"])
 def test_the_table_is_the_one_that_was_looked_at(scene: str):
     check_golden(f"table-{scene}-100", as_text(SCENES[scene](), 100))
 

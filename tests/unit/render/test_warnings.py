@@ -187,6 +187,21 @@ def test_streams_are_counted_against_the_threads_in_use_and_those_requested(fact
     assert mark_text(Mark("oversubscribed", {"streams": 4, **facts})) == f"oversubscribed: 4 streams on {shown}"
 
 
+@pytest.mark.parametrize(
+    ("late", "shown"),
+    [(7, "7 of 300 calls at the pace of 2.5 ms were late"), (299, "cannot keep the pace of 2.5 ms")],
+)
+def test_a_row_that_cannot_keep_the_pace_is_told_from_one_that_was_late_now_and_then(late: int, shown: str):
+    assert mark_text(Mark("late-calls", {"late": late, "calls": 300, "pace_ms": 2.5})) == shown
+
+
+def test_a_pace_at_which_no_row_changes_places_is_told_by_its_speedups():
+    rows = [{"cell": "ort", "ratio": 1.05, "speedup": 1.14}]
+    warning = Warn("paced-differs", {"pace_ms": 10.0, "rows": rows, "reversed": []})
+    said = warning_words(warning, Context())
+    assert said.brief == "At a pace of 10 ms the speedup differs: ort 1.05x instead of 1.14x."
+
+
 def test_another_irbench_is_named_by_its_process_and_what_it_measures():
     note = Note("another-irbench", {"process": 7, "since": "2026-01-05T10:00:00+00:00", "what": "vgg16"})
     assert note_text(note, Context()).startswith("irbench (process 7, since 2026-01-05T10:00:00+00:00: vgg16) was ")
