@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -75,22 +76,25 @@ def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
     timing = planned_timing(run.document.plan)
     for record in run.launches():
         blocks = sort_blocks(record, timing)
+        sync = {row.id for row in run.document.groups[record.group].cells if row.mode == "sync"}
         for cell in record.cells:
-            values_s = [_value_s(cell, round_) for round_ in cell.rounds if round_.block in blocks.counted]
+            value_s = partial(_value_s, cell, by_completion=cell.cell not in sync)
+            values_s = [value_s(round_) for round_ in cell.rounds if round_.block in blocks.counted]
             burn_in = [round_ for round_ in cell.rounds if round_.block not in blocks.blocks]
-            warm_ups = [(_calls(cell, round_), _value_s(cell, round_)) for round_ in burn_in]
+            warm_ups = [(_calls(cell, round_), value_s(round_)) for round_ in burn_in]
             if values_s:
                 made = _run(values_s, warm_ups, _facts(record, cell, blocks))
                 found.setdefault((record.group, cell.cell), []).append(made)
     return found
 
 
-def _value_s(cell: CellLaunch, round_: Round) -> float:
-    """Return the median latency of a round's calls, or with streams the time per completion, whatever it stands beside.
+def _value_s(cell: CellLaunch, round_: Round, *, by_completion: bool) -> float:
+    """Return the median latency of a round's calls, or the time per completion where several are in flight.
 
-    The row's table is not asked: the same row must have the same kind of value in a file that it is compared with.
+    The row's own mode decides, and not its table: the same row must have the same kind of value in every file that it
+    is compared in.
     """
-    return round_statistic_ns(round_, cell.calls_per_sample, by_completion=cell.streams > 1) / 1e9
+    return round_statistic_ns(round_, cell.calls_per_sample, by_completion=by_completion) / 1e9
 
 
 def _calls(cell: CellLaunch, round_: Round) -> int:
