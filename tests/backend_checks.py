@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -95,8 +96,18 @@ def effective(module: str, artifact: Artifact, load: Load, attribute: str = "bac
         return refusal.message
 
 
-def ort_intra_op_threads(load: Load) -> int:
-    """Return what the session options of a load say."""
+def effective_threads(module: str, artifact: Artifact, loads: Sequence[Load]) -> list[Any]:
+    """Return how many threads a backend's session reads back for each load, one session after the other."""
+    found = (effective(module, artifact, load) for load in loads)
+    return [facts["threads"] if isinstance(facts, dict) else facts for facts in found]
+
+
+def ort_intra_op_threads(loads: Sequence[Load]) -> list[int]:
+    """Return what the session options of each load say."""
+    return [_intra_op_threads(load) for load in loads]
+
+
+def _intra_op_threads(load: Load) -> int:
     from irbench_ort.adapter import OrtBackend
     from irbench_ort.options import parse_options
 

@@ -106,7 +106,10 @@ def test_a_precision_that_a_graph_does_not_hold_is_answered_with_what_works(mode
     assert cell["failure"]["hint"].startswith(("Measure it converted: --optimize fp16", "Use --precision fp32."))
 
 
-@pytest.mark.parametrize(("element", "precision"), [("float16", "fp16"), ("double", "fp64")])
+@pytest.mark.parametrize(
+    ("element", "precision"),
+    [("float16", "fp16"), pytest.param("double", "fp64", marks=[pytest.mark.slow, pytest.mark.ci])],
+)
 def test_a_file_that_is_not_fp32_runs_as_it_is_on_every_backend(element: str, precision: str, tmp_path: Path) -> None:
     held = tmp_path / "held.onnx"
     text = f"({element}[batch,4] x) => ({element}[batch,2] y) <{element}[4,2] w = {{1,2,3,4,5,6,7,8}}>"

@@ -147,7 +147,7 @@ def test_a_size_of_zero_is_refused_where_it_is_asked_for(tmp_path: Path) -> None
 
 
 def test_what_the_hint_says_about_a_free_dimension_works(tmp_path: Path) -> None:
-    called = run(models.two_inputs(tmp_path).path, "ort,openvino", "--shape", "tokens=1x128")
+    called = run(models.two_inputs(tmp_path).path, "fake-a", "--shape", "tokens=1x128")
     assert called.code == 0, called.err
 
 

@@ -124,9 +124,10 @@ def test_a_file_of_another_kind_is_said_to_be_no_onnx_file(tmp_path: Path) -> No
     ]
 
 
-@pytest.fixture
-def bundle(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a bundle of which the optimiser made three graphs."""
+    tmp_path = tmp_path_factory.mktemp("bundle")
     artifact = models.mlp(tmp_path / "source")
     folder = tmp_path / "mlp"
     folder.mkdir()
