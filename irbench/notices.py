@@ -62,6 +62,7 @@ NoteCode = Literal[
     "layout-unchanged",
     "native-precision",
     "optimize-not-applied",
+    "python-environment",
     "samples-not-timed",
     "stored-words",
     "tail-range",

@@ -58,6 +58,8 @@ class RunRow:
         ready_ms: From process start to the first answer.
         compile_ms: Compilation.
         peak_memory_bytes: Resident peak of the process.
+        environment: What tells its Python from those of other rows, for example the version of its runtime; ``None``
+            for the Python that irbench ran in.
         failure: Why there are no figures.
         hint: What to do about that.
     """
@@ -96,6 +98,7 @@ class RunRow:
     ready_ms: float | None
     compile_ms: float | None
     peak_memory_bytes: int | None
+    environment: str | None
     failure: str | None
     hint: str | None
 
@@ -150,6 +153,7 @@ def row_of(document: RunDocument, number: int, cell: CellResult, label: str) -> 
         ready_ms=phases.ready if phases is not None else None,
         compile_ms=phases.compile if phases is not None else None,
         peak_memory_bytes=(cell.peak_memory_bytes or {}).get("process"),
+        environment=cell.environment.label if cell.environment is not None else None,
         failure=failure.message if failure is not None else None,
         hint=failure.hint if failure is not None else None,
     )

@@ -10,7 +10,7 @@ from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Bundle, Io, Precision, SoakPlan, Timing
+from irbench.spec import Bundle, Io, Precision, PythonEnvironment, SoakPlan, Timing
 
 __all__ = ["Preset", "RunRequest", "Sweep"]
 
@@ -49,6 +49,7 @@ class RunRequest:
         name: What the user calls the run; empty without a name.
         note: What is to be remembered of it.
         inputs: Data and constants for inputs.
+        environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
     """
 
     bundles: tuple[Bundle, ...]
@@ -76,6 +77,7 @@ class RunRequest:
     name: str = ""
     note: str = ""
     inputs: AskedInputs = field(default_factory=AskedInputs)
+    environments: tuple[PythonEnvironment, ...] = ()
 
     @property
     def measures_rows_alone(self) -> bool:
@@ -121,5 +123,6 @@ class RunRequest:
             "soak": asdict(self.soak) if self.soak is not None else None,
             "name": self.name,
             "note": self.note,
+            "environments": [asdict(environment) for environment in self.environments],
             **self.inputs.as_plan(),
         }

@@ -116,10 +116,11 @@ class Workers:
         self._workers.clear()
 
     def _start_one(self, cell: str, task: CellTask) -> None:
-        load = task.cell.load
+        load, python = task.cell.load, task.cell.python
         deadline_s = max(START_DEADLINE_S, self._deadline_s)
+        variables, log = thread_environment(load.threads), self._logs / f"{cell}.log"
         start_ns = now_ns()
-        worker = Worker(self._logs / f"{cell}.log", cpus=load.cpus, environment=thread_environment(load.threads))
+        worker = Worker(log, cpus=load.cpus, environment=variables, python=python)
         self._workers[cell] = worker
         self._try(
             cell,

@@ -9,6 +9,7 @@ from typing import Literal
 from irbench.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
+from irbench.spec.python_environments import PythonEnvironment
 
 __all__ = ["AGAIN", "Cell", "Group", "Io", "Load", "Precision"]
 
@@ -55,6 +56,7 @@ class Cell:
         load: How it is driven.
         io: What is timed.
         dynamic: Whether the artifact's file leaves dimensions dynamic that could be bound.
+        environment: The Python whose runtime is measured; ``None`` for the one that irbench runs in.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Cell:
     load: Load
     io: Io = "copy"
     dynamic: bool = False
+    environment: PythonEnvironment | None = None
 
     @property
     def address(self) -> BackendAddress:
@@ -71,12 +74,21 @@ class Cell:
         return BackendAddress(self.backend, self.device)
 
     @property
+    def python(self) -> str | None:
+        """The interpreter of its worker; ``None`` for the one that irbench runs in."""
+        return self.environment.python if self.environment is not None else None
+
+    @property
     def label(self) -> str:
-        """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``, ``openvino x4``, ``ort again``."""
+        """How tables name it: ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``, ``openvino x4``, ``ort again``.
+
+        A cell of another Python is called ``ort 1.22.0``.
+        """
         name = str(self.address)
         if self.artifact is not None and self.artifact.variant:
             name = f"{name}+{self.artifact.variant}"
         name = f"{name} dynamic" if self.dynamic else name
+        name = f"{name} {self.environment.label}" if self.environment is not None else name
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
         return f"{name} again" if self.id.endswith(AGAIN) else name
 
