@@ -33,12 +33,14 @@ def test_an_operator_whose_answers_changed_has_a_row(pythons: dict[str, Path]) -
     assert "Abs 1 passed wrong off by " in table
 
 
+@pytest.mark.slow
 def test_versions_that_answer_the_same_have_nothing_to_tell(pythons: dict[str, Path]) -> None:
     called = irbench("verify", *ONE_CASE, "--between", pythons["wrong"], pythons["wrong"], *CHOSEN)
     assert called.code == 0  # wrong before and after is no change
     assert "No case has another outcome in fake-versioned 1.1 b than in fake-versioned 1.1 a." in called.out
 
 
+@pytest.mark.slow
 def test_python_has_the_changes_as_values(pythons: dict[str, Path]) -> None:
     between = (str(pythons["right"]), str(pythons["wrong"]))
     found = package.verify(suite="onnx", only="test_abs", between=between, backends="fake-versioned", progress=None)
