@@ -9,7 +9,9 @@ from __future__ import annotations
 TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
     from irbench.activity import Activity, Outlook
+    from irbench.api.ab import AbKeywords, ab
     from irbench.api.backend_rows import BackendRow
+    from irbench.api.bisect import Bisection, bisect
     from irbench.api.doctor import Diagnosis, doctor
     from irbench.api.export import ExportedModel, export
     from irbench.api.inspect import GraphDifference, GraphInspection, diff, inspect
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbKeywords",
     "Activity",
     "BackendRow",
+    "Bisection",
     "Diagnosis",
     "ExportedModel",
     "GraphDifference",
@@ -47,7 +51,9 @@ __all__ = [
     "TableWinner",
     "Verification",
     "__version__",
+    "ab",
     "backends",
+    "bisect",
     "diff",
     "doctor",
     "export",
@@ -66,8 +72,10 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AbKeywords": "api.ab",
     "Activity": "activity",
     "BackendRow": "api.backend_rows",
+    "Bisection": "api.bisect",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
     "GraphDifference": "api.inspect",
@@ -84,7 +92,9 @@ _MODULES = {
     "SoakKeywords": "api.soak",
     "TableWinner": "api.results",
     "Verification": "api.verify",
+    "ab": "api.ab",
     "backends": "api.listings",
+    "bisect": "api.bisect",
     "diff": "api.inspect",
     "doctor": "api.doctor",
     "export": "api.export",

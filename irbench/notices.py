@@ -64,6 +64,7 @@ NoteCode = Literal[
     "layout-unchanged",
     "native-precision",
     "optimize-not-applied",
+    "python-environment",
     "samples-not-timed",
     "stored-words",
     "tail-range",

@@ -10,7 +10,7 @@ import msgspec
 
 from irbench.notices import Mark
 from irbench.record import Failure, OutputError
-from irbench.spec import Disagreement, Group, Io, Number, Scalar
+from irbench.spec import Disagreement, Group, Io, Number, PythonEnvironment, Scalar
 
 __all__ = [
     "CellResult",
@@ -215,6 +215,8 @@ class CellResult:
     """What it runs; null in older documents, where all rows of a table run the table's."""
     graph_precision: str = ""
     """The narrowest precision that its ONNX graph holds; empty in older documents, and where there is no such graph."""
+    environment: PythonEnvironment | None = None
+    """The Python whose runtime was measured; null for the one that irbench ran in."""
 
     @property
     def all_threads(self) -> int | None:

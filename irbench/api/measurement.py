@@ -14,6 +14,7 @@ from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
+from irbench.notices import Note
 from irbench.render.run_plan import outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner import campaign, cold, soak
@@ -99,7 +100,7 @@ def measure_planned(
     """
     reporter.say(outline(groups, request))
     _warn(request, reporter.say)
-    native = native_notes(tuple(dict.fromkeys(request.backends)), _measured_precisions(request, groups), reporter.say)
+    native = _native_notes(request, groups, reporter.say)
     request = replace(request, notes=(*request.notes, *native))
     writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
     listener = GuardedListener(reporter.show)
@@ -109,6 +110,13 @@ def measure_planned(
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
         raise listener.error
     return StoredRun(document, writer.folder)
+
+
+def _native_notes(request: RunRequest, groups: Sequence[PlannedGroup], say: Say) -> tuple[Note, ...]:
+    """Return the notes about default precisions; only those of the environment that irbench runs in are known."""
+    if request.environments:
+        return ()
+    return native_notes(tuple(dict.fromkeys(request.backends)), _measured_precisions(request, groups), say)
 
 
 def _measured_precisions(request: RunRequest, groups: Sequence[PlannedGroup]) -> tuple[str, ...]:

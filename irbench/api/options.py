@@ -14,7 +14,7 @@ from irbench.api.input_values import Data
 from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
-from irbench.spec import Number, Objective
+from irbench.spec import Number, Objective, PythonEnvironment
 from irbench.suggestions import did_you_mean
 
 __all__ = ["RUN_READERS", "Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
@@ -117,10 +117,12 @@ class RunOptions:
         models: What is measured, as the user named it.
         feedback: Outputs by the inputs that they become; the keyword has inputs by outputs.
         command: The command line that asked for it; empty where there was none.
+        environments: Pythons whose runtimes are compared; none for the one that irbench runs in.
     """
 
     models: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    environments: tuple[PythonEnvironment, ...] = ()
     all: bool = False
     imports: tuple[str, ...] = ()
     backends: tuple[str, ...] | None = None

@@ -23,6 +23,7 @@ from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words
 from irbench.runner.cold import refuse_several_samples
+from irbench.runner.environment_cells import environment_notes
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -87,7 +88,7 @@ def requested(options: RunOptions) -> RunRequest:
     Raises:
         IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
     """
-    backends = resolve_backends(options.backends or ())
+    backends = _backends(options)
     cpus = allowed_cpus(options.cpus)
     _refuse_too_many_instances(options.instances, cpus)
     named = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
@@ -122,8 +123,16 @@ def requested(options: RunOptions) -> RunRequest:
         inputs=options.inputs,
         apart=options.apart,
         goal=_goal(options),
-        notes=notes,
+        notes=(*notes, *environment_notes(options.environments)),
+        environments=options.environments,
     )
+
+
+def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
+    """Return the backends; those of other environments need not be installed in ours."""
+    if options.environments:
+        return tuple(map(backend_checks.parse_backend, options.backends or ()))
+    return resolve_backends(options.backends or ())
 
 
 def planned(

@@ -62,6 +62,8 @@ class RunRow:
         ready_ms: From process start to the first answer.
         compile_ms: Compilation.
         peak_memory_bytes: Resident peak of the process.
+        environment: What tells its Python from those of other rows, for example the version of its runtime; ``None``
+            for the Python that irbench ran in.
         failure: Why there are no figures.
         hint: What to do about that.
     """
@@ -103,6 +105,7 @@ class RunRow:
     ready_ms: float | None
     compile_ms: float | None
     peak_memory_bytes: int | None
+    environment: str | None
     failure: str | None
     hint: str | None
 

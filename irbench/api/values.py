@@ -31,6 +31,7 @@ __all__ = [
     "one_of",
     "ordered_names",
     "pace_s",
+    "pair",
     "seed",
     "setting_of_text",
     "settings",
@@ -71,6 +72,14 @@ def text(value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a text")
     return value
+
+
+def pair(value: Iterable[str]) -> tuple[str, str]:
+    """Return two texts."""
+    texts = () if isinstance(value, str) else tuple(map(text, value))
+    if len(texts) != 2:
+        raise ValueError("these are not two")
+    return texts[0], texts[1]
 
 
 def one_of(*words: str) -> Callable[[str], str]:

@@ -36,6 +36,8 @@ _INTERNAL_ERROR = 70
 _COMMANDS = {
     "export": "Export TensorFlow and Keras models to a form that every backend can run.",
     "run": "Measure models on backends: which is fastest, by how much, and how sure that is.",
+    "ab": "Compare two versions of a runtime, each in a Python environment of its own.",
+    "bisect": "Find the version of a runtime that changed the speed or the answers of a model.",
     "soak": "Call models for a long time: whether memory grows or calls become slower.",
     "verify": "Check every backend's outputs, or run ONNX's own test suite.",
     "backends": "List the runtimes: versions, devices, and how to install missing ones.",
@@ -59,10 +61,11 @@ Examples:
 \b
 Exit codes:
   0    success
-  1    outputs do not match, soak found that memory grows, or doctor --aa a difference where there is none
+  1    outputs do not match, soak found that memory grows, verify --between that operators changed,
+       or doctor --aa a difference where there is none
   2    invalid arguments, or nothing that can be measured
   3    at least one row failed, or a run could not be exported; the others are stored, or exported
-  4    a verdict or the winner is undecided (run --strict, soak --strict, doctor --aa)
+  4    a verdict or the winner is undecided (run, ab and soak --strict, bisect, doctor --aa)
   5    a requested backend or model is not installed
   70   internal error in irbench
   130  interrupted; finished launches are stored

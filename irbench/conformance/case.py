@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from irbench.record import OutputError
 
-__all__ = ["OUTCOMES", "Case", "CaseResult", "Outcome", "Runtime", "SuiteReport", "Tried"]
+__all__ = ["OUTCOMES", "Case", "CaseResult", "OperatorChange", "Outcome", "Runtime", "SuiteReport", "Tried"]
 
 Outcome = Literal["passed", "wrong", "unsupported", "crashed", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -51,12 +51,14 @@ class Tried:
         reason: Why it did not pass; empty where it did.
         precision: The effective precision; ``None`` where no session was made.
         output_error: How far the worst output is off; ``None`` where the outputs cannot be compared.
+        outputs_sha256: Digest of all outputs, to tell whether two versions answer the same; ``None`` without outputs.
     """
 
     outcome: Outcome
     reason: str = ""
     precision: str | None = None
     output_error: OutputError | None = None
+    outputs_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,31 @@ class CaseResult:
     reason: str
     precision: str | None
     output_error: OutputError | None
+    outputs_sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class OperatorChange:
+    """Cases of one operator that two versions of a runtime treat differently, all in the same way.
+
+    Attributes:
+        operator: Its name, after that of its domain where it is not ONNX's own.
+        before: The outcome in the first version.
+        after: The outcome in the second; the same as ``before`` where only the values of outputs are others.
+        cases: Their names.
+        reason: The most frequent one of the version that does worse; empty where both passed.
+    """
+
+    operator: str
+    before: Outcome
+    after: Outcome
+    cases: tuple[str, ...]
+    reason: str
+
+    @property
+    def is_of_outcome(self) -> bool:
+        """Whether more changed than the values of outputs."""
+        return self.before != self.after
 
 
 @dataclass(frozen=True)
@@ -103,6 +130,8 @@ class SuiteReport:
         complete: False where the run was interrupted; the cases are those that were done.
         backends: In the order in which they were asked for.
         cases: One for each case and backend, by case.
+        between: The two versions that were compared, as ``backends`` names them; empty where no versions were.
+        changes: What differs between them.
     """
 
     suite: Literal["onnx"]
@@ -113,3 +142,5 @@ class SuiteReport:
     complete: bool
     backends: tuple[Runtime, ...]
     cases: tuple[CaseResult, ...]
+    between: tuple[str, ...] = ()
+    changes: tuple[OperatorChange, ...] = ()

@@ -29,7 +29,7 @@ from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
-__all__ = ["as_logical", "require_fit", "trials", "verified_cells"]
+__all__ = ["answers_of", "as_logical", "require_fit", "trials", "verified_cells"]
 
 _DEADLINE_S = 300.0
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
@@ -69,6 +69,24 @@ def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
         yield max(rows, key=_badness)
 
 
+def answers_of(trial: Trial, cell: Cell) -> Answered:
+    """Return what a cell answers to each call of a trial, in a process of its own.
+
+    Where its runtime refuses the graph with bound shapes, it runs the one with dynamic ones.
+
+    Raises:
+        CallFailed: It runs neither of them.
+        WorkerDied: Its process ended.
+    """
+    try:
+        return _answers(trial, cell)
+    except (CallFailed, WorkerDied):
+        other = other_form(cell, trial.others)
+        if other is None:
+            raise
+        return _answers(trial, other)
+
+
 def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     planned = _plan(asked, asked.shapes, scratch)
     group = planned.group
@@ -92,7 +110,13 @@ def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratc
 def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> PlannedGroup:
     threads = host.allowance().threads
     request = RunRequest(
-        (asked.bundle,), asked.backends, threads=(threads,), shapes=shapes, seed=asked.bundle.seed, inputs=asked.inputs
+        (asked.bundle,),
+        asked.backends,
+        threads=(threads,),
+        shapes=shapes,
+        seed=asked.bundle.seed,
+        inputs=asked.inputs,
+        environments=asked.environments,
     )
     (planned,) = plan(request, prepare(request, scratch))
     return planned
@@ -149,6 +173,7 @@ def _row(trial: Trial, cell: Cell, *, named: bool) -> CellResult:
         effective={},
         state="not-applicable",
         failure=trial.absent.get(cell.id),
+        environment=cell.environment,
     )
     if row.failure is not None:
         return row if row.failure.stage == "plan" else replace(row, state="failed")
@@ -197,7 +222,7 @@ def _answers(trial: Trial, cell: Cell) -> Answered:
     else:
         calls = ("irbench.conformance.trial:answer_calls", cell)
         arguments = (*calls, trial.bundle, dict(trial.sizes), trial.feeding)
-    answered: Answered = call_in_worker(*arguments, deadline_s=_DEADLINE_S)
+    answered: Answered = call_in_worker(*arguments, deadline_s=_DEADLINE_S, python=cell.python)
     return answered
 
 

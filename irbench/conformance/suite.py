@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from irbench.address import BackendAddress
 from irbench.conformance.case import Case, CaseResult, Tried
 from irbench.errors import IrbenchError
+from irbench.spec import PythonEnvironment
 from irbench.worker.process import CallFailed, Worker, WorkerDied, call_in_worker
 
-__all__ = ["collect_cases", "run_cases"]
+__all__ = ["collect_cases", "participant", "run_cases"]
 
 _COLLECT_DEADLINE_S = 900.0
 _CASE_DEADLINE_S = 120.0
+_FILE = re.compile(r"[^\w.]")
+"""What no name of a log is given."""
 
 
 def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
@@ -33,8 +38,17 @@ def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
     return found
 
 
+def participant(address: BackendAddress, environment: PythonEnvironment | None) -> str:
+    """Return what results call a backend: ``ort``, ``ort:cuda``, or ``ort 1.22.0`` in an environment of its own."""
+    return str(address) if environment is None else f"{address} {environment.label}"
+
+
 def run_cases(
-    cases: Sequence[Case], backends: Sequence[BackendAddress], scratch: Path, deadline_s: float = _CASE_DEADLINE_S
+    cases: Sequence[Case],
+    backends: Sequence[BackendAddress],
+    scratch: Path,
+    deadline_s: float = _CASE_DEADLINE_S,
+    environments: Sequence[PythonEnvironment] = (),
 ) -> Iterator[tuple[CaseResult, ...]]:
     """Yield what became of each case, one result for each backend; the backends work side by side.
 
@@ -43,8 +57,10 @@ def run_cases(
         backends: In the order of the results.
         scratch: Where logs and copies of models are written.
         deadline_s: When a worker that gives no answer to a case is ended.
+        environments: Pythons in each of which every backend runs the cases; none for the one that irbench runs in.
     """
-    benches = [_Bench(address, scratch, deadline_s) for address in backends]
+    each = product(backends, environments or (None,))
+    benches = [_Bench(address, environment, scratch, deadline_s) for address, environment in each]
     try:
         for case in cases:
             if case.skip:
@@ -61,15 +77,18 @@ def run_cases(
 class _Bench:
     """One backend's worker, which tries one case after the other for as long as it lives."""
 
-    def __init__(self, address: BackendAddress, scratch: Path, deadline_s: float) -> None:
+    def __init__(
+        self, address: BackendAddress, environment: PythonEnvironment | None, scratch: Path, deadline_s: float
+    ) -> None:
         self._address = address
+        self._environment = environment
         self._scratch = scratch
         self._deadline_s = deadline_s
         self._worker: Worker | None = None
 
     @property
     def label(self) -> str:
-        return str(self._address)
+        return participant(self._address, self._environment)
 
     def begin(self, case: Case) -> None:
         try:
@@ -80,7 +99,8 @@ class _Bench:
 
     def _send(self, case: Case) -> None:
         if self._worker is None:
-            self._worker = Worker(self._scratch / f"{self.label.replace(':', '-')}.log")
+            python = self._environment.python if self._environment is not None else None
+            self._worker = Worker(self._scratch / f"{_FILE.sub('-', self.label)}.log", python=python)
         target = "irbench.conformance.trial:try_case"
         self._worker.send(target, case, *self._address, self._scratch, deadline_s=self._deadline_s)
 
@@ -105,6 +125,7 @@ class _Bench:
             reason=tried.reason,
             precision=tried.precision,
             output_error=tried.output_error,
+            outputs_sha256=tried.outputs_sha256,
         )
 
     def close(self) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from irbench import registry
 from irbench.conformance.case import Case, Tried
@@ -151,8 +154,17 @@ def _judged(case: Case, answered: Answered, expected: Outputs) -> Tried:
     try:
         Runner.assert_similar_outputs(expected, outputs, case.rtol, case.atol)
     except (AssertionError, AttributeError, TypeError):  # the last two where a tensor and a sequence meet
-        return Tried("wrong", reason, precision, error)
-    return Tried("passed", "", precision, error)
+        return Tried("wrong", reason, precision, error, _digest(outputs))
+    return Tried("passed", "", precision, error, _digest(outputs))
+
+
+def _digest(outputs: Outputs) -> str:
+    """Return a digest of outputs that is the same where they have the same types, shapes and values, bit by bit."""
+    digest = hashlib.sha256()
+    for array in map(np.asarray, _flat(outputs)):
+        values = repr(array.tolist()).encode() if array.dtype.kind in "OSU" else array.tobytes()
+        digest.update(f"{array.dtype} {array.shape} ".encode() + values)
+    return digest.hexdigest()
 
 
 def _difference(outputs: Outputs, expected: Outputs) -> tuple[OutputError | None, str]:

@@ -12,7 +12,7 @@ from irbench.notices import Reference, Warn
 from irbench.record import Failure
 from irbench.result import CellResult, GivenInputs
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Artifact, Bundle, Cell, Feeding
+from irbench.spec import Artifact, Bundle, Cell, Feeding, PythonEnvironment
 from irbench.spi import Array, Outputs
 from irbench.stats import given_inputs
 
@@ -152,6 +152,7 @@ class VerificationRequest:
         data: A folder of data sets with expected outputs; ``None`` for the reference that ``irbench run`` compares
             with.
         inputs: Data and constants for inputs, without ``data``.
+        environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
     """
 
     bundle: Bundle
@@ -159,6 +160,7 @@ class VerificationRequest:
     shapes: Mapping[str, tuple[int, ...]]
     data: Path | None
     inputs: AskedInputs = field(default_factory=AskedInputs)
+    environments: tuple[PythonEnvironment, ...] = ()
 
 
 def exit_code(report: ModelReport) -> ExitCode:

@@ -129,6 +129,14 @@ def _precisions(facts: Facts) -> str:
     return f"computes in {facts['precision']}, the baseline in {facts['baseline_precision']}"
 
 
+def _environment(facts: Facts, _: Context) -> str:
+    origin = "the environment of irbench" if facts["python"] is None else facts["python"]
+    origin = "built by irbench" if facts["requirement"] else origin
+    others = [f"{name} {version or 'missing'}" for name, version in facts["others"].items()]
+    runtime, python = f"{facts['runtime']} {facts['version']}", f"Python {facts['python_version']}"
+    return f"{facts['label']}: {', '.join((runtime, python, *others, origin))}"
+
+
 NOTES: Mapping[NoteCode, Text] = {
     "native-precision": Text(
         "on this machine the backend's default precision is another than the measured one",
@@ -176,6 +184,19 @@ NOTES: Mapping[NoteCode, Text] = {
         " ([shapes.md](shapes.md#graphs-that-cannot-be-bound))",
         _unbound,
         {"variant": "basic", "reason": "ShapeInferenceError"},
+    ),
+    "python-environment": Text(
+        "`irbench ab` measured another Python's runtime; what else differs between the environments is named, too",
+        _environment,
+        {
+            "label": "1.22.0",
+            "runtime": "onnxruntime",
+            "version": "1.22.0",
+            "python_version": "3.12.4",
+            "python": "/cache/irbench/environments/onnxruntime-1.22.0/bin/python",
+            "requirement": "onnxruntime==1.22.0",
+            "others": {"numpy": "2.2.0"},
+        },
     ),
     "another-irbench": Text(
         "two runs at the same time disturb each other",

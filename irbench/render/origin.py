@@ -28,7 +28,14 @@ def versions(document: RunDocument) -> dict[str, str]:
     distributions = environment.get("distributions")
     found: dict[str, Any] = {name: environment.get(name) for name in ("kernel", "python")}
     found |= dict(distributions) if isinstance(distributions, Mapping) else {}
-    return {name: str(version) for name, version in found.items() if version}
+    elsewhere = _runtimes_elsewhere(document)
+    return {name: str(version) for name, version in found.items() if version and name not in elsewhere}
+
+
+def _runtimes_elsewhere(document: RunDocument) -> set[str]:
+    """Return the runtimes that other environments brought: that of irbench's own environment did not take part."""
+    environments = document.plan.get("environments") or ()
+    return {str(environment.get("runtime")) for environment in environments}
 
 
 def command_text(document: RunDocument) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -38,6 +38,10 @@ _MODEL_COLUMNS = (
 )
 _LEFT_OUT_FIRST: Mapping[Outcome, int] = {"skipped": 2, "crashed": 1}
 """Where a terminal is narrow; the reason begins with the worst outcome in any case."""
+_OTHER_VALUES: Mapping[Outcome, str] = {
+    "passed": "Other values, within the tolerance",
+    "wrong": "Wrong in both, with other values",
+}
 _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}
 
 
@@ -75,6 +79,8 @@ def suite_view(report: SuiteReport) -> Document:
     cases = len({case.name for case in report.cases})
     chosen = f" that match {report.pattern}" if report.pattern else ""
     title = f"ONNX backend test suite of onnx {report.suite_version}: {cases} cases{chosen}, {report.seconds:.0f} s"
+    if report.between:
+        return Document((title, _totals(report), *_changes(report), *_ending(report.complete)))
     scores = operator_scores(report.cases)
     troubled = [score for score in scores if not score.perfect]
     parts: list[str | TextTable] = [title, _totals(report)]
@@ -143,6 +149,31 @@ def _operators(scores: Sequence[OperatorScore]) -> TextTable:
         for score in scores
     )
     return TextTable(columns, tuple(rows))
+
+
+def _changes(report: SuiteReport) -> Iterator[str | TextTable]:
+    """Yield a row for each operator whose outcome changed, and the operators whose values alone did."""
+    changed = [change for change in report.changes if change.is_of_outcome]
+    first, second = report.between
+    if changed:
+        columns = (
+            Column("operator", words=True),
+            Column("cases"),
+            Column(first, words=True),
+            Column(second, words=True),
+            Column("most frequent reason", words=True, folds=True),
+        )
+        rows = (
+            Row((change.operator, str(len(change.cases)), change.before, change.after, _short(change.reason)))
+            for change in changed
+        )
+        yield TextTable(columns, tuple(rows))
+    else:
+        yield f"No case has another outcome in {second} than in {first}."
+    for outcome, text in _OTHER_VALUES.items():
+        names = dict.fromkeys(c.operator for c in report.changes if not c.is_of_outcome and c.after == outcome)
+        if names:
+            yield f"{text}: {', '.join(names)}."
 
 
 def _passed_whole(scores: Sequence[OperatorScore]) -> tuple[str, ...]:

@@ -94,7 +94,8 @@ class CellWorker:
         self._log = self.setting.logs / f"{self.cell.id}.log"
         environment = {**thread_environment(self.cell.load.threads), **self.environment}
         self.spawned_ns = now_ns()
-        self._worker = Worker(self._log, cpus=self.cell.load.cpus, environment=environment)
+        cpus, python = self.cell.load.cpus, self.cell.python
+        self._worker = Worker(self._log, cpus=cpus, environment=environment, python=python)
 
     def hold(self, target: str, *args: Any) -> None:
         """Make the object in the worker that later calls by method name belong to; raises as :meth:`ask` does."""

@@ -10,6 +10,7 @@ from itertools import product
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.runner.environment_cells import in_environments
 from irbench.runner.request import RunRequest
 from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Workload
 from irbench.spi import Description
@@ -99,7 +100,7 @@ def asked_cells(
             cell_id = f"{cell_id}{AGAIN}" if any(known.cell.id == cell_id for known in asked) else cell_id
             artifact = at_level(exported, level) if exported is not None else None
             cell = Cell(cell_id, artifact, name, device, load, request.io, workload=place)
-            asked.append(AskedCell(cell, level))
+            asked += [AskedCell(each, level) for each in in_environments(cell, request.environments)]
             if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
                 asked.append(AskedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
     return tuple(asked)

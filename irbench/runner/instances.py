@@ -60,7 +60,9 @@ class InstanceWorkers:
             for number, share in enumerate(cpu_shares(cpus, load.instances), start=1):
                 log = logs / f"{cell.id}-{number}.log"
                 inherited = (self._descriptor,)
-                self._workers.append(Worker(log, cpus=share, environment=environment, inherited=inherited))
+                self._workers.append(
+                    Worker(log, cpus=share, environment=environment, inherited=inherited, python=cell.python)
+                )
         except BaseException:
             self.kill()
             raise

@@ -10,7 +10,7 @@ from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Bundle, Goal, Io, Precision, SoakPlan, Timing
+from irbench.spec import Bundle, Goal, Io, Precision, PythonEnvironment, SoakPlan, Timing
 
 __all__ = ["Preset", "RunRequest", "Sweep"]
 
@@ -53,6 +53,7 @@ class RunRequest:
         inputs: Data and constants for inputs.
         apart: Whether each model and batch has a table of its own.
         goal: What rows are compared by; ``None`` where nothing was asked for.
+        environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
     """
 
     bundles: tuple[Bundle, ...]
@@ -84,6 +85,7 @@ class RunRequest:
     inputs: AskedInputs = field(default_factory=AskedInputs)
     apart: bool = False
     goal: Goal | None = None
+    environments: tuple[PythonEnvironment, ...] = ()
 
     @property
     def measures_rows_alone(self) -> bool:
@@ -135,5 +137,6 @@ class RunRequest:
             "soak": asdict(self.soak) if self.soak is not None else None,
             "name": self.name,
             "note": self.note,
+            "environments": [asdict(environment) for environment in self.environments],
             **self.inputs.as_plan(),
         }

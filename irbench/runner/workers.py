@@ -161,7 +161,7 @@ def _started(cell: Cell, logs: Path) -> Worker | InstanceWorkers:
     load = cell.load
     environment = thread_environment(load.threads)
     if load.instances == 1:
-        return Worker(logs / f"{cell.id}.log", cpus=load.cpus, environment=environment)
+        return Worker(logs / f"{cell.id}.log", cpus=load.cpus, environment=environment, python=cell.python)
     return InstanceWorkers(cell, logs, host.allowance(load.cpus).cpus, environment)
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from irbench.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
+from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.tensors import BATCH
 
 __all__ = ["AGAIN", "Cell", "Goal", "Group", "Io", "Load", "Objective", "Precision", "Workload"]
@@ -70,6 +71,7 @@ class Cell:
         io: What is timed.
         dynamic: Whether the artifact's file leaves dimensions dynamic that could be bound.
         workload: Place of what it runs among the workloads of its group.
+        environment: The Python whose runtime is measured; ``None`` for the one that irbench runs in.
     """
 
     id: str
@@ -80,6 +82,7 @@ class Cell:
     io: Io = "copy"
     dynamic: bool = False
     workload: int = 0
+    environment: PythonEnvironment | None = None
 
     @property
     def address(self) -> BackendAddress:
@@ -87,16 +90,22 @@ class Cell:
         return BackendAddress(self.backend, self.device)
 
     @property
+    def python(self) -> str | None:
+        """The interpreter of its worker; ``None`` for the one that irbench runs in."""
+        return self.environment.python if self.environment is not None else None
+
+    @property
     def label(self) -> str:
         """How tables name it.
 
         ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``; ``openvino 2x1`` for two instances of one thread each;
-        ``openvino x4`` for four streams; ``ort again``.
+        ``openvino x4`` for four streams; ``ort 1.22.0`` in another Python; ``ort again``.
         """
         name = str(self.address)
         if self.artifact is not None and self.artifact.variant:
             name = f"{name}+{self.artifact.variant}"
         name = f"{name} dynamic" if self.dynamic else name
+        name = f"{name} {self.environment.label}" if self.environment is not None else name
         name = name if self.load.instances == 1 else f"{name} {self.load.instances}x{self.load.threads or 'native'}"
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
         return f"{name} again" if self.id.endswith(AGAIN) else name

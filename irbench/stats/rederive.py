@@ -123,6 +123,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         io=row.io,
         dynamic=row.dynamic,
         workload=workload,
+        environment=row.environment,
     )
 
 

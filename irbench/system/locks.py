@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["hold", "temporary_folder"]
+__all__ = ["hold", "temporary_folder", "waiting_for"]
 
 _ALIVE = ".alive"
 """A file that the owner of a temporary folder keeps locked."""
@@ -35,6 +35,21 @@ def hold(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+@contextmanager
+def waiting_for(path: Path) -> Iterator[None]:
+    """Hold a file's lock, waiting for as long as another process holds it; the file is made and stays.
+
+    Raises:
+        OSError: It cannot be opened, or its file system knows no locks.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -7,9 +7,8 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +16,7 @@ from typing import Any, Self
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
+from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
@@ -63,6 +63,15 @@ class Worker:
     """A fresh process that leads its own session.
 
     Start it from the coordinator's main thread: the kernel ties its life to the starting thread.
+
+    Args:
+        log: Where what it prints is written.
+        cpus: The processors that it may use; ``None`` for all.
+        environment: Variables to set besides the present ones.
+        python: Another interpreter than ours; ``None`` for ours.
+
+    Raises:
+        IrbenchError: The interpreter cannot be started.
     """
 
     def __init__(
@@ -72,6 +81,7 @@ class Worker:
         cpus: Sequence[int] | None = None,
         environment: Mapping[str, str] | None = None,
         inherited: Sequence[int] = (),
+        python: str | None = None,
     ) -> None:
         """Start it.
 
@@ -80,23 +90,23 @@ class Worker:
             cpus: The processors that it may use.
             environment: Variables to set besides the present ones.
             inherited: Descriptors that it has under the same numbers.
+            python: Its interpreter; that of this process unless given.
         """
         self.log = log
         self._mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours)
-        with log.open("ab") as output:
+        arguments = [str(theirs.fileno()), ",".join(map(str, cpus or ()))]
+        with theirs, log.open("ab") as output, _started(python, self._channel):
             self._process = subprocess.Popen(
-                # -P: what lies in the folder irbench is called in, beside a model perhaps, must not run
-                [sys.executable, "-P", "-m", "irbench.worker", str(theirs.fileno()), ",".join(map(str, cpus or ()))],
+                [*interpreter_command(python), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 pass_fds=(theirs.fileno(), *inherited),
                 start_new_session=True,
-                env={**os.environ, **(environment or {}), MARK: self._mark},
+                env={**interpreter_environment(python), **(environment or {}), MARK: self._mark},
             )
-        theirs.close()
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False
         watchdog().guard(self._process.pid, self._mark)
@@ -267,6 +277,7 @@ def call_in_worker(
     deadline_s: float,
     say: Callable[[Any], None] | None = None,
     environment: Mapping[str, str] | None = None,
+    python: str | None = None,
 ) -> Any:
     """Run one function in a fresh process and return its result.
 
@@ -276,6 +287,7 @@ def call_in_worker(
         deadline_s: The process is killed when it has not answered by then.
         say: Hears progress; the function then gets something to speak with as its last argument.
         environment: Variables to set besides the present ones.
+        python: Another interpreter than ours; ``None`` for ours.
 
     Raises:
         IrbenchError: What the function raised, with its message, hint and exit code.
@@ -283,7 +295,7 @@ def call_in_worker(
     """
     with (
         scratch_folder() as folder,
-        Worker(folder / "log", environment=environment) as worker,
+        Worker(folder / "log", environment=environment, python=python) as worker,
     ):
         try:
             return worker.ask(target, *args, deadline_s=deadline_s, say=say)
@@ -292,6 +304,18 @@ def call_in_worker(
             last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in error.log_tail.splitlines()[-1:]]
             hint = " ".join(filter(None, [error.hint, *last]))
             raise type(error)(error.message, hint=hint, log_tail=error.log_tail) from None
+
+
+@contextlib.contextmanager
+def _started(python: str | None, channel: Channel) -> Iterator[None]:
+    """Have an interpreter that is gone, or is none, be an error of the user's."""
+    try:
+        yield
+    except OSError as error:
+        channel.close()
+        if python is None:
+            raise
+        raise IrbenchError(f"{python} cannot be started: {error.strerror}.", hint="Name a Python that runs.") from error
 
 
 def _how_it_ended(code: int) -> str:

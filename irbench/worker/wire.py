@@ -1,21 +1,36 @@
 """What travels between the coordinator and a worker, over a descriptor of its own and never over stdout.
 
-Messages are pickled: both ends are the same program started by the same user, and the arrays
-they carry need no other form.
+Messages are pickled: both ends are the same program started by the same user, and the arrays they carry need no other
+form. The two may run in different versions of Python, so the protocol is fixed, and what versions pickle differently
+has a form of its own.
 """
 
 from __future__ import annotations
 
+import copyreg
+import io
 import pickle
 import socket
 import struct
 from dataclasses import dataclass
+from pathlib import Path, PosixPath
 from typing import Any
 
 __all__ = ["Channel", "Problem", "Reply", "Request", "Say"]
 
 _LENGTH = struct.Struct("!Q")
 _PIECE_BYTES = 1 << 20
+_PROTOCOL = 4
+
+
+def _path(text: str) -> Path:
+    return Path(text)
+
+
+class _Pickler(pickle.Pickler):
+    """Names a path's class in no message: Python 3.13 has it in another module than those before and after."""
+
+    dispatch_table = copyreg.dispatch_table | {PosixPath: lambda path: (_path, (str(path),))}
 
 
 class Channel:
@@ -54,7 +69,7 @@ class Channel:
             OSError: The other end has hung up.
             Exception: The message cannot be pickled; nothing was sent.
         """
-        content = pickle.dumps(message)
+        content = _pickled(message)
         self._end.settimeout(within_s)
         try:
             self._end.sendall(_LENGTH.pack(len(content)) + content)
@@ -97,6 +112,12 @@ class Channel:
     @property
     def _length(self) -> int:
         return int(_LENGTH.unpack_from(self._arrived)[0])
+
+
+def _pickled(message: object) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer, _PROTOCOL).dump(message)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ import threading
 from importlib.util import find_spec
 from pathlib import Path
 
+import fake_uv
 import models
 import psutil
 import pytest
+from fake_versions import RUNTIME
 
 import irbench
 
@@ -119,6 +121,8 @@ def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, mo
     # scripted backends take the place of the runtimes, and little time that of minutes; the rest is as it is written
     text = text.replace('"ort", "openvino"', '"fake-a", "fake-b"').replace('"ort"', '"fake-a"')
     text = text.replace('budget="2m"', 'budget="1s", quick=True').replace('duration="10m"', 'duration="2s"')
+    text = text.replace("onnxruntime", RUNTIME)
+    fake_uv.install(tmp_path / "uv", {"1.22.0": {}, "1.23.2": {}, "1.31.0": {"fault": "wrong"}}, monkeypatch)
     text = re.sub(r'backends="fake-a", quick=True', 'backends="fake-a", quick=True, budget="1s"', text)
     if find_spec("pandas") is None:
         text = re.sub(r"^run\.to_pandas\(.*$", "", text, flags=re.MULTILINE)
@@ -128,3 +132,4 @@ def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, mo
     exec(compile(text, "docs/python.md", "exec"), names)  # it is our own document
     assert isinstance(names["run"], irbench.Run)
     assert (tmp_path / "better.onnx").is_file()
+    assert names["found"].changed_by == "1.31.0"  # type: ignore[attr-defined]

@@ -136,32 +136,12 @@ _SECTIONS = {
 @measuring.THREADS
 @measuring.CPUS
 @measuring.SET
-@click.option(
-    "--io",
-    type=OneOf(["copy", "bound"]),
-    default="copy",
-    show_default=True,
-    help="What is timed: copy includes copying inputs and outputs, bound does not.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="N",
-    default=0,
-    cls=PlainDefault,
-    show_default="0",
-    help="Seed for inputs and for the measurement order.",
-)
+@measuring.IO
+@measuring.SEED
 @click.option(
     "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Differences up to this count as the same."
 )
-@click.option(
-    "--budget",
-    type=DURATION,
-    cls=PlainDefault,
-    show_default="90s per table, 5m with --tail",
-    help="Time limit for the whole run.",
-)
+@measuring.BUDGET
 @measuring.DEADLINE
 @click.option("--quick", is_flag=True, help="3 launches: fast, with wide intervals.")
 @click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.")

@@ -30,6 +30,7 @@ Examples:
   irbench verify resnet50
   irbench verify model.onnx --data model_zoo/model --backends ort,openvino
   irbench verify --suite onnx --only 'test_conv*'
+  irbench verify --suite onnx --between onnxruntime==1.22.0 onnxruntime==1.23.2
   irbench verify --suite onnx --format json -o suite.json
 """
 
@@ -48,6 +49,13 @@ Examples:
 @click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
 @click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
 @click.option("--only", metavar="PATTERN", help="Run only the cases that match, for example test_add*.")
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="A B",
+    help="Compare two versions of a runtime, each a release (onnxruntime==1.22.0), a wheel, the Python of an"
+    " environment, or installed.",
+)
 @click.option(
     "--backends",
     type=BACKENDS,
@@ -74,9 +82,11 @@ def command(
     Backends compute in fp32 where they can; the tolerance is that of the precision they report.
 
     --suite onnx runs every case of ONNX's backend test suite and compares as ONNX's own runner does: each element
-    within 1e-3 relative. A scoreboard shows what passed, was wrong, is unsupported or crashed.
+    within 1e-3 relative. A scoreboard shows what passed, was wrong, is unsupported or crashed. With --between it lists
+    the operators whose support or answers changed, and the exit code is 1 if there are any.
     """
-    from irbench.api.verify import VerifyOptions, verify_with
+    from irbench.api.verify import verify_with
+    from irbench.api.verify_options import VerifyOptions
     from irbench.cli.output.console import print_data, to_text
 
     asked = VerifyOptions(shape=as_shapes(shape), value=as_constants(value), feedback=as_feedback(feedback), **options)

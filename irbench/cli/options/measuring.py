@@ -7,18 +7,22 @@ from pathlib import Path
 import click
 
 from irbench.cli.options import types
+from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import PlainDefault
 
 __all__ = [
+    "BUDGET",
     "CPUS",
     "DATA",
     "DEADLINE",
     "FEEDBACK",
     "IMPORTS",
+    "IO",
     "NAME",
     "NOTE",
     "NO_LOCK",
     "PRECISION",
+    "SEED",
     "SET",
     "STREAMS",
     "THREADS",
@@ -70,6 +74,29 @@ CPUS = click.option(
     help="Processors for the backends to use.",
 )
 SET = click.option("--set", type=types.SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
+IO = click.option(
+    "--io",
+    type=OneOf(["copy", "bound"]),
+    default="copy",
+    show_default=True,
+    help="What is timed: copy includes copying inputs and outputs, bound does not.",
+)
+SEED = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="N",
+    default=0,
+    cls=PlainDefault,
+    show_default="0",
+    help="Seed for inputs and for the measurement order.",
+)
+BUDGET = click.option(
+    "--budget",
+    type=types.DURATION,
+    cls=PlainDefault,
+    show_default="90s per table, 5m with --tail",
+    help="Time limit for the whole run.",
+)
 DEADLINE = click.option(
     "--deadline",
     type=types.DURATION,

@@ -109,6 +109,7 @@ _NAMES: Mapping[str, str] = {
     "requested.threads": "threads_requested",
     "requested.precision": "precision_requested",
     "failure.message": "failure",
+    "environment.label": "environment",
     "paced_ms.pace": "pace_ms",
     "paced_ms.late": "paced_late_calls",
     "paced_ms.count": "paced_calls",

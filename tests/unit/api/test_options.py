@@ -13,7 +13,7 @@ from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.cli.commands.run import command
 from irbench.errors import IrbenchError
 
-OF_THE_TERMINAL = {"models", "command", "form", "output", "strict", "dry_run", "yes"}
+OF_THE_TERMINAL = {"environments", "models", "command", "form", "output", "strict", "dry_run", "yes"}
 """What a call from Python has other means for: arguments, methods of the run, ``irbench.plan`` and exceptions."""
 
 

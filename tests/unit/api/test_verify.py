@@ -8,7 +8,8 @@ import models
 import pytest
 
 from irbench import registry
-from irbench.api.verify import VerifyOptions, verify_with
+from irbench.api.verify import verify_with
+from irbench.api.verify_options import VerifyOptions
 from irbench.conformance.verification import PlannedTrials, VerificationRequest
 
 

@@ -9,11 +9,13 @@ import pytest
 
 from irbench.activity import ActivityCode
 from irbench.api import doctor
+from irbench.bisection.report import Conclusion, Criterion, Side
 from irbench.cold_row import ColdStop
 from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.render import finding_texts, progress
+from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.footer import STOPPED_TEXTS
@@ -28,6 +30,9 @@ from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
 
 TABLES = {
+    "conclusions of bisect": (CONCLUSION_TEXTS, Conclusion),
+    "criteria of bisect": (CRITERION_TEXTS, Criterion),
+    "sides of bisect": (SIDE_TEXTS, Side),
     "activities": (progress._ACTIVITIES, ActivityCode),
     "export notices": (EXPORT_NOTICES, ExportNoticeCode),
     "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from irbench.conformance.case import CaseResult, Runtime, SuiteReport
+from irbench.conformance.case import CaseResult, OperatorChange, Runtime, SuiteReport
 from irbench.conformance.score import counts
 from irbench.conformance.verification import DataSets, ModelReport, exit_code
 from irbench.notices import Reference
@@ -102,3 +102,23 @@ def test_the_exit_code_of_a_model_is_that_of_its_worst_cell():
     assert code("ok", "failed") == 3
     assert code("failed", "mismatch") == 1
     assert code("mismatch", complete=False) == 130
+
+
+def test_between_versions_only_what_changed_is_told():
+    changes = (
+        OperatorChange("Attention", "unsupported", "passed", ("test_attention_1", "test_attention_2"), "no kernel"),
+        OperatorChange("Gelu", "passed", "passed", ("test_gelu",), ""),
+        OperatorChange("Erf", "wrong", "wrong", ("test_erf",), "off by 0.1"),
+    )
+    lines = (
+        suite_view(replace(REPORT, between=("ort 1.22.0", "ort 1.23.2"), changes=changes)).as_markdown().splitlines()
+    )
+    assert "| operator | cases | ort 1.22.0 | ort 1.23.2 | most frequent reason |" in lines
+    assert "| Attention | 2 | unsupported | passed | no kernel |" in lines
+    assert lines[-3:] == ["Other values, within the tolerance: Gelu.", "", "Wrong in both, with other values: Erf."]
+    assert not any("Relu" in line for line in lines)
+
+
+def test_versions_without_a_difference_are_said_to_have_none():
+    lines = suite_view(replace(REPORT, between=("ort 1.22.0", "ort 1.23.2"))).as_markdown().splitlines()
+    assert lines[-1] == "No case has another outcome in ort 1.23.2 than in ort 1.22.0."

@@ -1,0 +1,253 @@
+"""``irbench.bisect``: find the version of a runtime that changed the speed or the answers of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+
+import msgspec
+
+from irbench.address import BackendAddress
+from irbench.api import values
+from irbench.api.ab import AbKeywords, require_models
+from irbench.api.bisect_by_answer import AnswerJudge
+from irbench.api.bisect_by_speed import SpeedJudge
+from irbench.api.bisect_search import Judge, search
+from irbench.api.display import Displayable
+from irbench.api.environments import Environments
+from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.requests import refuse_contradictions
+from irbench.api.resolve import resolve_bundles
+from irbench.api.results import Interrupted
+from irbench.api.run import refuse_loaded_models
+from irbench.api.verify import planned_trials
+from irbench.api.verify_options import VerifyOptions
+from irbench.bisection.report import BisectReport, Criterion
+from irbench.environments import normalised, releases_between
+from irbench.errors import ExitCode, IrbenchError
+from irbench.render.bisection import bisection_view
+from irbench.spec import PythonEnvironment
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.render.verification import Document
+
+__all__ = ["BisectOptions", "Bisection", "bisect", "bisect_with"]
+
+_USUAL_THRESHOLD = 0.03
+_MANY = ("batch", "streams", "precision", "optimize")
+"""Options of a run that may ask for several rows or tables."""
+
+
+@dataclass(frozen=True)
+class BisectOptions:
+    """What is searched.
+
+    Attributes:
+        model: As the user named it.
+        runtime: The distribution whose versions are searched.
+        first: The oldest version, whose behaviour is the usual one.
+        last: The newest version.
+        backend: As the user named it; ``None`` for the one that is meant.
+        by: What is looked at.
+        threshold: Smallest change that counts; ``None`` for 3 % of the speed, or the tolerance of the precision.
+        run: What is measured and how.
+    """
+
+    model: str
+    runtime: str
+    first: str
+    last: str
+    backend: str | None = None
+    by: Criterion = "speed"
+    threshold: float | None = None
+    run: RunOptions = field(default_factory=RunOptions)
+
+
+class Bisection(Displayable):
+    """What a search found.
+
+    Attributes:
+        report: All that is known of it.
+    """
+
+    def __init__(self, report: BisectReport) -> None:
+        self.report = report
+
+    @property
+    def changed_by(self) -> str | None:
+        """The version that changed the speed or the answers; ``None`` where none is known to have."""
+        return self.report.first_new
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench bisect`` exits with."""
+        codes = {"undecided": ExitCode.UNDECIDED, "interrupted": ExitCode.INTERRUPTED}
+        return codes.get(self.report.conclusion, ExitCode.OK)
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the report as text."""
+        if form == "json":
+            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+        return self._view().as_markdown() if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was searched and what came out."""
+        report = self.report
+        found = f"changed by {report.first_new}" if report.first_new else report.conclusion
+        return f"<Bisection of {report.runtime} {report.versions[0]} to {report.versions[-1]}: {found}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the report as ``irbench bisect`` prints it; called by rich."""
+        return self._view()
+
+    def _view(self) -> Document:
+        return bisection_view(self.report)
+
+
+def bisect(
+    model: str | PathLike[str],
+    *,
+    runtime: str,
+    first: str,
+    last: str,
+    by: Literal["speed", "answer"] = "speed",
+    threshold: str | float | None = None,
+    backend: str | None = None,
+    progress: ProgressOption = "auto",
+    **options: Unpack[AbKeywords],
+) -> Bisection:
+    """Find the version of a runtime that changed the speed or the answers of a model, by halving.
+
+    Args:
+        model: Anything that :func:`irbench.run` takes.
+        runtime: The distribution whose versions are searched: ``"onnxruntime"``.
+        first: The oldest version.
+        last: The newest version.
+        by: ``"speed"`` measures each version against the first, ``"answer"`` compares its outputs with those of the
+            first.
+        threshold: Smallest change that counts: ``"3%"`` or 0.03. For answers it is the largest relative error; the
+            tolerance of the precision by default.
+        backend: The backend, with an optional device, where the runtime has several.
+        progress: As :func:`irbench.run` takes it.
+        options: Those of :func:`irbench.ab`; ``budget`` is for each comparison.
+
+    Returns:
+        What was found; ``changed_by`` is the version.
+
+    Raises:
+        IrbenchError: There is no such model or version, or the first or last cannot be installed or measured.
+        Interrupted: Ctrl-C; what was found by then is in its ``result``.
+        TypeError: There is no such option.
+    """
+    refuse_loaded_models((model,))
+    own = {"runtime": runtime, "first": first, "last": last, "by": by, "threshold": threshold, "backend": backend}
+    read = read_keywords("bisect", own, _OWN_READERS)
+    readers = {name: RUN_READERS[name] for name in AbKeywords.__annotations__}
+    run = RunOptions(**read_keywords("bisect", cast("Mapping[str, Any]", options), readers))
+    with reporting(progress) as reporter:
+        found = bisect_with(BisectOptions(str(model), **read, run=run), reporter)
+    if found.report.conclusion == "interrupted":
+        raise Interrupted("the search is not complete", found)
+    return found
+
+
+def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
+    """Search what was asked for; an interrupt leaves the report incomplete.
+
+    Raises:
+        IrbenchError: There is no such model or version, or the first or last cannot be installed or measured.
+    """
+    host.require_linux()
+    _refuse_several_rows(options.run)
+    run = replace(options.run, models=(options.model,))
+    refuse_contradictions(run)
+    require_models(run.models, run.imports)
+    reporter.say(f"listing releases of {options.runtime}")
+    versions = releases_between(options.runtime, options.first, options.last)
+    pairs = _Pairs(options, reporter)
+    address = pairs.backend(versions[0], versions[-1])
+    threshold = options.threshold if options.threshold or options.by == "answer" else _USUAL_THRESHOLD
+    with ExitStack() as scratch:
+        judge = _judge(replace(options, backend=address, threshold=threshold, run=run), pairs, reporter, scratch)
+        empty = BisectReport(
+            model=options.model,
+            runtime=options.runtime,
+            backend=address,
+            by=options.by,
+            threshold=threshold,
+            versions=versions,
+            steps=(),
+            conclusion="interrupted",
+        )
+        return Bisection(search(empty, judge, reporter.say))
+
+
+class _Pairs:
+    """Environments of two versions of the runtime that is searched."""
+
+    def __init__(self, options: BisectOptions, reporter: Reporter) -> None:
+        self._runtime = normalised(options.runtime)
+        self._environments = Environments(options.backend, reporter.say, insist=options.run.no_lock)
+
+    def __call__(self, baseline: str, version: str) -> tuple[PythonEnvironment, ...]:
+        return self._of(baseline, version)[1]
+
+    def backend(self, baseline: str, version: str) -> str:
+        """Return the backend that runs the runtime, as users name it.
+
+        Raises:
+            IrbenchError: None does, or the one that was named runs another.
+        """
+        address, (environment, _) = self._of(baseline, version)
+        if normalised(environment.runtime) != self._runtime:
+            raise IrbenchError(
+                f"{address} runs {environment.runtime}, and versions of {self._runtime} are searched.",
+                hint="Leave --backend out, or name a backend of this runtime.",
+            )
+        return str(address)
+
+    def _of(self, baseline: str, version: str) -> tuple[BackendAddress, tuple[PythonEnvironment, ...]]:
+        return self._environments.of([f"{self._runtime}=={each}" for each in (baseline, version)])
+
+
+def _judge(options: BisectOptions, pairs: _Pairs, reporter: Reporter, scratch: ExitStack) -> Judge:
+    """Return what compares versions; the backend and the threshold are known."""
+    run = options.run
+    if options.by == "speed":
+        note = run.note or f"bisect {options.runtime} {options.first} to {options.last}"
+        measured = replace(run, backends=(str(options.backend),), within=options.threshold, note=note)
+        return SpeedJudge(measured, pairs, reporter)
+    (bundle,) = resolve_bundles(run.models, everything=False, say=reporter.say, imports=run.imports)
+    asked = VerifyOptions(options.model, data=run.data, value=run.value, feedback=run.feedback, shape=run.shape)
+    folder = scratch.enter_context(scratch_folder())
+    trials = planned_trials(asked, bundle, (BackendAddress.parse(str(options.backend)),), folder)
+    return AnswerJudge(trials.trials, options.threshold, pairs)
+
+
+def _refuse_several_rows(run: RunOptions) -> None:
+    """Refuse options that ask for more than one row of each version.
+
+    Raises:
+        IrbenchError: One of them does.
+    """
+    for name in _MANY:
+        if len(getattr(run, name) or ()) > 1:
+            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")
+
+
+_OWN_READERS: Readers = {
+    "runtime": ('"onnxruntime"', values.text),
+    "first": ('"1.22"', values.text),
+    "last": ('"1.23.2"', values.text),
+    "by": ('"speed" or "answer"', values.one_of("speed", "answer")),
+    "threshold": ('"3%", or 0.03', values.fraction),
+    "backend": ('"ort"', values.text),
+}

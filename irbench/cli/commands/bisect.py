@@ -1,0 +1,134 @@
+"""``irbench bisect``: find the version of a runtime that changed the speed or the answers of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from irbench.cli.options import measuring
+from irbench.cli.options.completion import BACKEND, MODEL
+from irbench.cli.options.formats import OUTPUT, RESULTS
+from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import (
+    COUNTS,
+    DURATION,
+    PERCENT,
+    SHAPE,
+    PlainDefault,
+    as_constants,
+    as_feedback,
+    as_settings,
+    as_shapes,
+)
+from irbench.cli.output.measured import refuse_overwriting_models
+from irbench.spec import Number
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench bisect model.onnx --runtime onnxruntime --from 1.22 --to 1.31
+  irbench bisect model.onnx --runtime onnxruntime --from 1.22 --to 1.31 --by answer
+  irbench bisect model.onnx --runtime openvino --from 2025.3 --to 2026.4 --threshold 5% --format json
+"""
+
+
+@click.command("bisect", epilog=_EXAMPLES)
+@click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
+@click.option("--runtime", metavar="NAME", required=True, help="Distribution whose versions are searched: onnxruntime.")
+@click.option("--from", "first", metavar="VERSION", required=True, help="Oldest version.")
+@click.option("--to", "last", metavar="VERSION", required=True, help="Newest version.")
+@click.option(
+    "--by",
+    type=OneOf(["speed", "answer"]),
+    default="speed",
+    show_default=True,
+    help="What changed: speed measures each version against the oldest, answer compares its outputs with those of the"
+    " oldest.",
+)
+@click.option(
+    "--threshold",
+    type=PERCENT,
+    cls=PlainDefault,
+    show_default="3%, or the tolerance of the precision",
+    help="Smallest change that counts; for answers the largest relative error that does not.",
+)
+@click.option(
+    "--backend",
+    type=BACKEND,
+    cls=PlainDefault,
+    show_default="the one of the runtime",
+    help="Backend to measure, with an optional device: ort:cuda.",
+)
+@measuring.IMPORTS
+@click.option("--batch", type=COUNTS, cls=PlainDefault, show_default="1, or the model's own", help="Batch size.")
+@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
+@measuring.DATA
+@measuring.VALUE
+@measuring.FEEDBACK
+@click.option("--streams", type=COUNTS, default=(1,), show_default=True, help="Concurrent inferences.")
+@measuring.PRECISION
+@measuring.THREADS
+@measuring.CPUS
+@measuring.SET
+@measuring.IO
+@measuring.SEED
+@click.option(
+    "--budget",
+    type=DURATION,
+    cls=PlainDefault,
+    show_default="90s",
+    help="Time limit for each comparison; one that stays undecided is repeated twice, each time with twice as much.",
+)
+@measuring.DEADLINE
+@measuring.NO_LOCK
+@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@OUTPUT
+@RESULTS
+def command(
+    form: Literal["table", "json", "md"],
+    output: Path | None,
+    model: str,
+    runtime: str,
+    first: str,
+    last: str,
+    by: Literal["speed", "answer"],
+    threshold: float | None,
+    backend: str | None,
+    shape: Sequence[tuple[str, tuple[int, ...]]],
+    set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
+    value: Sequence[tuple[str, tuple[Number, ...]]],
+    feedback: Sequence[tuple[str, str]],
+    **options: Any,
+) -> int:
+    """Find the version of a runtime that changed the speed or the answers of a model, by halving.
+
+    Versions are those that uv finds in the index that it is configured with, and each is installed into an
+    environment of its own, which is kept. The ends are compared first. A version belongs to the end that it is nearer
+    to, with confidence; one that cannot be installed or run is skipped. In the end the two neighbours that differ are
+    compared with each other. Comparisons are stored runs.
+    """
+    from irbench.api.bisect import BisectOptions, bisect_with
+    from irbench.api.options import RunOptions
+    from irbench.api.progress import displayed
+    from irbench.cli.output.console import command_line, print_data, to_text
+    from irbench.cli.output.stderr import plugin_warnings_told
+
+    run = RunOptions(
+        command=command_line(),
+        shape=as_shapes(shape),
+        set=as_settings(set),
+        value=as_constants(value),
+        feedback=as_feedback(feedback),
+        **options,
+    )
+    refuse_overwriting_models((model,), output)
+    asked = BisectOptions(model, runtime, first, last, backend, by, threshold, run)
+    with plugin_warnings_told(), displayed() as reporter:
+        found = bisect_with(asked, reporter)
+    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    print_data(text, output)
+    return int(found.exit_code)

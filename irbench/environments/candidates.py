@@ -1,0 +1,174 @@
+"""Environments that are to be compared, and the backend whose runtime all of them have."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+
+from irbench import registry
+from irbench.environments.building import build
+from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able
+from irbench.environments.needs import base_requirements
+from irbench.environments.sources import Installed, Release, Source, normalised
+from irbench.errors import ExitCode, IrbenchError
+from irbench.spec import PythonEnvironment
+from irbench.spi import Description
+from irbench.worker.process import call_in_worker
+
+__all__ = ["Candidate", "as_environment", "candidate", "labelled", "shared_backend"]
+
+_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An environment, and the backends whose runtimes it has.
+
+    Attributes:
+        text: What users call it.
+        found: What its interpreter says.
+        python: Its interpreter; ``None`` for the one that irbench runs in.
+        requirement: What irbench built it from; empty where it did not.
+        distribution: Of the release that it was built with; empty where it was not.
+        backends: Descriptions by backend, in that environment.
+    """
+
+    text: str
+    found: Inspection
+    python: str | None
+    requirement: str
+    distribution: str
+    backends: Mapping[str, Description]
+
+
+def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidate:
+    """Return what is known of an environment; one for a release is built if it is not there.
+
+    Args:
+        text: What the user called it.
+        source: What that means.
+        say: Hears that it is built.
+
+    Raises:
+        IrbenchError: It cannot be built, or irbench's workers cannot run in it.
+    """
+    if isinstance(source, Installed):
+        return Candidate(text, _own(), None, "", "", registry.describe_all(registry.BACKENDS))
+    release = source if isinstance(source, Release) else None
+    python = build(source, say) if isinstance(source, Release) else str(source.path)
+    found = inspect_python(python)
+    require_able(found)
+    backends: Mapping[str, Description] = call_in_worker(
+        "irbench.registry:describe_all", registry.BACKENDS, deadline_s=_DEADLINE_S, python=python
+    )
+    if release is None:
+        return Candidate(text, found, python, "", "", backends)
+    return Candidate(text, found, python, release.requirement, release.distribution, backends)
+
+
+def shared_backend(candidates: Sequence[Candidate], asked: str | None) -> str:
+    """Return the backend that is compared.
+
+    Without a name it is the only one whose runtime all environments have. Of several it is the one that a release was
+    asked for of, or whose versions differ.
+
+    Args:
+        candidates: The environments.
+        asked: Its name; ``None`` where there was none.
+
+    Raises:
+        IrbenchError: An environment lacks it, or there is not one to choose.
+    """
+    if asked is not None:
+        registry.entry_point(registry.BACKENDS, asked)
+        for environment in candidates:
+            _require(asked, environment)
+        return asked
+    shared = [name for name in registry.names(registry.BACKENDS) if all(_has(name, each) for each in candidates)]
+    chosen = _meant(shared, candidates)
+    if len(chosen) == 1:
+        return chosen[0]
+    if chosen:
+        raise IrbenchError(
+            f"Both environments have the runtimes of several backends: {', '.join(chosen)}.",
+            hint=f"Choose one, for example --backend {chosen[0]}.",
+        )
+    raise IrbenchError(
+        f"No backend's runtime is in both {' and '.join(each.text for each in candidates)}.",
+        hint="; ".join(_runtimes(candidates)),
+        exit_code=ExitCode.NOT_INSTALLED,
+    )
+
+
+def _meant(shared: list[str], candidates: Sequence[Candidate]) -> list[str]:
+    """Return those of the shared backends that are most probably meant, or all of them."""
+    released = {each.distribution for each in candidates if each.distribution}
+    of_release = [
+        name for name in shared if released & {normalised(each.backends[name].distribution) for each in candidates}
+    ]
+    left = of_release or shared
+    differing = [name for name in left if len({each.backends[name].version for each in candidates}) > 1]
+    return differing or left
+
+
+def as_environment(key: str, backend: str, found: Candidate) -> PythonEnvironment:
+    """Return an environment as cells name it, called by its runtime's version.
+
+    Args:
+        key: Unique in a run.
+        backend: The backend that is compared.
+        found: The environment, which has its runtime.
+    """
+    description = found.backends[backend]
+    version = str(description.version)
+    return PythonEnvironment(
+        key=key,
+        label=version,
+        python=found.python,
+        requirement=found.requirement,
+        runtime=description.distribution,
+        python_version=found.found.version_text,
+        distributions={description.distribution: version, **found.found.distributions},
+    )
+
+
+def labelled(environments: Sequence[PythonEnvironment]) -> tuple[PythonEnvironment, ...]:
+    """Return environments with labels of their own: those with the same version are told apart by their keys."""
+    versions = [environment.label for environment in environments]
+    return tuple(
+        environment
+        if versions.count(environment.label) == 1
+        else replace(environment, label=f"{environment.label} {environment.key}")
+        for environment in environments
+    )
+
+
+def _own() -> Inspection:
+    distributions = {name: metadata.version(name) for name in base_requirements()}
+    return Inspection(sys.executable, tuple(sys.version_info[:3]), distributions, has_pip=True)
+
+
+def _has(backend: str, environment: Candidate) -> bool:
+    description = environment.backends.get(backend)
+    return description is not None and description.version is not None
+
+
+def _require(backend: str, environment: Candidate) -> None:
+    if _has(backend, environment):
+        return
+    description = environment.backends.get(backend)
+    distribution = description.distribution if description is not None else "its runtime"
+    hint = f"Install it with: {install_into(environment.found, distribution)}" if description is not None else ""
+    raise IrbenchError(
+        f"{backend} needs {distribution}, which {environment.text} does not have.",
+        hint=hint,
+        exit_code=ExitCode.NOT_INSTALLED,
+    )
+
+
+def _runtimes(candidates: Sequence[Candidate]) -> Iterator[str]:
+    for environment in candidates:
+        names = [name for name in environment.backends if _has(name, environment)]
+        yield f"{environment.text} has {', '.join(names) or 'none'}"

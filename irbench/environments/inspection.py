@@ -1,0 +1,114 @@
+"""What an interpreter says of itself, and whether irbench's workers can run in it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irbench.environments.needs import base_requirements, is_older
+from irbench.errors import ExitCode, IrbenchError
+from irbench.worker.interpreters import interpreter_environment
+
+__all__ = ["Inspection", "inspect_python", "install_into", "require_able"]
+
+_OLDEST = (3, 11)
+_DEADLINE_S = 60.0
+_SCRIPT = """
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import json
+found = {"version": list(sys.version_info[:3]), "distributions": {}, "has_pip": False}
+if sys.version_info >= (3, 8):
+    from importlib import metadata, util
+    found["has_pip"] = util.find_spec("pip") is not None
+    for name in sys.argv[1:]:
+        try:
+            found["distributions"][name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+print(json.dumps(found))
+"""
+"""Of what any Python 3 can run, and nothing of the folder that it is called in."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An interpreter.
+
+    Attributes:
+        python: Its path.
+        version: Of Python.
+        distributions: Versions of what irbench requires, by name; what is missing is not there.
+        has_pip: Whether it can install into its environment itself.
+    """
+
+    python: str
+    version: tuple[int, ...]
+    distributions: Mapping[str, str]
+    has_pip: bool
+
+    @property
+    def version_text(self) -> str:
+        """``3.11.7``."""
+        return ".".join(map(str, self.version))
+
+
+def inspect_python(python: str) -> Inspection:
+    """Return what an interpreter says of itself.
+
+    Raises:
+        IrbenchError: It cannot be started, or is no Python.
+    """
+    command = [python, "-c", _SCRIPT, *base_requirements()]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_DEADLINE_S,
+            check=True,
+            env=interpreter_environment(python),
+            stdin=subprocess.DEVNULL,
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+        return Inspection(python, tuple(found["version"]), found["distributions"], bool(found["has_pip"]))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
+        raise IrbenchError(
+            f"{python} does not answer as a Python does.", hint="Name the python of an environment, or its folder."
+        ) from error
+
+
+def require_able(found: Inspection) -> None:
+    """Refuse an environment in which irbench's workers cannot run.
+
+    Raises:
+        IrbenchError: Its Python is too old, or it lacks what the workers need.
+    """
+    if found.version < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise IrbenchError(
+            f"{found.python} is Python {found.version_text}, and irbench needs {oldest} or newer.",
+            hint=f"Make an environment with a newer one: uv venv --python {oldest}",
+        )
+    missing = {
+        name: wanted
+        for name, wanted in base_requirements().items()
+        if name not in found.distributions or is_older(found.distributions[name], wanted)
+    }
+    if missing:
+        raise IrbenchError(
+            f"The environment of {found.python} lacks what irbench needs there: {', '.join(missing)}.",
+            hint=f"Install it with: {install_into(found, *missing.values())}",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )
+
+
+def install_into(environment: Inspection, *requirements: str) -> str:
+    """Return the command that installs distributions into an environment."""
+    if environment.has_pip:
+        return shlex.join([environment.python, "-m", "pip", "install", *requirements])
+    return shlex.join(["uv", "pip", "install", "--python", environment.python, *requirements])

@@ -1,0 +1,122 @@
+"""Where a runtime comes from, as users name it: a release, a wheel, an interpreter, or what is installed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from irbench.environments.uv import call_uv
+from irbench.errors import IrbenchError
+
+__all__ = ["INSTALLED", "Installed", "Interpreter", "Release", "Source", "exact_release", "normalised", "parse_source"]
+
+INSTALLED = "installed"
+"""How users name the environment that irbench runs in."""
+
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?P<versions>[=<>~!].*)?")
+_EXACT = re.compile(r"===?\s*(?P<version>[A-Za-z0-9][A-Za-z0-9.+!_-]*)")
+_COMPILE = ("pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate")
+_WHEEL = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)-.+\.whl")
+_FORMS = "Write a release (onnxruntime==1.22.0), a wheel, the Python of an environment, or installed."
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The environment that irbench runs in."""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """An environment of the user's.
+
+    Attributes:
+        path: Its interpreter.
+    """
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Release:
+    """A version of a runtime that irbench builds an environment with.
+
+    Attributes:
+        distribution: Its name.
+        version: Its version.
+        wheel: The file that it is installed from; ``None`` for the index that uv is configured with.
+        digest: The file's checksum: a wheel that is built again has the same name.
+    """
+
+    distribution: str
+    version: str
+    wheel: Path | None = None
+    digest: str = ""
+
+    @property
+    def requirement(self) -> str:
+        """What uv installs."""
+        return str(self.wheel) if self.wheel is not None else f"{self.distribution}=={self.version}"
+
+
+Source: TypeAlias = Installed | Interpreter | Release
+
+
+def parse_source(text: str) -> Source:
+    """Return what a user named.
+
+    A release that is not exact is the newest that fits, which uv finds out.
+
+    Raises:
+        IrbenchError: It is none of them, or there is no such file or version.
+    """
+    if text == INSTALLED:
+        return Installed()
+    path = Path(text).expanduser()
+    if os.sep in text or path.exists():
+        return _file(text, path)
+    requirement = _REQUIREMENT.fullmatch(text.strip())
+    if requirement is None or text[0].isdigit():
+        raise IrbenchError(f"{text!r} names no runtime to measure.", hint=_FORMS)
+    exact = _EXACT.fullmatch(requirement["versions"] or "")
+    if exact is not None:
+        return Release(normalised(requirement["name"]), exact["version"])
+    return exact_release(requirement["name"], requirement["versions"] or "")
+
+
+def exact_release(distribution: str, versions: str) -> Release:
+    """Return the newest release that fits and has a wheel for this Python.
+
+    Args:
+        distribution: Its name.
+        versions: Bounds as in ``>=1.22,<1.31``; empty for any.
+
+    Raises:
+        irbench.environments.uv.Unsolvable: There is none.
+        IrbenchError: uv failed.
+    """
+    asked = f"{distribution}{versions}"
+    answer = call_uv(*_COMPILE, "--python", sys.executable, "--only-binary", distribution, stdin=asked)
+    name, _, version = answer.strip().partition("==")
+    return Release(normalised(name), version.partition(";")[0].strip())
+
+
+def normalised(distribution: str) -> str:
+    """Return the name of a distribution as registries compare it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def _file(text: str, path: Path) -> Source:
+    if path.is_dir():  # an environment's own folder
+        path = path / "bin" / "python"
+    if not path.is_file():
+        raise IrbenchError(f"{text} is no Python and no wheel.", hint=_FORMS)
+    wheel = _WHEEL.fullmatch(path.name)
+    if wheel is None:
+        return Interpreter(path.absolute())  # a link that is resolved is the Python outside the environment
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Release(normalised(wheel["name"]), wheel["version"], path.absolute(), digest)

@@ -1,0 +1,95 @@
+"""Starting a worker with another interpreter than ours, and with nothing of our environment but irbench itself.
+
+The other environment brings the runtime and what the worker needs. It must not find our packages: a runtime that it
+lacks would be ours. So it imports irbench and its backends from a folder of links to them that holds nothing else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from irbench import registry
+from irbench.worker.scratch import scratch_folder
+
+__all__ = ["interpreter_command", "interpreter_environment", "source_folder"]
+
+_OURS = ("PYTHONPATH", "PYTHONHOME")
+"""Variables that would make another interpreter search our folders."""
+_START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from irbench.worker.__main__ import main; main()"
+_GROUPS = (registry.BACKENDS, registry.REFERENCES)
+
+
+def interpreter_command(python: str | None) -> list[str]:
+    """Return how a worker is started, up to its own arguments.
+
+    Args:
+        python: The interpreter; ``None`` for the one that runs this.
+    """
+    # -P: what lies in the folder irbench is called in, beside a model perhaps, must not run
+    if python is None:
+        return [sys.executable, "-P", "-m", "irbench.worker"]
+    return [python, "-P", "-c", _START, str(source_folder())]
+
+
+def interpreter_environment(python: str | None) -> dict[str, str]:
+    """Return our environment variables, for another interpreter without those that would lead it to our packages."""
+    if python is None:
+        return dict(os.environ)
+    return {name: value for name, value in os.environ.items() if name not in _OURS}
+
+
+@cache
+def source_folder() -> Path:
+    """Return a folder from which another interpreter imports irbench and the backends, gone when this process ends."""
+    scratch = ExitStack()
+    folder = scratch.enter_context(scratch_folder()) / "source"
+    atexit.register(scratch.close)
+    folder.mkdir()
+    for name in sorted({"irbench", *(value.partition(":")[0].partition(".")[0] for _, _, value in _plugins())}):
+        _link(name, folder)
+    _write_metadata(folder / f"irbench-{metadata.version('irbench')}.dist-info")
+    return folder
+
+
+def _plugins() -> Iterator[tuple[str, str, str]]:
+    """Yield group, name and object of each backend and reference."""
+    for group in _GROUPS:
+        for name in registry.names(group):
+            yield group, name, registry.entry_point(group, name).value
+
+
+def _link(name: str, folder: Path) -> None:
+    """Put a link to a module or package into a folder, unless it is nowhere: loading its plugin then says so."""
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        return
+    if spec.submodule_search_locations:
+        (folder / name).symlink_to(Path(next(iter(spec.submodule_search_locations))).absolute())
+    elif spec.origin is not None and spec.has_location:
+        path = Path(spec.origin).absolute()
+        (folder / path.name).symlink_to(path)
+
+
+def _write_metadata(folder: Path) -> None:
+    """Write what makes the plugins known, as if irbench were installed where the links are."""
+    folder.mkdir()
+    version, requirements = metadata.version("irbench"), metadata.requires("irbench") or ()
+    lines = ["Metadata-Version: 2.1", "Name: irbench", f"Version: {version}"]
+    lines += [f"Requires-Dist: {requirement}" for requirement in requirements]
+    (folder / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "entry_points.txt").write_text(_entry_points(), encoding="utf-8")
+
+
+def _entry_points() -> str:
+    groups: Mapping[str, list[str]] = {group: [f"[{group}]"] for group in _GROUPS}
+    for group, name, value in _plugins():
+        groups[group].append(f"{name} = {value}")
+    return "\n\n".join("\n".join(lines) for lines in groups.values()) + "\n"

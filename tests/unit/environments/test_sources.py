@@ -1,0 +1,63 @@
+"""Versions as users name them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from fake_uv import install
+from fake_versions import RUNTIME
+
+from irbench.environments.sources import Installed, Interpreter, Release, parse_source
+from irbench.environments.uv import Unsolvable
+from irbench.errors import IrbenchError
+
+
+def test_an_exact_release_is_known_without_asking_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert parse_source("Fake_Runtime == 1.22.0") == Release("fake-runtime", "1.22.0")
+    assert parse_source("fake-runtime==1.22.0rc1").requirement == "fake-runtime==1.22.0rc1"
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [(RUNTIME, "1.10.0"), (f"{RUNTIME}<1.10", "1.9.0"), (f"{RUNTIME}>=1.0,<1.9", "1.0.0")]
+)
+def test_a_release_that_is_not_exact_is_the_newest_that_fits(
+    text: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, {"1.0.0": {}, "1.9.0": {}, "1.10.0": {}}, monkeypatch)
+    assert parse_source(text) == Release(RUNTIME, version)
+
+
+def test_a_release_that_does_not_exist_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, {"1.0.0": {}}, monkeypatch)
+    with pytest.raises(Unsolvable, match="there is no version"):
+        parse_source(f"{RUNTIME}>=2")
+
+
+def test_installed_is_the_environment_of_irbench() -> None:
+    assert parse_source("installed") == Installed()
+
+
+def test_an_environment_is_named_by_its_python_or_its_folder(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to("/usr/bin/env")
+    assert parse_source(str(python)) == Interpreter(python)  # a resolved link would leave the environment
+    assert parse_source(str(tmp_path)) == Interpreter(python)
+
+
+def test_a_wheel_says_what_it_holds_and_is_told_from_another_of_its_name(tmp_path: Path) -> None:
+    wheel = tmp_path / "fake_runtime-1.33.0.dev1-cp311-cp311-linux_x86_64.whl"
+    wheel.write_bytes(b"content")
+    digest = hashlib.sha256(b"content").hexdigest()
+    assert parse_source(str(wheel)) == Release("fake-runtime", "1.33.0.dev1", wheel, digest)
+    assert parse_source(str(wheel)).requirement == str(wheel)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["", "1.22.0", "fake runtime", "--index", "fake-runtime[extra]==1", "./nothing", "/"])
+def test_what_names_no_version_is_refused_with_the_forms_that_do(text: str) -> None:
+    with pytest.raises(IrbenchError) as caught:
+        parse_source(text)
+    assert "Write a release" in caught.value.hint
