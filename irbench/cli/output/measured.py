@@ -30,7 +30,7 @@ def measured(
     """
     from irbench.api.measurement import measure
     from irbench.api.progress import displayed
-    from irbench.cli.exits import exit_code
+    from irbench.api.exit_codes import exit_code
     from irbench.cli.output.document import write_document
 
     with plugin_warnings_told(), displayed() as reporter:
