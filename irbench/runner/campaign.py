@@ -12,6 +12,7 @@ from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.comparison import Comparison, GroupContext
+from irbench.runner.continuation import GroupSoFar
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup, split
 from irbench.runner.progress import Listener
@@ -29,6 +30,7 @@ def run(
     writer: RunWriter,
     listen: Listener,
     others: Callable[[], Sequence[Holder]],
+    so_far: GroupSoFar | None = None,
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 
@@ -38,14 +40,15 @@ def run(
         request: What was asked for.
         groups: What is measured, from :func:`irbench.runner.plan.plan`.
         scratch: A folder that is gone after the run.
-        writer: An open run of the store.
+        writer: An open run of the store; groups that it has are finished.
         listen: Hears what happens, between rounds only.
         others: Returns who else has been measuring on this machine; asked between launches only.
+        so_far: Launches of the first group that is not finished, where the run goes on.
 
     Raises:
         IrbenchError: The store cannot be written.
     """
-    waiting = list(groups)
+    waiting = list(groups[len(writer.document.groups) :])
     watch = Stopwatch()
     with CoreLink(host.allowance(request.cpus).cpus) as link:
         while waiting:
@@ -53,9 +56,9 @@ def run(
             planned = waiting.pop(0)
             number = len(writer.document.groups)
             _record_tables(writer, number + 1 + len(waiting))
-            context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number)
+            context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number, so_far)
             try:
-                result = Comparison(planned, context).run()
+                result, so_far = Comparison(planned, context).run(), None
             except GroupTooLarge as reason:
                 waiting = [*split(planned, max(2, len(reason.fitting))), *waiting]
                 continue

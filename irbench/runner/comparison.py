@@ -14,6 +14,7 @@ from irbench.notices import Note, Reference, Warn
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy
 from irbench.runner.answers import mismatch
+from irbench.runner.continuation import GroupSoFar
 from irbench.runner.launch import Launch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
@@ -41,6 +42,7 @@ class GroupContext:
         link: The core-to-core probe.
         scratch: A folder of the group's own that is gone after the run.
         number: The group's place in the run, counted from 0.
+        so_far: Launches of the group from before its run ended early; ``None`` where it begins.
     """
 
     request: RunRequest
@@ -50,6 +52,7 @@ class GroupContext:
     link: CoreLink
     scratch: Path
     number: int
+    so_far: GroupSoFar | None = None
 
 
 _FIRST_CLOSING_S = 0.5
@@ -75,6 +78,19 @@ class Comparison:
         self._verified_against: Reference | None = None
         self._outlook: Outlook | None = None
         self._others = dict.fromkeys(context.others())
+        if context.so_far is not None:
+            self._take_up(context.so_far)
+
+    def _take_up(self, so_far: GroupSoFar) -> None:
+        """Go on after the last launch that is stored."""
+        self._watch = Stopwatch(so_far.table.seconds)
+        self._records = list(so_far.records)
+        self._samples = so_far.samples
+        self._calls = so_far.calls(self._timing)
+        self._timing = so_far.timing(self._timing)
+        self._launches_s = so_far.launches_s
+        self._remarks = so_far.remarks
+        self._others.update(dict.fromkeys(so_far.others))
 
     def run(self) -> GroupResult:
         """Measure the group and return its table, which the store holds too.
@@ -88,7 +104,7 @@ class Comparison:
             return self._commit("failures")
         try:
             plan = self._launch_plan()
-            following = Next(tuple(cell.id for cell in self._healthy()))
+            following = self._following() if self._records else Next(tuple(cell.id for cell in self._healthy()))
             while following.stopped_by is None:
                 following = self._launch(plan, following)
             return self._commit(following.stopped_by)
@@ -101,7 +117,7 @@ class Comparison:
         self._say(Activity("expected-outputs"))
         context.scratch.mkdir(parents=True, exist_ok=True)
         expected = expected_outputs(self._group, context.scratch, self._timing.deadline)
-        self._remarks, self._verified_against = expected.warnings, expected.source
+        self._remarks, self._verified_against = self._remarks or expected.warnings, expected.source
         return LaunchPlan(
             group=self._group,
             number=context.number,
@@ -131,6 +147,10 @@ class Comparison:
             self._launches_s.append(watch.elapsed_s)
             self._closing_s = watch.elapsed_s - measured_s
         self._say(Activity("launch-finished"), interim)
+        return self._following()
+
+    def _following(self) -> Next:
+        """Return what the launches until now call for."""
         pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
         return next_launch(self._group, self._records, self._timing, self._admission(), pace)
 
