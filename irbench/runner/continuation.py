@@ -43,8 +43,8 @@ class GroupSoFar:
 
     @property
     def samples(self) -> Mapping[str, int]:
-        """Samples per round, by cell id, as the first launch decided."""
-        return _samples(self.records[0])
+        """Samples per round, by cell id, as the first launch of each cell decided."""
+        return {cell: count for record in reversed(self.records) for cell, count in _samples(record).items()}
 
     @property
     def remarks(self) -> tuple[Warn, ...]:
@@ -115,9 +115,15 @@ def _calls_of_block(record: LaunchRecord) -> int:
 
 
 def _is_of(table: GroupResult, planned: PlannedGroup) -> bool:
-    ids = tuple(cell.id for cell in planned.group.cells)
-    same = table.basis is not None and table.basis.cells == ids
-    return same and (table.model, table.batch) == (planned.group.bundle.name, planned.group.batch)
+    """Return whether a table is that of a group, each row with the same form of its graph.
+
+    Where a runtime refused a form, rows ran the other one.
+    """
+    group = planned.group
+    forms = {row.id: row.dynamic for row in table.cells}
+    return (table.model, table.batch, forms) == (
+        group.bundle.name, group.batch, {cell.id: cell.dynamic for cell in group.cells},
+    )  # fmt: skip
 
 
 def _asked(plan: Mapping[str, Any]) -> Any:

@@ -13,10 +13,11 @@ import launches
 import models
 import pytest
 
+from irbench import __version__
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.record import LaunchRecord
-from irbench.result import Basis, GroupResult, RunDocument
+from irbench.result import GroupResult, RunDocument
 from irbench.runner import campaign, comparison
 from irbench.runner.continuation import asks_for_the_same, group_so_far, without_unfinished
 from irbench.runner.plan import PlannedGroup, plan
@@ -165,6 +166,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "the machine is another": {"environment": {"cpu": {"Model name": "B CPU"}}},
     "its table has other rows": {"groups": "rows"},
     "its table is of another model": {"groups": "model"},
+    "a row ran the other form of its graph": {"groups": "form"},
     "it has more tables": {"groups": "more"},
 }
 
@@ -172,13 +174,14 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
 def test_a_run_that_is_not_the_same_does_not_go_on(two_tables: TwoTables, changes: dict[str, Any]) -> None:
     request, groups = two_tables
-    ids = tuple(cell.id for cell in groups[0].group.cells)
-    table = documents.group(model="mlp", batch=1, basis=Basis(ids, ids[0], 90.0, 0, 0), stopped_by="unfinished")
+    rows = tuple(documents.cell("fake-a", id=cell.id) for cell in groups[0].group.cells)
+    table = documents.group(*rows, model="mlp", batch=1, stopped_by="unfinished")
     alike = documents.document(table, complete=False, environment=ENVIRONMENT, plan=request.as_plan())
-    alike = replace(alike, irbench_version=__import__("irbench").__version__)
+    alike = replace(alike, irbench_version=__version__)
     assert asks_for_the_same(alike, {**request.as_plan(), "command": ["irbench"]}, ENVIRONMENT, groups)
     tables = {
-        "rows": (replace(table, basis=Basis(ids[:1], ids[0], 90.0, 0, 0)),),
+        "rows": (replace(table, cells=rows[:1]),),
+        "form": (replace(table, cells=(replace(rows[0], dynamic=True), *rows[1:])),),
         "model": (replace(table, model="net"),),
         "more": (table, replace(table, batch=2), table),
     }
