@@ -41,10 +41,17 @@ class RowFacts:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One batch size of a curve."""
+    """One batch size of a curve.
+
+    Attributes:
+        batch: Samples per inference.
+        rows: Of its table.
+        busy: Whether other programs disturbed most of the measurement.
+    """
 
     batch: int
     rows: tuple[RowFacts, ...]
+    busy: bool = False
 
     def row(self, name: str) -> RowFacts | None:
         """Return the row of this name, if it has figures."""
@@ -77,6 +84,8 @@ def curve_end(
 ) -> CurveEnd | None:
     """Return why a curve ends, or ``None`` where its next batch is to be measured.
 
+    A step to or from a batch at which the machine was busy ends it only if the step before gained too little as well.
+
     Args:
         curve: Its digest.
         points: Those that were measured, with growing batch.
@@ -90,8 +99,8 @@ def curve_end(
     names = [row.name for row in last.rows if row.counts]
     if not names:
         return CurveEnd(curve, last.batch, "failed")
-    gains = [gain(points, name) for name in names]
-    if len(points) > 1 and all(found is not None and found < stop_gain for found in gains):
+    doubtful = any(point.busy for point in points[-2:])
+    if _gains_little(points, stop_gain) and (not doubtful or _gains_little(points[:-1], stop_gain)):
         return CurveEnd(curve, last.batch, "saturated")
     needed_bytes = {name: expected_bytes(points, name, next_batch) or 0 for name in names}
     largest = max(needed_bytes, key=needed_bytes.__getitem__)
@@ -106,8 +115,12 @@ def gain(points: Sequence[CurvePoint], name: str) -> float | None:
 
 
 def knee(points: Sequence[CurvePoint], name: str, stop_gain: float) -> int | None:
-    """Return the first batch of a row beyond which the next gains less than ``stop_gain``; ``None`` without one."""
-    return next((batch for batch, found in _gains(points, name) if found is not None and found < stop_gain), None)
+    """Return the batch of a row beyond which each one gains less than ``stop_gain``; ``None`` without one."""
+    found: int | None = None
+    for batch, gained in _gains(points, name):
+        if gained is not None:
+            found = None if gained >= stop_gain else batch if found is None else found
+    return found
 
 
 def expected_bytes(points: Sequence[CurvePoint], name: str, batch: int) -> int | None:
@@ -121,6 +134,12 @@ def expected_bytes(points: Sequence[CurvePoint], name: str, batch: int) -> int |
         return None
     (before, less), (last, more) = known[-2:]
     return round(more + (more - less) / (last - before) * (batch - last))
+
+
+def _gains_little(points: Sequence[CurvePoint], stop_gain: float) -> bool:
+    """Return whether the last step gained less than ``stop_gain`` in every row that has figures."""
+    gains = [gain(points, row.name) for row in points[-1].rows if row.counts]
+    return len(points) > 1 and all(gained is not None and gained < stop_gain for gained in gains)
 
 
 def _gains(points: Sequence[CurvePoint], name: str) -> Iterator[tuple[int, float | None]]:

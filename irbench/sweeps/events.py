@@ -59,6 +59,7 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
         batch: Of its rows.
         seconds: How long its launches took.
         rows: What is kept of its rows.
+        busy: Whether other programs disturbed most of the measurement.
     """
 
     table: str
@@ -67,6 +68,7 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
     batch: int
     seconds: float
     rows: tuple[RowFacts, ...]
+    busy: bool = False
 
 
 class TableFailed(msgspec.Struct, tag="failed", frozen=True):
@@ -125,4 +127,4 @@ class SweepProgress:
     def point(self, table: str) -> CurvePoint | None:
         """Return a measured table as a point of a curve."""
         done = self.done.get(table)
-        return None if done is None else CurvePoint(done.batch, done.rows)
+        return None if done is None else CurvePoint(done.batch, done.rows, done.busy)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from irbench.sweeps.curve import CurvePoint, RowFacts, curve_end, expected_bytes, gain, knee
@@ -49,6 +51,14 @@ def test_it_goes_on_while_any_row_gains_enough():
     assert reason(two_rows((100, 100), (101, 101))) == "saturated"
 
 
+def test_a_step_on_a_busy_machine_ends_it_only_if_another_gains_too_little():
+    quiet = points(100, 190, 180)
+    busy = (*quiet[:2], replace(quiet[2], busy=True))
+    assert (reason(quiet), reason(busy)) == ("saturated", None)
+    assert reason((*busy, *points(0, 0, 0, 185)[3:])) == "saturated"
+    assert reason((*busy, *points(0, 0, 0, 300)[3:])) is None
+
+
 def test_a_row_that_has_just_begun_to_work_may_still_gain():
     assert reason(points(None, 100)) is None
 
@@ -76,5 +86,7 @@ def test_the_knee_is_the_batch_beyond_which_the_next_gains_too_little():
     assert knee(curve, "ort", 0.05) == 4
     assert knee(curve[:3], "ort", 0.05) is None
     assert knee(curve, "ort", 0.01) == 8
+    assert knee(points(100, 180, 181, 300, 310), "ort", 0.05) == 8
+    assert knee(points(100, 101), "ort", 0.05) == 1
     assert gain(curve, "ort") == pytest.approx(312 / 310 - 1)
     assert gain(curve[:1], "ort") is None
