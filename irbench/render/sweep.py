@@ -30,7 +30,7 @@ STATUS_TEXTS: Mapping[TableStatus, str] = {
 """What is said of a table instead of its outcome."""
 
 CURVE_END_TEXTS: Mapping[StopReason, str] = {
-    "saturated": "ended at batch {batch}: doubling gained less than {stop_gain} in every row",
+    "saturated": "ended at batch {batch}: doubling gained less than {stop_gain} in every row that ran",
     "memory": "ended at batch {batch}: {row} would need {needed_gb:.1f} GB at twice that, and {available_gb:.1f} GB are"
     " free",
     "failed": "ended at batch {batch}, which no row ran",
@@ -188,22 +188,24 @@ def _figures(points: Sequence[CurvePoint], name: str) -> tuple[str, str, str]:
 
 
 def _conclusions(curve: CurveOverview) -> Iterator[str]:
-    for name in _names(curve.points):
-        found = knee(curve.points, name, curve.stop_gain)
-        share = percent(curve.stop_gain, 0)
-        yield (
-            f"{name}: no knee up to batch {curve.points[-1].batch}"
-            if found is None
-            else f"{name}: knee at batch {found}, beyond which doubling gains less than {share}"
-        )
-        largest = max((point.batch for point in curve.points if point.row(name)), default=None)
-        if largest != curve.points[-1].batch:
-            yield f"{name}: {_NONE if largest is None else largest} is the largest batch that it ran"
+    yield from (_conclusion(curve, name) for name in _names(curve.points))
     end = curve.end
     if end is not None:
         facts = {"batch": end.batch, "row": end.row, "stop_gain": percent(curve.stop_gain, 0)}
         memory = {"needed_gb": (end.needed_bytes or 0) / 1e9, "available_gb": (end.available_bytes or 0) / 1e9}
         yield CURVE_END_TEXTS[end.reason].format(**facts, **memory)
+
+
+def _conclusion(curve: CurveOverview, name: str) -> str:
+    """Return where a row gains no more, and the largest batch that it ran where others ran a larger one."""
+    largest = max((point.batch for point in curve.points if point.row(name)), default=None)
+    if largest is None:
+        return f"{name}: no batch has figures"
+    found = knee(curve.points, name, curve.stop_gain)
+    limit = "" if largest == curve.points[-1].batch else f"; {largest} is the largest batch that it ran"
+    if found is None:
+        return f"{name}: no knee up to batch {largest}{limit}"
+    return f"{name}: knee at batch {found}, beyond which doubling gains less than {percent(curve.stop_gain, 0)}{limit}"
 
 
 def _names(points: Sequence[CurvePoint]) -> tuple[str, ...]:
