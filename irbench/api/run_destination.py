@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError
-from irbench.runner.continuation import GroupSoFar, asks_for_the_same, group_so_far, without_unfinished
+from irbench.runner.continuation import GroupSoFar, asks_for_the_same, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle
@@ -69,7 +69,7 @@ class RunDestination:
             if not asks_for_the_same(document, plan, environment, groups):
                 return None
             so_far = group_so_far(document, store.launches(folder))
-            return store.reopen(folder, without_unfinished(document)), so_far
+            return store.reopen(folder, document), so_far
         except IrbenchError:
             return None
 

@@ -12,7 +12,7 @@ from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.comparison import Comparison, GroupContext
-from irbench.runner.continuation import GroupSoFar
+from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup, split
 from irbench.runner.progress import Listener
@@ -48,13 +48,13 @@ def run(
     Raises:
         IrbenchError: The store cannot be written.
     """
-    waiting = list(groups[len(writer.document.groups) :])
+    waiting = list(groups[len(without_unfinished(writer.document).groups) :])
     watch = Stopwatch()
     with CoreLink(host.allowance(request.cpus).cpus) as link:
         while waiting:
             share = request.with_budget_for(len(waiting), watch.elapsed_s)
             planned = waiting.pop(0)
-            number = len(writer.document.groups)
+            number = len(without_unfinished(writer.document).groups)
             _record_tables(writer, number + 1 + len(waiting))
             context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number, so_far)
             try:

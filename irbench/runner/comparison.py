@@ -14,7 +14,7 @@ from irbench.notices import Note, Reference, Warn
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, StoppedBy
 from irbench.runner.answers import mismatch
-from irbench.runner.continuation import GroupSoFar
+from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
@@ -68,7 +68,7 @@ class Comparison:
         self._group = planned.group
         self._timing = context.request.timing
         self._watch = Stopwatch()
-        self._before = context.writer.document
+        self._before = without_unfinished(context.writer.document)
         self._records: list[LaunchRecord] = []
         self._samples: Mapping[str, int] = {}
         self._calls = 0

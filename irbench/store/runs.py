@@ -63,7 +63,7 @@ class Store:
 
         Args:
             folder: The run's.
-            document: What is kept of it.
+            document: It, as it is stored.
 
         Raises:
             IrbenchError: The folder cannot be written, or the disk is full.

@@ -97,7 +97,7 @@ def gone_on(store: Store, folder: Path, asked: TwoTables, listen: Callable[[Prog
     document = store.load(folder)
     assert asks_for_the_same(document, request.as_plan(), ENVIRONMENT, groups)
     so_far = group_so_far(document, store.launches(folder))
-    writer = store.reopen(folder, without_unfinished(document))
+    writer = store.reopen(folder, document)
     return campaign.run(request, groups, store.root / "two", writer, listen, tuple[Holder, ...], so_far)
 
 
@@ -121,6 +121,27 @@ def test_a_run_that_goes_on_ends_as_one_that_was_not_interrupted(
     assert store.load(folder) == document
     assert [without_times(table) for table in document.groups] == [without_times(table) for table in whole.groups]
     assert len(store.launches(folder)) == 6
+
+
+class Killed(BaseException):
+    """What leaves a run without another word, as SIGKILL does."""
+
+
+def test_a_run_that_is_killed_while_it_goes_on_keeps_what_it_had(
+    tmp_path: Path, two_tables: TwoTables, scripted: type[Scripted]
+) -> None:
+    store = Store(tmp_path / "results")
+    folder = measured(store, two_tables, stop_after(2, 2))
+
+    def kill(_: Progress) -> None:
+        raise Killed
+
+    for _ in range(2):
+        with pytest.raises(Killed):
+            gone_on(store, folder, two_tables, kill)
+    scripted.turns.clear()
+    assert gone_on(store, folder, two_tables, lambda _: None).complete
+    assert [turn.number for turn in scripted.turns] == [2]
 
 
 def test_time_that_was_spent_before_counts(tmp_path: Path, two_tables: TwoTables, scripted: type[Scripted]) -> None:
