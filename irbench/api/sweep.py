@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from irbench import __version__
 from irbench.api.display import Displayable
@@ -14,17 +16,17 @@ from irbench.api.plans.problems import plan_error
 from irbench.api.plans.reading import PlanSource, SweepPlan, read_plan
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.results import Interrupted, Run
-from irbench.api.sweep_execution import curve_points, is_left_out, measure_tables, problems_here
+from irbench.api.sweep_execution import measure_tables, problems_here
+from irbench.api.sweep_overview import overview_of
 from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.store import default_root
-from irbench.store.listing import find_run, list_runs
+from irbench.store.listing import find_run
 from irbench.store.reading import load_document
-from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.events import Header
 from irbench.sweeps.expansion import in_order
-from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.sweeps.overview import SweepOverview
 from irbench.sweeps.selection import select
 from irbench.sweeps.state import StateFile
 from irbench.system import host
@@ -101,8 +103,6 @@ class Sweep(Displayable):
 
     def to_json(self) -> str:
         """Return its tables with their runs and cells, and its curves with their points, as JSON."""
-        import msgspec
-
         plain = msgspec.to_builtins(self.overview)
         for shown, table in zip(plain["tables"], self.overview.tables, strict=True):
             shown.update(id=table.table.id, label=table.table.label, table=None)
@@ -186,7 +186,7 @@ def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Swe
     """
     host.require_linux()
     expansion = select(plan.expansion, call.only, call.skip)
-    name = call.name or plan.name
+    name, root = call.name or plan.name, call.results or default_root()
     setup = SweepSetup(name, plan.folder, call.results, call.no_lock, call.command)
     problems = tuple(problems_here(expansion.tables, setup))
     if problems:
@@ -195,7 +195,7 @@ def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Swe
     try:
         tables = in_order(expansion.tables, state.header.seed)
         ended = measure_tables(tables, state, setup, reporter)
-        return Sweep(state.folder, _overview(tables, state, setup)), ended
+        return Sweep(state.folder, overview_of(tables, state, name, root)), ended
     finally:
         state.close()
 
@@ -229,53 +229,13 @@ def _header(plan: SweepPlan, call: SweepCall, name: str) -> Header:
         created=utc_now().isoformat(timespec="seconds"),
         irbench_version=__version__,
         seed=plan.expansion.seed if call.seed is None else call.seed,
-        plan=plan.document,
+        plan=msgspec.to_builtins(plan.document, enc_hook=str),
     )
 
 
 def _say_other_seed(seed: int, asked: int | None, reporter: Reporter) -> None:
     if asked is not None and asked != seed:
         reporter.say(f"warning: the sweep goes on in the order of seed {seed}, with which it was begun")
-
-
-def _overview(tables: Sequence[SweepTable], state: StateFile, setup: SweepSetup) -> SweepOverview:
-    entries = {entry.run_id: entry for entry in list_runs(setup.results or default_root()).entries}
-    shown: list[TableOverview] = []
-    for table in tables:
-        done, failed = state.progress.done.get(table.id), state.progress.failed.get(table.id)
-        begun = state.progress.begun.get(table.id)
-        run = done.run if done is not None else begun.run if begun is not None and failed is None else ""
-        shown.append(
-            TableOverview(
-                table=table,
-                status=_status(table, state),
-                run=run,
-                entry=entries.get(run),
-                exit_code=done.exit_code if done is not None else failed.exit_code if failed is not None else 0,
-                message="" if failed is None else failed.message,
-                hint="" if failed is None else failed.hint,
-            )
-        )
-    return SweepOverview(setup.name, tuple(shown), tuple(_curves(tables, state)))
-
-
-def _status(table: SweepTable, state: StateFile) -> TableStatus:
-    if table.id in state.progress.done:
-        return "done"
-    if table.id in state.progress.failed:
-        return "failed"
-    if is_left_out(table, state):
-        return "left-out"
-    return "interrupted" if table.id in state.progress.begun else "waiting"
-
-
-def _curves(tables: Sequence[SweepTable], state: StateFile) -> Iterable[CurveOverview]:
-    first = {table.step.curve: table for table in reversed(tables) if table.step is not None}
-    for curve, table in first.items():
-        points = curve_points(tables, state, curve)
-        if points and table.step is not None:
-            label = replace(table, compare=(*table.compare, "batch")).label
-            yield CurveOverview(label, points, table.step.stop_gain, state.progress.ends.get(curve))
 
 
 def _texts(given: Selectors) -> tuple[str, ...]:

@@ -112,6 +112,8 @@ class _Sweep:
         except IrbenchError as error:
             self._fail(table, error)
             return True
+        except KeyboardInterrupt:  # while its model was exported, for example
+            return False
         return self._finish(table, stored)
 
     def _destination(self, table: SweepTable) -> RunDestination:

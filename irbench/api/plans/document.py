@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from os import PathLike, fspath
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
@@ -52,6 +53,10 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
+def _as_text(value: Any) -> Any:
+    return fspath(value) if isinstance(value, PathLike) else value
+
+
 def _shape(value: Any) -> dict[str, str]:
     return {name: shape_text(sizes) for name, sizes in values.shapes(value).items()}
 
@@ -65,7 +70,7 @@ def _address(value: Any) -> str:
 
 
 Listed: TypeAlias = Annotated[tuple[T, ...], BeforeValidator(_as_list), _OneOrSeveral()]
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
+Name: TypeAlias = Annotated[str, Field(min_length=1), BeforeValidator(_as_text)]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=values.LARGEST_COUNT, strict=True)]
 Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 Backend: TypeAlias = Annotated[Name, _reads(_address, str)]

@@ -128,6 +128,24 @@ def test_an_interrupt_ends_a_sweep_whose_table_goes_on_in_the_same_run(measured:
     assert measured.unfinished == [None, None, run, None]
 
 
+def test_an_interrupt_before_a_table_is_measured_ends_a_sweep_as_well(measured: Measured):
+    def interrupt(_: SweepTable) -> GroupResult:
+        raise KeyboardInterrupt
+
+    working, measured.answer = measured.answer, interrupt
+    with pytest.raises(irbench.Interrupted) as caught:
+        sweep(plan())
+    assert isinstance(caught.value.result, Sweep)
+    measured.answer = working
+    assert sweep(plan(), resume=True).is_complete
+
+
+def test_a_path_is_a_model_as_its_text_is(measured: Measured):
+    sweep({"name": "night", "defaults": {"models": Path("net.onnx"), "backends": "fake-a"}})
+    state = (measured.results / "sweeps" / "night" / "state.jsonl").read_text().splitlines()
+    assert json.loads(state[0])["plan"]["defaults"]["models"] == "net.onnx"
+
+
 def test_a_table_that_cannot_be_measured_does_not_stop_the_others_and_is_tried_again(measured: Measured):
     def fail(table: SweepTable) -> GroupResult:
         if table.batch == 2:

@@ -44,7 +44,11 @@ def test_an_exclusion_leaves_out_cells_that_have_one_of_its_values_for_each_key(
     excluded = ({"backends": ("tf",), "streams": (2, 4)},)
     whole = matrix(backends=("ort", "tf"), streams=(1, 4))
     (table,) = expand([Matrix(whole.lists, ROWS, exclude=excluded)], seed=0).tables
-    assert [(one["backends"], one["streams"]) for one in settings_of(table)] == [("ort", 1), ("ort", 4), ("tf", 1)]
+    assert [(found["backends"], found["streams"]) for found in settings_of(table)] == [
+        ("ort", 1),
+        ("ort", 4),
+        ("tf", 1),
+    ]
 
 
 def test_an_exclusion_that_leaves_nothing_out_is_an_error():
@@ -58,7 +62,11 @@ def test_included_cells_join_the_table_with_the_same_settings():
     lists = matrix(backends=("ort", "tf"), streams=(1,)).lists
     included = ({"models": ("net",), "backends": ("ort",), "streams": (8,)},)
     (table,) = expand([Matrix(lists, ROWS, include=included)], seed=0).tables
-    assert [(one["backends"], one["streams"]) for one in settings_of(table)] == [("ort", 1), ("tf", 1), ("ort", 8)]
+    assert [(found["backends"], found["streams"]) for found in settings_of(table)] == [
+        ("ort", 1),
+        ("tf", 1),
+        ("ort", 8),
+    ]
 
 
 def test_a_cell_that_two_matrices_name_is_measured_once():
