@@ -187,11 +187,11 @@ def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Swe
     host.require_linux()
     expansion = select(plan.expansion, call.only, call.skip)
     name, root = call.name or plan.name, call.results or default_root()
-    setup = SweepSetup(name, plan.folder, call.results, call.no_lock, call.command)
+    setup = SweepSetup(name, plan.folder, root, call.no_lock, call.command)
     problems = tuple(problems_here(expansion.tables, setup))
     if problems:
         raise plan_error(f"The plan {name}", problems)
-    state = _state(plan, call, name, reporter)
+    state = _state(plan, call, setup, reporter)
     try:
         tables = in_order(expansion.tables, state.header.seed)
         ended = measure_tables(tables, state, setup, reporter)
@@ -200,13 +200,13 @@ def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Swe
         state.close()
 
 
-def _state(plan: SweepPlan, call: SweepCall, name: str, reporter: Reporter) -> StateFile:
+def _state(plan: SweepPlan, call: SweepCall, setup: SweepSetup, reporter: Reporter) -> StateFile:
     """Return the state of the sweep that is begun or goes on.
 
     Raises:
         IrbenchError: It was begun before, and is not to go on; or its folder cannot be used.
     """
-    root = call.results or default_root()
+    root, name = setup.results, setup.name
     found = StateFile.open(root, name)
     if found is not None:
         if not call.resume:

@@ -13,7 +13,6 @@ from irbench.errors import IrbenchError
 from irbench.exporter import name_of_file
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.result import CellResult, GroupResult
-from irbench.store.folders import default_root
 from irbench.store.listing import list_runs
 from irbench.store.reading import load_document
 from irbench.sweeps.cells import DEFAULTS, Settings, SweepCell, SweepTable
@@ -43,9 +42,7 @@ def expected_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[st
         tables: Of the sweep.
         setup: Of the sweep.
     """
-    rows = dict(
-        _stored_rows(setup.results or default_root(), {_name(cell) for table in tables for cell in table.cells})
-    )
+    rows = dict(_stored_rows(setup.results, {_name(cell) for table in tables for cell in table.cells}))
     found = {
         table.id: [rows.get(row) if (row := _row_of_cell(cell)) else None for cell in table.cells] for table in tables
     }

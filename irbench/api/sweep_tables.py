@@ -37,14 +37,14 @@ class SweepSetup:
     Attributes:
         name: Of the sweep.
         folder: What paths of the plan are relative to.
-        results: The folder where runs are kept; ``None`` for the usual place.
+        results: The folder where runs are kept.
         no_lock: Measure though another irbench does on this machine.
         command: The command line; empty where there was none.
     """
 
     name: str
     folder: Path
-    results: Path | None = None
+    results: Path
     no_lock: bool = False
     command: tuple[str, ...] = ()
 

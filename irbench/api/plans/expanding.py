@@ -14,6 +14,7 @@ from irbench.api.sweep_execution import problems_here
 from irbench.api.sweep_tables import SweepSetup
 from irbench.render.sweep import cells_table, common_text, times_text
 from irbench.render.table import TextTable
+from irbench.store.folders import default_root
 from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.selection import select
 
@@ -89,6 +90,6 @@ def expanded_plan(
     """
     plan = read_plan(source)
     tables = select(plan.expansion, only, skip).tables
-    setup = SweepSetup(plan.name, plan.folder, results)
+    setup = SweepSetup(plan.name, plan.folder, results or default_root())
     problems = tuple(problems_here(tables, setup))
     return ExpandedPlan(tables, expected_seconds(tables, setup), most_seconds(tables, setup), problems)

@@ -48,8 +48,8 @@ EVERYTHING = RunOptions(
 def asked_again(options: RunOptions) -> list[RunOptions]:
     """Return what the plan of a run asks for, after it was written and read."""
     plan = read_plan(tomllib.loads(plan_text(plan_document(options, "again"))))
-    setup = SweepSetup(plan.name, plan.folder)
-    return [replace(table_options(table, setup), name="") for table in plan.expansion.tables]
+    setup = SweepSetup(plan.name, plan.folder, Path("results"))
+    return [replace(table_options(table, setup), name="", results=None) for table in plan.expansion.tables]
 
 
 @pytest.mark.parametrize(
