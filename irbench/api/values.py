@@ -15,7 +15,6 @@ from irbench.spec import Number
 from irbench.spec.feeding import number_of_text
 
 __all__ = [
-    "LARGEST_COUNT",
     "Constants",
     "Feedback",
     "Settings",
@@ -53,7 +52,7 @@ Feedback: TypeAlias = Mapping[str, str]
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-LARGEST_COUNT = 999_999_999
+_LARGEST_COUNT = 999_999_999
 _LARGEST_CPU = 99_999
 
 
@@ -108,9 +107,9 @@ def count(value: str | SupportsIndex) -> int:
     """Return a whole number from 1."""
     if isinstance(value, str):
         if re.fullmatch(r"0*[1-9]\d{0,8}", value, re.ASCII) is None:
-            raise ValueError(f"{value!r} is not a whole number from 1 to {LARGEST_COUNT}")
+            raise ValueError(f"{value!r} is not a whole number from 1 to {_LARGEST_COUNT}")
         return int(value)
-    return whole_number(value, 1, LARGEST_COUNT)
+    return whole_number(value, 1, _LARGEST_COUNT)
 
 
 def whole_number(value: SupportsIndex, least: int, largest: int) -> int:

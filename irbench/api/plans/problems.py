@@ -17,7 +17,6 @@ __all__ = ["Place", "place_text", "plan_error", "structural_problems"]
 Place: TypeAlias = Sequence[str | int]
 """Keys and places in lists, from the top of a plan."""
 
-_NUMBERS = ("int_type", "int_parsing", "int_from_float", "greater_than_equal", "less_than_equal")
 _TABLES = ("model_type", "model_attributes_type", "dict_type")
 
 
@@ -94,8 +93,6 @@ def _reason(error: ErrorDetails) -> str:
     given = json.dumps(error["input"], default=str)
     if kind == "value_error":
         return str(facts["error"])
-    if kind in _NUMBERS:
-        return f"{given} is not a whole number from 1"
     if kind in _TABLES:
         return f"{given} is not a table of keys and values"
     if kind == "string_too_short":
