@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -11,6 +12,7 @@ from rich.text import Text
 from irbench.render.outcomes import outcomes_text
 from irbench.render.quantities import percent, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table_title import SEPARATOR
 from irbench.sweeps.cells import AXES, SweepTable, setting_text
 from irbench.sweeps.curve import CurvePoint, StopReason, gain, knee
 from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
@@ -18,7 +20,7 @@ from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview,
 __all__ = ["CURVE_END_TEXTS", "STATUS_TEXTS", "SweepView", "cells_table", "common_text", "duration_text", "times_text"]
 
 _NONE = "-"
-_COMMON_IN_WORDS = ("models",)
+_DURATIONS = ("budget", "deadline", "sustain")
 
 STATUS_TEXTS: Mapping[TableStatus, str] = {
     "done": "measured, but its run is gone",
@@ -78,10 +80,13 @@ def common_text(tables: Sequence[SweepTable]) -> str:
         for key, value in settings.items()
         if key not in differing and all(cell.settings.get(key) == value for table in tables for cell in table.cells)
     }
-    return " · ".join(
-        setting_text(value) if key in _COMMON_IN_WORDS else f"{key}={setting_text(value)}"
-        for key, value in common.items()
-    )
+    return SEPARATOR.join(_common_word(key, value) for key, value in common.items())
+
+
+def _common_word(key: str, value: Any) -> str:
+    if key == "models" or value is True:
+        return setting_text(value) if key == "models" else key
+    return f"{key}={value:g}s" if key in _DURATIONS else f"{key}={setting_text(value)}"
 
 
 def times_text(tables: Sequence[SweepTable], expected_s: Mapping[str, float], most_s: Mapping[str, float]) -> str:

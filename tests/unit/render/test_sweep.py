@@ -15,7 +15,7 @@ from irbench.sweeps.curve import CurveEnd, CurvePoint, RowFacts
 from irbench.sweeps.expansion import Doubling, Matrix, expand
 from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
 
-LISTS = {"models": ("resnet50",), "backends": ("ort", "openvino"), "threads": (1, 2), "budget": 60.0}
+LISTS = {"models": ("resnet50",), "backends": ("ort", "openvino"), "threads": (1, 2), "budget": 60.0, "quick": True}
 
 
 def tables() -> tuple[SweepTable, ...]:
@@ -79,7 +79,7 @@ def test_cells_are_listed_with_what_differs_and_the_rest_is_said_once():
     assert [column.heading for column in found.columns] == ["table", "cell", "backends", "threads", "table takes"]
     assert [row.cells[0] for row in found.rows] == ["1", "1", "2", "2"]
     assert [row.cells[-1] for row in found.rows] == [*["took 2 min"] * 2, *["at most 60 s"] * 2]
-    assert common_text(plan) == "resnet50 · budget=60.0"
+    assert common_text(plan) == "resnet50 · budget=60s · quick"
 
 
 def test_the_time_of_a_plan_is_its_budgets_and_what_is_known_of_stored_runs():
