@@ -7,12 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 __all__ = [
     "AXES",
     "COMPARABLE",
     "DEFAULTS",
+    "USUAL_ROWS",
+    "Comparable",
     "CurveStep",
     "Expansion",
     "Settings",
@@ -25,8 +27,12 @@ __all__ = [
 Settings: TypeAlias = Mapping[str, Any]
 """Values by the key that a plan has for them, in the forms that JSON has; a key without a value has its default."""
 
-COMPARABLE = ("models", "backends", "batch", "streams", "precision", "optimize")
+Comparable: TypeAlias = Literal["models", "backends", "batch", "streams", "precision", "optimize"]
+COMPARABLE: tuple[Comparable, ...] = get_args(Comparable)
 """Keys whose values may be rows of one table."""
+
+USUAL_ROWS: tuple[Comparable, ...] = ("backends", "streams", "precision", "optimize")
+"""Those that are, unless a plan says otherwise."""
 
 AXES = (
     "models",

@@ -18,6 +18,7 @@ from irbench.address import BackendAddress
 from irbench.api import values
 from irbench.render.quantities import cpu_list
 from irbench.spec import Io, Precision, shape_text
+from irbench.sweeps.cells import USUAL_ROWS, Comparable
 
 __all__ = ["DOUBLING", "MatrixDocument", "PlanDocument", "SettingsDocument", "plan_schema"]
 
@@ -86,9 +87,6 @@ Properties: TypeAlias = Annotated[
     dict[str, dict[str, str]], _reads(values.settings, dict[str, dict[str, str | int | float | bool]])
 ]
 Constants: TypeAlias = dict[str, Any]
-Comparable: TypeAlias = Literal["models", "backends", "batch", "streams", "precision", "optimize"]
-
-_USUAL_ROWS: tuple[Comparable, ...] = ("backends", "streams", "precision", "optimize")
 
 
 class _Document(BaseModel):
@@ -186,7 +184,7 @@ class PlanDocument(_Document):
     """Of the sweep; that of the file by default."""
     seed: Seed = 0
     """Decides the order in which tables are measured."""
-    compare: tuple[Comparable, ...] = _USUAL_ROWS
+    compare: tuple[Comparable, ...] = USUAL_ROWS
     """Keys whose values are rows of one table; each value of any other key begins a table of its own."""
     defaults: SettingsDocument = SettingsDocument()
     """Settings of all cells, unless a matrix has others."""

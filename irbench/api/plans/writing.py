@@ -16,7 +16,7 @@ from irbench.spec import shape_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
-from irbench.sweeps.cells import AXES, COMPARABLE, DEFAULTS
+from irbench.sweeps.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
 
 __all__ = ["plan_document", "plan_from", "plan_text"]
 
@@ -56,11 +56,11 @@ def plan_document(options: RunOptions, name: str) -> dict[str, Any]:
     axes = {key: values for key, values in _axes(options).items() if values and list(values) != [DEFAULTS.get(key)]}
     several = {key: list(values) for key, values in axes.items() if len(values) > 1}
     single = {key: values[0] for key, values in axes.items() if len(values) == 1}
-    document: dict[str, Any] = {
-        "name": _NOT_OF_A_NAME.sub("-", name).strip("-.+_")[:80] or "run",
-        "compare": [key for key in COMPARABLE if key != "models"],  # each model has tables of its own
-        "defaults": {**single, **_others(options)},
-    }
+    document: dict[str, Any] = {"name": _NOT_OF_A_NAME.sub("-", name).strip("-.+_")[:80] or "run"}
+    others = [key for key in several if key in COMPARABLE and key not in (*USUAL_ROWS, "models")]
+    if others:  # a run has one document, but a table for each model
+        document["compare"] = [*USUAL_ROWS, *others]
+    document["defaults"] = {**single, **_others(options)}
     return {**document, "matrix": [several]} if several else document
 
 
