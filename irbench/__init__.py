@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from irbench.api.listings import backends, models
     from irbench.api.optimize import OptimizedModel, optimize
     from irbench.api.options import RunKeywords
+    from irbench.api.plans.writing import plan_from
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.rows import RunRow
     from irbench.api.run import plan, run
     from irbench.api.soak import SoakKeywords, soak
     from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
+    from irbench.api.sweep import Sweep, sweep
     from irbench.api.verify import Verification, verify
     from irbench.errors import IrbenchError
     from irbench.runner.progress import Progress
@@ -48,6 +50,7 @@ __all__ = [
     "RunRow",
     "RunTable",
     "SoakKeywords",
+    "Sweep",
     "TableWinner",
     "Verification",
     "__version__",
@@ -64,10 +67,12 @@ __all__ = [
     "models",
     "optimize",
     "plan",
+    "plan_from",
     "remove_runs",
     "results",
     "run",
     "soak",
+    "sweep",
     "verify",
 ]
 
@@ -90,6 +95,7 @@ _MODULES = {
     "RunRow": "api.rows",
     "RunTable": "api.results",
     "SoakKeywords": "api.soak",
+    "Sweep": "api.sweep",
     "TableWinner": "api.results",
     "Verification": "api.verify",
     "ab": "api.ab",
@@ -105,10 +111,12 @@ _MODULES = {
     "models": "api.listings",
     "optimize": "api.optimize",
     "plan": "api.run",
+    "plan_from": "api.plans.writing",
     "remove_runs": "api.stored_runs",
     "results": "api.stored_runs",
     "run": "api.run",
     "soak": "api.soak",
+    "sweep": "api.sweep",
     "verify": "api.verify",
 }
 

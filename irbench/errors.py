@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 __all__ = ["ExitCode", "IrbenchError", "first_line", "one_line"]
@@ -33,14 +34,25 @@ class IrbenchError(Exception):
     Attributes:
         message: One sentence saying what is wrong.
         hint: One sentence saying how to fix it; empty where nothing can be done. Tracebacks show it below the message.
+        details: Lines between the two, where several things are wrong at once.
         exit_code: What the process exits with when nothing handles the error.
     """
 
-    def __init__(self, message: str, *, hint: str = "", exit_code: ExitCode = ExitCode.USAGE) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        exit_code: ExitCode = ExitCode.USAGE,
+        details: Iterable[str] = (),
+    ) -> None:
         super().__init__(message)
         self.message = one_line(message)
         self.hint = one_line(hint)
         self.exit_code = exit_code
+        self.details = tuple(map(one_line, details))
+        for detail in self.details:
+            self.add_note(detail)
         if self.hint:  # a note, not part of str(): tracebacks show it, and what prints message and hint says it once
             self.add_note(f"hint: {self.hint}")
 

@@ -21,6 +21,7 @@ from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import allowed_cpus, total_threads
 from irbench.api.resolve import resolve_backends, resolve_bundles
+from irbench.api.run_destination import RunDestination
 from irbench.diagnostics import Facts, Report, describe_machine, find, judge_self_comparison, watch
 from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode, IrbenchError
@@ -189,7 +190,7 @@ def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnos
         self_comparison = None
         if asked is not None and request is not None and lock is not None:
             groups = plan(request, prepare(request, folder))
-            stored = measure_planned(request, groups, folder, asked.results, lock, reporter)
+            stored = measure_planned(request, groups, folder, RunDestination(asked.results), lock, reporter)
             self_comparison = judge_self_comparison(stored.document, stored.folder, request.timing)
     report = Report(facts, find(facts), overhead, self_comparison)
     return Diagnosis(report, backend_rows(look=False, say=reporter.say))

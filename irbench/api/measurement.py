@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from irbench import registry
 from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
 from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
+from irbench.api.run_destination import RunDestination
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.render.run_plan import outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner import campaign, cold, soak
+from irbench.runner.continuation import GroupSoFar
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.spec import SoakPlan
-from irbench.store import RunWriter, Store, default_root
+from irbench.store import RunWriter, default_root
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["StoredRun", "describe_plan", "measure", "measure_planned"]
+__all__ = ["RowFilter", "StoredRun", "describe_plan", "measure", "measure_planned", "measure_requested"]
+
+RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,32 @@ def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None 
     refuse_contradictions(options)
     request = replace(requested(options), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
-    with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
+    with measuring(_what(options), insist=options.no_lock) as lock:
+        return measure_requested(request, options, RunDestination(options.results), lock, reporter)
+
+
+def measure_requested(
+    request: RunRequest,
+    options: RunOptions,
+    destination: RunDestination,
+    lock: MeasurementLock,
+    reporter: Reporter,
+    keep: RowFilter | None = None,
+) -> StoredRun:
+    """Plan what was requested, and measure it; raises as :func:`measure` does.
+
+    Args:
+        request: What :func:`irbench.api.requests.requested` returned.
+        options: What it was made from.
+        destination: Where the run is stored.
+        lock: Our place among those who measure on this machine.
+        reporter: Hears what is done.
+        keep: Returns the groups without the rows that are not wanted; ``None`` where all are.
+    """
+    with scratch_folder() as folder:
         request, groups = planned(request, options, folder, reporter.say)
-        return measure_planned(request, groups, folder, options.results, lock, reporter)
+        kept = groups if keep is None else keep(request, groups)
+        return measure_planned(request, kept, folder, destination, lock, reporter)
 
 
 def describe_plan(options: RunOptions, say: Say) -> str:
@@ -80,7 +108,7 @@ def measure_planned(
     request: RunRequest,
     groups: Sequence[PlannedGroup],
     scratch: Path,
-    results: Path | None,
+    destination: RunDestination,
     lock: MeasurementLock,
     reporter: Reporter,
 ) -> StoredRun:
@@ -90,7 +118,7 @@ def measure_planned(
         request: What was asked for, with each group's share of the budget.
         groups: What :func:`irbench.runner.plan.plan` made of it.
         scratch: A folder that is gone after the run.
-        results: Where runs are kept; ``None`` for the usual place.
+        destination: Where the run is stored.
         lock: Our place among those who measure on this machine.
         reporter: Hears what is done.
 
@@ -102,10 +130,10 @@ def measure_planned(
     _warn(request, reporter.say)
     native = _native_notes(request, groups, reporter.say)
     request = replace(request, notes=(*request.notes, *native))
-    writer = Store(results or default_root()).begin(host.describe(registry.distributions()), request.as_plan())
+    writer, so_far = destination.open(host.describe(registry.distributions()), request, groups)
     listener = GuardedListener(reporter.show)
     with _telling_what_is_kept(writer):
-        document = _run(request, groups, scratch, writer, listener, lock)
+        document = _run(request, groups, scratch, writer, listener, lock, so_far)
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
         raise listener.error
@@ -132,12 +160,13 @@ def _run(
     writer: RunWriter,
     listen: Listener,
     lock: MeasurementLock,
+    so_far: GroupSoFar | None,
 ) -> RunDocument:
     if request.soak is not None:
         return soak.run(request, groups, scratch, writer, listen)
     if request.cold:
         return cold.run(request, groups, scratch, writer, listen)
-    return campaign.run(request, groups, scratch, writer, listen, lock.others)
+    return campaign.run(request, groups, scratch, writer, listen, lock.others, so_far)
 
 
 def _warn(request: RunRequest, say: Say) -> None:

@@ -33,7 +33,16 @@ from irbench.spec import Goal, Precision, Timing
 from irbench.suggestions import did_you_mean
 from irbench.system import host
 
-__all__ = ["QUICK", "THOROUGH", "allowed_cpus", "planned", "refuse_contradictions", "requested", "total_threads"]
+__all__ = [
+    "QUICK",
+    "THOROUGH",
+    "allowed_cpus",
+    "budget_s",
+    "planned",
+    "refuse_contradictions",
+    "requested",
+    "total_threads",
+]
 
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 THOROUGH = Timing(
@@ -183,6 +192,11 @@ def total_threads(asked: int | Literal["native"] | None, cpus: tuple[int, ...] |
     if asked is None:
         return host.allowance(cpus).threads
     return asked if isinstance(asked, int) else None
+
+
+def budget_s(options: RunOptions) -> float:
+    """Return the time that a table may take, in seconds; where a budget is given, that of the whole run."""
+    return _timing(options).budget if options.budget is None else options.budget
 
 
 def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:

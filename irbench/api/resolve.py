@@ -24,10 +24,18 @@ from irbench.exporter import (
     validate,
 )
 from irbench.notices import ExportNotice
+from irbench.onnx.reading.file_kind import require_model_file
 from irbench.render.export_texts import export_notice_text
 from irbench.spec import Bundle
 
-__all__ = ["FIRST_MODEL", "able_backends", "is_first_run", "resolve_backends", "resolve_bundles"]
+__all__ = [
+    "FIRST_MODEL",
+    "able_backends",
+    "is_first_run",
+    "require_model",
+    "resolve_backends",
+    "resolve_bundles",
+]
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
@@ -61,6 +69,21 @@ def resolve_bundles(
         say(f"no model has been exported yet: using {FIRST_MODEL}")
         return (_exported(FIRST_MODEL, imports, say),)
     return tuple(_bundle(name, imports, say) for name in dict.fromkeys(names))
+
+
+def require_model(name: str, imports: tuple[str, ...] = ()) -> None:
+    """Refuse what is no model, without exporting or reading one.
+
+    Raises:
+        IrbenchError: It says what is wrong.
+    """
+    require_possible(name)
+    path = Path(name)
+    if path.suffix == ".onnx":
+        require_model_file(path.absolute())
+    elif not (path / bundles.CARD).is_file() and bundles.find(name) is None:
+        _refuse_variant(name)
+        validate(name, ExportOptions(imports=imports))
 
 
 def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:

@@ -38,6 +38,8 @@ _COMMANDS = {
     "run": "Measure models on backends: which is fastest, by how much, and how sure that is.",
     "ab": "Compare two versions of a runtime, each in a Python environment of its own.",
     "bisect": "Find the version of a runtime that changed the speed or the answers of a model.",
+    "sweep": "Measure everything that a plan asks for, and go on where it stopped.",
+    "plan": "Look at plans for sweeps, and make one of a stored run.",
     "soak": "Call models for a long time: whether memory grows or calls become slower.",
     "verify": "Check every backend's outputs, or run ONNX's own test suite.",
     "backends": "List the runtimes: versions, devices, and how to install missing ones.",
@@ -142,7 +144,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _explain(error: BaseException, arguments: Sequence[str]) -> int:
     """Print what is wrong and how to fix it, and return the exit code."""
     if isinstance(error, IrbenchError):
-        _complain(error.message, error.hint)
+        _complain(error.message, error.hint, error.details)
         return int(error.exit_code)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
@@ -205,8 +207,10 @@ def _unexpected(error: Exception) -> int:
     return _INTERNAL_ERROR
 
 
-def _complain(message: str, hint: str) -> None:
+def _complain(message: str, hint: str, details: Sequence[str] = ()) -> None:
     with contextlib.suppress(BrokenPipeError):
         click.echo(f"error: {message}", err=True)
+        for detail in details:
+            click.echo(f"  {detail}", err=True)
         if hint:
             click.echo(f"hint: {hint}", err=True)

@@ -54,17 +54,21 @@ def reading_ns(readings: int = 200) -> int:
 
 
 class Stopwatch:
-    """Counts from its creation."""
+    """Counts from its creation.
 
-    def __init__(self) -> None:
-        self._start_ns = now_ns()
+    Args:
+        already_s: What it has counted before that, in seconds.
+    """
+
+    def __init__(self, already_s: float = 0.0) -> None:
+        self._start_ns = now_ns() - round(already_s * 1e9)
 
     @property
     def elapsed_ns(self) -> int:
-        """Nanoseconds since creation."""
+        """Nanoseconds counted."""
         return now_ns() - self._start_ns
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since creation."""
+        """Seconds counted."""
         return self.elapsed_ns / 1e9

@@ -11,6 +11,7 @@ from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.comparison import Comparison, GroupContext
+from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
@@ -27,6 +28,7 @@ def run(
     writer: RunWriter,
     listen: Listener,
     others: Callable[[], Sequence[Holder]],
+    so_far: GroupSoFar | None = None,
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 
@@ -36,21 +38,23 @@ def run(
         request: What was asked for.
         groups: What is measured, from :func:`irbench.runner.plan.plan`.
         scratch: A folder that is gone after the run.
-        writer: An open run of the store.
+        writer: An open run of the store; groups that it has are finished.
         listen: Hears what happens, between rounds only.
         others: Returns who else has been measuring on this machine; asked between launches only.
+        so_far: Launches of the first group that is not finished, where the run goes on.
 
     Raises:
         IrbenchError: The store cannot be written.
     """
+    finished = len(without_unfinished(writer.document).groups)
     watch = Stopwatch()
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     with CoreLink(host.allowance(request.cpus).cpus) as link:
-        for number, planned in enumerate(groups):
+        for number, planned in enumerate(groups[finished:], start=finished):
             weights = sum(group.weight for group in groups[number:])
             share = request.with_budget_for(planned.weight, weights, watch.elapsed_s)
-            context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number)
-            result = Comparison(planned, context).run()
+            context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number, so_far)
+            result, so_far = Comparison(planned, context).run(), None
             if result.stopped_by == "interrupt":
                 return writer.document
     return writer.commit(replace(writer.document, complete=True))

@@ -15,6 +15,7 @@ from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, StoppedBy
 from irbench.runner.answers import mismatch
 from irbench.runner.capacity import GroupTooLarge
+from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
@@ -56,6 +57,7 @@ class GroupContext:
         link: The core-to-core probe.
         scratch: A folder of the group's own that is gone after the run.
         number: The group's place in the run, counted from 0.
+        so_far: Launches of the group from before its run ended early; ``None`` where it begins.
     """
 
     request: RunRequest
@@ -65,6 +67,7 @@ class GroupContext:
     link: CoreLink
     scratch: Path
     number: int
+    so_far: GroupSoFar | None = None
 
 
 _FIRST_CLOSING_S = 0.5
@@ -79,7 +82,7 @@ class Comparison:
         self._context = context
         self._timing = context.request.timing
         self._watch = Stopwatch()
-        self._before = context.writer.document
+        self._before = without_unfinished(context.writer.document)
         self._records: list[LaunchRecord] = []
         self._samples: Mapping[str, int] = {}
         self._calls = 0
@@ -89,6 +92,19 @@ class Comparison:
         self._expected: tuple[Expected, ...] = ()
         self._outlook: Outlook | None = None
         self._others = dict.fromkeys(context.others())
+        if context.so_far is not None:
+            self._take_up(context.so_far)
+
+    def _take_up(self, so_far: GroupSoFar) -> None:
+        """Go on after the last launch that is stored."""
+        self._watch = Stopwatch(so_far.table.seconds)
+        self._records = list(so_far.records)
+        self._samples = so_far.samples
+        self._calls = so_far.calls(self._timing)
+        self._timing = so_far.timing(self._timing)
+        self._launches_s = so_far.launches_s
+        self._remarks = so_far.remarks
+        self._others.update(dict.fromkeys(so_far.others))
 
     def run(self) -> GroupResult:
         """Measure the group and return its table, which the store holds too.
@@ -125,7 +141,7 @@ class Comparison:
                 continue
             cells = [cell for cell in self._group.cells if cell.workload == place]
             found.append(expected_outputs(workload, cells, scratch, self._timing.deadline))
-            self._remarks = (*self._remarks, *found[-1].warnings)
+            self._remarks = (*self._remarks, *(warn for warn in found[-1].warnings if warn not in self._remarks))
         self._expected = tuple(found)
 
     def _launch_plan(self) -> LaunchPlan:

@@ -58,6 +58,19 @@ class Store:
         writer.commit(document)
         return writer
 
+    def reopen(self, folder: Path, document: RunDocument) -> RunWriter:
+        """Return a run that ended early, to go on with it; the launches that its document names stay.
+
+        Args:
+            folder: The run's.
+            document: It, as it is stored.
+
+        Raises:
+            IrbenchError: The folder cannot be written, or the disk is full.
+        """
+        prove_writable(folder)
+        return RunWriter(folder, document)
+
     def listing(self) -> Listing:
         """Return every run, and why others cannot be read."""
         return list_runs(self.root)

@@ -29,13 +29,13 @@ class RunWriter:
 
     Attributes:
         folder: The run's own folder.
-        document: As last committed.
+        document: As last committed; its launches are part of the run.
     """
 
     def __init__(self, folder: Path, document: RunDocument) -> None:
         self.folder = folder
         self.document = document
-        self._launches: dict[str, str] = {}
+        self._launches = dict(document.launches)
         self._let_go: Callable[[], object] = lambda: None
         with contextlib.suppress(OSError):  # some network file systems know no locks
             self._let_go = weakref.finalize(self, os.close, hold(folder))

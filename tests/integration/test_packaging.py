@@ -41,6 +41,7 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
                 assert str(path.relative_to(folder)) in shipped
     assert "irbench/py.typed" in shipped
     assert "irbench/store/run.schema.json" in shipped
+    assert {"irbench/plans/plan.schema.json", "irbench/plans/batch-curve.toml"} <= shipped
 
 
 def test_no_module_of_a_generic_name_is_shipped(wheel: Path) -> None:
@@ -75,8 +76,13 @@ def base_environment(folder: Path) -> Path:
     import onnx
 
     installed = Path(onnx.__file__).parents[1]
-    base = ("click", "msgspec", "numpy", "numpy.libs", "onnx", "platformdirs", "psutil", "rich")
-    needed = ("google", "ml_dtypes", "typing_extensions.py", "pygments", "markdown_it", "mdurl")
+    base = (
+        "click", "msgspec", "numpy", "numpy.libs", "onnx", "platformdirs", "psutil", "pydantic", "rich", "tomli_w",
+    )  # fmt: skip
+    needed = (
+        "annotated_types", "google", "markdown_it", "mdurl", "ml_dtypes", "pydantic_core", "pygments",
+        "typing_extensions.py", "typing_inspection",
+    )  # fmt: skip
     for name in (*base, *needed):
         if (installed / name).exists():
             (site / name).symlink_to(installed / name)
@@ -99,7 +105,16 @@ def call(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--help",), ("--version",), ("models",), ("backends",), ("results",), ("run", "--help"), ("export", "--help")],
+    [
+        ("--help",),
+        ("--version",),
+        ("models",),
+        ("backends",),
+        ("results",),
+        ("run", "--help"),
+        ("export", "--help"),
+        ("plan", "list"),
+    ],
 )
 def test_listings_and_help_work_without_any_runtime(bare: Path, arguments: tuple[str, ...]) -> None:
     called = call(bare, *arguments)

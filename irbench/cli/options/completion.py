@@ -17,6 +17,7 @@ __all__ = [
     "LEVEL",
     "MODEL",
     "MODEL_NAME",
+    "PLAN",
     "RUN",
     "addresses",
     "levels",
@@ -156,10 +157,17 @@ def _levels(_context: click.Context, _begun: str) -> tuple[str, ...]:
     return tuple(LEVELS)
 
 
+def _plans(_context: click.Context, _begun: str) -> tuple[str, ...]:
+    from irbench.api.plans.reading import shipped_plans
+
+    return shipped_plans()
+
+
 BACKEND = _Name("backend", lambda _context, begun: addresses(begun))
 MODEL = _Name("model", _models_and_files)
 FAMILY = _Name("text", _families)
 GRAPH = _Name("model", _graphs)
 LEVEL = _Name("level", _levels)
 MODEL_NAME = _Name("model", _models)
+PLAN = _Name("plan", _plans)
 RUN = _Name("run", _runs)

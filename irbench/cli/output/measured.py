@@ -28,9 +28,9 @@ def measured(
         strict: Whether what is undecided has an exit code of its own.
         soak_plan: How long rows are called where memory is watched in place of speeds.
     """
+    from irbench.api.exit_codes import exit_code
     from irbench.api.measurement import measure
     from irbench.api.progress import displayed
-    from irbench.cli.exits import exit_code
     from irbench.cli.output.exports import refuse_impossible, write_run
 
     refuse_impossible(form, output)

@@ -22,12 +22,15 @@ from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
 from irbench.render.soak import SOAK_STOP_TEXTS
+from irbench.render.sweep import CURVE_END_TEXTS, STATUS_TEXTS
 from irbench.render.table_title import IO_TEXTS
 from irbench.render.texts import WARNINGS
 from irbench.result import StoppedBy
 from irbench.soak_row import SoakStop
 from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
+from irbench.sweeps.curve import StopReason
+from irbench.sweeps.overview import TableStatus
 
 TABLES = {
     "conclusions of bisect": (CONCLUSION_TEXTS, Conclusion),
@@ -35,6 +38,7 @@ TABLES = {
     "sides of bisect": (SIDE_TEXTS, Side),
     "activities": (progress._ACTIVITIES, ActivityCode),
     "export notices": (EXPORT_NOTICES, ExportNoticeCode),
+    "ends of curves": (CURVE_END_TEXTS, StopReason),
     "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),
     "findings": (finding_texts.FINDINGS, FindingCode),
     "io": (IO_TEXTS, Io),
@@ -44,6 +48,7 @@ TABLES = {
     "stopping reasons of cold starts": (COLD_STOP_TEXTS, ColdStop),
     "stopping reasons of soaks": (SOAK_STOP_TEXTS, SoakStop),
     "stopping reasons": (STOPPED_TEXTS, StoppedBy),
+    "tables of sweeps": (STATUS_TEXTS, TableStatus),
     "warnings": (WARNINGS, WarningCode),
 }
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from irbench.cli.exits import exit_code
+from irbench.api.exit_codes import exit_code
 from irbench.result import CellResult, GroupResult, Requested, RunDocument, Speedup, State, StoppedBy, Verdict
 
 

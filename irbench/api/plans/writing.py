@@ -1,0 +1,127 @@
+"""A stored run as a plan that measures the same again, here or elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from irbench.api.options import RunOptions
+from irbench.api.stored_plan import stored_options
+from irbench.errors import IrbenchError
+from irbench.render.quantities import cpu_list
+from irbench.spec import shape_text
+from irbench.store.folders import default_root
+from irbench.store.listing import find_run
+from irbench.store.reading import load_document
+from irbench.sweeps.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
+
+__all__ = ["plan_document", "plan_from", "plan_text"]
+
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+def plan_from(run: str | PathLike[str] = "latest", *, results: str | PathLike[str] | None = None) -> dict[str, Any]:
+    """Return a stored run as a plan, which :func:`irbench.sweep` takes and :func:`plan_text` writes as TOML.
+
+    Defaults that depend on the machine, such as the number of threads, are those that the run had.
+
+    Args:
+        run: As :func:`irbench.load` takes it.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, or it cannot be repeated: a soak, or inputs that were arrays in memory.
+    """
+    folder = find_run(default_root() if results is None else Path(results), str(run))
+    document = load_document(folder)
+    if document.plan.get("soak") is not None:
+        raise IrbenchError(
+            "A soak cannot be repeated by a plan: plans measure speeds and cold starts.",
+            hint="Repeat it with irbench soak; irbench show says what it called.",
+        )
+    options = stored_options(document.plan)
+    return plan_document(options, options.name or document.run_id)
+
+
+def plan_document(options: RunOptions, name: str) -> dict[str, Any]:
+    """Return options as a plan: what has several values is its matrix, and the rest its defaults.
+
+    Args:
+        options: Those of a run.
+        name: Of the sweep; characters that it cannot have are replaced.
+    """
+    axes = {key: values for key, values in _axes(options).items() if values and list(values) != [DEFAULTS.get(key)]}
+    several = {key: list(values) for key, values in axes.items() if len(values) > 1}
+    single = {key: values[0] for key, values in axes.items() if len(values) == 1}
+    document: dict[str, Any] = {"name": _NOT_OF_A_NAME.sub("-", name).strip("-.+_")[:80] or "run"}
+    others = [key for key in several if key in COMPARABLE and key not in (*USUAL_ROWS, "models")]
+    if others:  # a run has one document, but a table for each model
+        document["compare"] = [*USUAL_ROWS, *others]
+    document["defaults"] = {**single, **_others(options)}
+    return {**document, "matrix": [several]} if several else document
+
+
+def plan_text(document: Mapping[str, Any]) -> str:
+    """Return a plan as TOML."""
+    import tomli_w
+
+    return tomli_w.dumps(document)
+
+
+def _axes(options: RunOptions) -> dict[str, tuple[Any, ...]]:
+    """Return the values of each key that may have several, in the order of cells."""
+    optional = {
+        "cpus": None if options.cpus is None else cpu_list(options.cpus),
+        "io": options.io,
+        "shape": {name: shape_text(sizes) for name, sizes in options.shape.items()},
+        "data": None if options.data is None else str(options.data),
+        "value": {name: list(elements) for name, elements in options.value.items()},
+        "set": {backend: dict(properties) for backend, properties in options.set.items()},
+        "seed": options.seed,
+    }
+    several = {
+        "models": options.models,
+        "backends": options.backends or (),
+        "batch": options.batch or (),
+        "streams": options.streams,
+        "instances": options.instances,
+        "threads": options.threads or (),
+        "precision": options.precision or (),
+        "optimize": options.optimize,
+    }
+    single = {key: () if value is None or value == {} else (value,) for key, value in optional.items()}
+    found: dict[str, tuple[Any, ...]] = {**several, **single}
+    return {key: found[key] for key in AXES}
+
+
+def _others(options: RunOptions) -> dict[str, Any]:
+    """Return what has one value for the whole plan, where it is not the default."""
+    given = {
+        "feedback": {made: name for name, made in options.feedback.items()},
+        "shapes": None if options.shapes is None else _sweep_text(*options.shapes),
+        "baseline": options.baseline,
+        "allow-mixed": options.allow_mixed,
+        "apart": options.apart,
+        "objective": options.objective,
+        "max-latency": options.max_latency,
+        "within": options.within,
+        "budget": options.budget,
+        "deadline": options.deadline,
+        "quick": options.quick,
+        "thorough": options.thorough,
+        "tail": options.tail,
+        "sustain": options.sustain,
+        "pace": options.pace,
+        "cold": options.cold,
+        "import": list(options.imports),
+        "note": options.note,
+    }
+    return {key: value for key, value in given.items() if value}
+
+
+def _sweep_text(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:
+    texts = ",".join(map(shape_text, shapes))
+    return f"{name}={texts}" if name else texts

@@ -1,0 +1,242 @@
+"""``irbench.sweep``: measure everything that a plan asks for, and go on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from irbench import __version__
+from irbench.api.display import Displayable
+from irbench.api.plans.problems import plan_error
+from irbench.api.plans.reading import PlanSource, SweepPlan, read_plan
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.results import Interrupted, Run
+from irbench.api.sweep_execution import measure_tables, problems_here
+from irbench.api.sweep_overview import overview_of
+from irbench.api.sweep_tables import SweepSetup
+from irbench.errors import ExitCode, IrbenchError
+from irbench.measure.clock import utc_now
+from irbench.store import default_root
+from irbench.store.listing import find_run
+from irbench.store.reading import load_document
+from irbench.sweeps.events import Header
+from irbench.sweeps.expansion import in_order
+from irbench.sweeps.overview import SweepOverview
+from irbench.sweeps.selection import select
+from irbench.sweeps.state import StateFile
+from irbench.system import host
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["Sweep", "SweepCall", "run_sweep", "sweep"]
+
+Selectors = str | Iterable[str]
+
+
+@dataclass(frozen=True)
+class SweepCall:
+    """What is asked of a sweep besides its plan.
+
+    Attributes:
+        resume: Go on where it stopped, if it was begun.
+        only: Cells to measure: ``batch=8,backends=ort``, or the beginning of an id; all where there is none.
+        skip: Cells to leave out.
+        name: Of the sweep; ``None`` for that of the plan.
+        seed: Decides the order of tables; ``None`` for that of the plan.
+        no_lock: Measure though another irbench does on this machine.
+        results: The folder where runs are kept; ``None`` for the usual place.
+        command: The command line; empty where there was none.
+    """
+
+    resume: bool = False
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    name: str | None = None
+    seed: int | None = None
+    no_lock: bool = False
+    results: Path | None = None
+    command: tuple[str, ...] = ()
+
+
+class Sweep(Displayable):
+    """A sweep, as far as it was measured.
+
+    Attributes:
+        name: Its name.
+        folder: Where its state is kept.
+        overview: Its tables and curves, and how they ended.
+    """
+
+    def __init__(self, folder: Path, overview: SweepOverview) -> None:
+        self.name = overview.name
+        self.folder = folder
+        self.overview = overview
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to measure."""
+        return all(table.status in ("done", "left-out") for table in self.overview.tables)
+
+    @property
+    def exit_code(self) -> int:
+        """What ``irbench sweep`` ends with: the gravest of its tables, 0 where all is well."""
+        found = {table.exit_code for table in self.overview.tables}
+        if ExitCode.DIFFERENT in found:
+            return int(ExitCode.DIFFERENT)
+        return int(ExitCode.FAILED_CELL if found - {ExitCode.OK} else ExitCode.OK)
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the run of each measured table, in the order of measurement.
+
+        Raises:
+            IrbenchError: A run is gone or damaged.
+        """
+        root = self.folder.parents[1]
+        folders = (find_run(root, table.run) for table in self.overview.tables if table.run and table.status == "done")
+        return tuple(Run(load_document(folder), folder) for folder in folders)
+
+    def to_json(self) -> str:
+        """Return its tables with their runs and cells, and its curves with their points, as JSON."""
+        plain = msgspec.to_builtins(self.overview)
+        for shown, table in zip(plain["tables"], self.overview.tables, strict=True):
+            shown.update(id=table.table.id, label=table.table.label, table=None)
+            shown["cells"] = [{"id": cell.id, "settings": cell.settings} for cell in table.table.cells]
+        return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+
+    def __repr__(self) -> str:
+        """Return its name and how far it is."""
+        done = sum(table.status == "done" for table in self.overview.tables)
+        return f"<Sweep {self.name!r}: {done} of {len(self.overview.tables)} tables measured>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the overview as ``irbench sweep`` prints it; called by rich."""
+        from irbench.render.sweep import SweepView
+
+        return SweepView(self.overview)
+
+
+def sweep(
+    plan: PlanSource,
+    *,
+    resume: bool = False,
+    only: Selectors = (),
+    skip: Selectors = (),
+    name: str | None = None,
+    seed: int | None = None,
+    no_lock: bool = False,
+    results: str | PathLike[str] | None = None,
+    progress: ProgressOption = "auto",
+) -> Sweep:
+    """Measure everything that a plan asks for, table after table in random order; each is stored as a run.
+
+    Args:
+        plan: A TOML file, the name of a plan that irbench brings, or what such a file holds.
+        resume: Go on with a sweep of this name: nothing that is measured is measured again, and a table that was
+            interrupted goes on after its last launch.
+        only: Cells to measure: ``"batch=8,backends=ort"``, or the beginning of an id. Several add up.
+        skip: Cells to leave out, likewise.
+        name: Of the sweep; that of the plan by default.
+        seed: Decides the order of the tables; that of the plan by default.
+        no_lock: Measure though another irbench does on this machine.
+        results: The folder where runs are kept; ``None`` for the usual place.
+        progress: As :func:`irbench.run` takes it.
+
+    Returns:
+        The sweep with its tables; one that could not be measured has the reason.
+
+    Raises:
+        IrbenchError: The plan is wrong, or nothing can be measured; all that is wrong is named.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+    """
+    call = SweepCall(
+        resume=resume,
+        only=_texts(only),
+        skip=_texts(skip),
+        name=name,
+        seed=seed,
+        no_lock=no_lock,
+        results=None if results is None else Path(results),
+    )
+    with reporting(progress) as reporter:
+        found, ended = run_sweep(read_plan(plan), call, reporter)
+    if not ended:
+        raise Interrupted("what was measured is stored: call irbench.sweep with resume=True to go on", found)
+    return found
+
+
+def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Sweep, bool]:
+    """Measure what is left of a plan.
+
+    Args:
+        plan: What is asked for.
+        call: How.
+        reporter: Hears what is done.
+
+    Returns:
+        The sweep, and whether it was not interrupted.
+
+    Raises:
+        IrbenchError: As :func:`sweep` does.
+    """
+    host.require_linux()
+    expansion = select(plan.expansion, call.only, call.skip)
+    name, root = call.name or plan.name, call.results or default_root()
+    setup = SweepSetup(name, plan.folder, root, call.no_lock, call.command)
+    problems = tuple(problems_here(expansion.tables, setup))
+    if problems:
+        raise plan_error(f"The plan {name}", problems)
+    state = _state(plan, call, setup, reporter)
+    try:
+        tables = in_order(expansion.tables, state.header.seed)
+        ended = measure_tables(tables, state, setup, reporter)
+        return Sweep(state.folder, overview_of(tables, state, name, root)), ended
+    finally:
+        state.close()
+
+
+def _state(plan: SweepPlan, call: SweepCall, setup: SweepSetup, reporter: Reporter) -> StateFile:
+    """Return the state of the sweep that is begun or goes on.
+
+    Raises:
+        IrbenchError: It was begun before, and is not to go on; or its folder cannot be used.
+    """
+    root, name = setup.results, setup.name
+    found = StateFile.open(root, name)
+    if found is not None:
+        if not call.resume:
+            done = len(found.progress.done)
+            found.close()
+            raise IrbenchError(
+                f"The sweep {name} was begun at {found.header.created} and has {done} measured tables.",
+                hint="Go on with --resume, or choose another name with --name.",
+            )
+        _say_other_seed(found.header.seed, call.seed, reporter)
+        return found
+    if call.resume:
+        reporter.say(f"no sweep {name} was begun: beginning it")
+    return StateFile.begin(root, _header(plan, call, name))
+
+
+def _header(plan: SweepPlan, call: SweepCall, name: str) -> Header:
+    return Header(
+        name=name,
+        created=utc_now().isoformat(timespec="seconds"),
+        irbench_version=__version__,
+        seed=plan.expansion.seed if call.seed is None else call.seed,
+        plan=msgspec.to_builtins(plan.document, enc_hook=str),
+    )
+
+
+def _say_other_seed(seed: int, asked: int | None, reporter: Reporter) -> None:
+    if asked is not None and asked != seed:
+        reporter.say(f"warning: the sweep goes on in the order of seed {seed}, with which it was begun")
+
+
+def _texts(given: Selectors) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -1,0 +1,90 @@
+"""How long the tables of a sweep take: at most, and as stored runs of the same rows have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from irbench.api.requests import budget_s, total_threads
+from irbench.api.sweep_tables import SweepSetup, table_options
+from irbench.api.values import cpus as read_cpus
+from irbench.errors import IrbenchError
+from irbench.exporter import name_of_file
+from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.result import CellResult, GroupResult
+from irbench.store.listing import list_runs
+from irbench.store.reading import load_document
+from irbench.sweeps.cells import DEFAULTS, Settings, SweepCell, SweepTable
+
+__all__ = ["expected_seconds", "most_seconds"]
+
+_MOST_RUNS = 200
+"""The newest runs that are looked into: reading thousands would take longer than anyone waits for a plan."""
+
+_Row: TypeAlias = tuple[str, str, int, int | None, int, str, str]
+"""Model, backend, batch, threads, streams, level of optimisation and precision."""
+
+
+def most_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
+    """Return the time limit of each table by its id, in seconds; exports and optimising come on top.
+
+    Raises:
+        IrbenchError: A setting has no value that its option takes.
+    """
+    return {table.id: budget_s(table_options(table, setup)) for table in tables}
+
+
+def expected_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
+    """Return how long tables took by their ids, in seconds, as far as stored runs have rows with the same settings.
+
+    Args:
+        tables: Of the sweep.
+        setup: Of the sweep.
+    """
+    rows = dict(_stored_rows(setup.results, {_name(cell) for table in tables for cell in table.cells}))
+    found = {
+        table.id: [rows.get(row) if (row := _row_of_cell(cell)) else None for cell in table.cells] for table in tables
+    }
+    return {table: sum(filter(None, seconds)) for table, seconds in found.items() if all(seconds)}
+
+
+def _stored_rows(root: Path, models: set[str]) -> Iterator[tuple[_Row, float]]:
+    """Yield the rows of stored runs with their share of their table's time, the newest last."""
+    entries = [entry for entry in list_runs(root).entries if models.intersection(entry.models)]
+    for entry in reversed(entries[:_MOST_RUNS]):
+        try:
+            groups = load_document(Path(entry.folder)).groups
+        except IrbenchError:
+            continue  # the listing says what is wrong with it
+        for group in groups:
+            yield from ((_row_of_result(group, cell), group.seconds / len(group.cells)) for cell in group.cells)
+
+
+def _row_of_result(group: GroupResult, cell: CellResult) -> _Row:
+    backend = cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"
+    asked = cell.requested
+    level = cell.artifact.partition("+")[2] or UNOPTIMIZED
+    return group.model, backend, cell.batch, asked.threads, asked.streams, level, asked.precision
+
+
+def _row_of_cell(cell: SweepCell) -> _Row | None:
+    """Return the row that a cell becomes; ``None`` where that is known only when it is measured."""
+    settings: Settings = {**DEFAULTS, "batch": 1, "precision": "fp32", **cell.settings}
+    if "backends" not in settings:
+        return None
+    recipe = variant(str(settings["optimize"]))
+    precision = str(settings["precision"]) if recipe.conversion is None else recipe.conversion.precision
+    level, threads = recipe.name, _threads(settings)
+    return _name(cell), str(settings["backends"]), settings["batch"], threads, settings["streams"], level, precision
+
+
+def _threads(settings: Mapping[str, Any]) -> int | None:
+    cpus = None if "cpus" not in settings else read_cpus(str(settings["cpus"]))
+    return total_threads(settings.get("threads"), cpus)
+
+
+def _name(cell: SweepCell) -> str:
+    """Return what tables call the model of a cell."""
+    model = str(cell.settings.get("models", ""))
+    return name_of_file(Path(model)) if model.endswith(".onnx") else model

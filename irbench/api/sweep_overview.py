@@ -1,0 +1,51 @@
+"""How far a sweep is, put together from its state and the stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from irbench.api.sweep_execution import curve_points, is_left_out
+from irbench.store.entries import RunEntry
+from irbench.store.listing import list_runs
+from irbench.sweeps.cells import SweepTable
+from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview
+from irbench.sweeps.state import StateFile
+
+__all__ = ["overview_of"]
+
+
+def overview_of(tables: Sequence[SweepTable], state: StateFile, name: str, root: Path) -> SweepOverview:
+    """Return the tables of a sweep with how they ended, and its curves.
+
+    Args:
+        tables: In the order in which they are measured.
+        state: How far the sweep is.
+        name: Its name.
+        root: The folder of results.
+    """
+    entries = {entry.run_id: entry for entry in list_runs(root).entries}
+    shown = tuple(_table(table, state, entries) for table in tables)
+    return SweepOverview(name, shown, tuple(_curves(tables, state)))
+
+
+def _table(table: SweepTable, state: StateFile, entries: Mapping[str, RunEntry]) -> TableOverview:
+    done, failed = state.progress.done.get(table.id), state.progress.failed.get(table.id)
+    if done is not None:
+        return TableOverview(table, "done", done.run, entries.get(done.run), done.exit_code)
+    if failed is not None:
+        return TableOverview(table, "failed", "", None, failed.exit_code, failed.message, failed.hint)
+    if is_left_out(table, state):
+        return TableOverview(table, "left-out")
+    begun = state.progress.begun.get(table.id)
+    return TableOverview(table, "waiting") if begun is None else TableOverview(table, "interrupted", begun.run)
+
+
+def _curves(tables: Sequence[SweepTable], state: StateFile) -> Iterator[CurveOverview]:
+    first = {table.step.curve: table for table in reversed(tables) if table.step is not None}
+    for curve, table in first.items():
+        points = curve_points(tables, state, curve)
+        if points and table.step is not None:
+            label = replace(table, compare=(*table.compare, "batch")).label
+            yield CurveOverview(label, points, table.step.stop_gain, state.progress.ends.get(curve))

@@ -1,0 +1,184 @@
+"""One table of a sweep: the options that ask for it, its rows, and what is kept of it when it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any, cast
+
+from irbench.api.exit_codes import exit_code
+from irbench.api.measurement import StoredRun, measure_requested
+from irbench.api.options import RunKeywords, RunOptions, run_options
+from irbench.api.progress import Reporter
+from irbench.api.requests import refuse_contradictions, requested
+from irbench.api.run_destination import RunDestination
+from irbench.measure.lock import MeasurementLock
+from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.result import CellResult, GroupResult, row_names
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.spec import Bundle, Cell
+from irbench.sweeps.cells import DEFAULTS, Settings, SweepTable
+from irbench.sweeps.curve import RowFacts
+from irbench.sweeps.events import TableDone
+
+__all__ = ["SweepSetup", "measure_table", "table_done", "table_options"]
+
+_PATH_ENDINGS = (".onnx", ".keras", ".h5")
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class SweepSetup:
+    """What all tables of a sweep have in common besides their plan.
+
+    Attributes:
+        name: Of the sweep.
+        folder: What paths of the plan are relative to.
+        results: The folder where runs are kept.
+        no_lock: Measure though another irbench does on this machine.
+        command: The command line; empty where there was none.
+    """
+
+    name: str
+    folder: Path
+    results: Path
+    no_lock: bool = False
+    command: tuple[str, ...] = ()
+
+
+def table_options(table: SweepTable, setup: SweepSetup) -> RunOptions:
+    """Return the options that ask for a table: all combinations of its cells' settings.
+
+    Raises:
+        IrbenchError: A value is none that the option takes.
+    """
+    given: dict[str, Any] = {**table.shared, **{key: list(table.values(key)) for key in table.compare}}
+    models = [_path(str(model), setup.folder) for model in table.values("models")]
+    data = given.get("data")
+    if data is not None:
+        given["data"] = str(setup.folder / data)
+    keywords = {_keyword(key): value for key, value in given.items() if key != "models"}
+    return replace(
+        run_options(models, cast("RunKeywords", keywords), "sweep"),
+        results=setup.results,
+        no_lock=setup.no_lock,
+        command=setup.command,
+        name=f"{setup.name} {table.label}"[:_LONGEST_NAME].strip(),
+    )
+
+
+def measure_table(
+    table: SweepTable, setup: SweepSetup, destination: RunDestination, lock: MeasurementLock, reporter: Reporter
+) -> StoredRun:
+    """Measure one table of a sweep and return the run that holds it.
+
+    Args:
+        table: What is compared.
+        setup: Of the sweep.
+        destination: Where the run is stored.
+        lock: Our place among those who measure on this machine.
+        reporter: Hears what is done.
+
+    Raises:
+        IrbenchError: What the table asks for is impossible, or the store cannot be written.
+    """
+    options = table_options(table, setup)
+    refuse_contradictions(options)
+    rows = None if _is_complete(table) else _Rows(table).keep
+    return measure_requested(requested(options), options, destination, lock, reporter, rows)
+
+
+def table_done(table: SweepTable, stored: StoredRun) -> TableDone:
+    """Return what a sweep keeps of a table that was measured."""
+    document = stored.document
+    rows = tuple(row for group in document.groups for row in _row_facts(group))
+    return TableDone(
+        table=table.id,
+        run=document.run_id,
+        exit_code=int(exit_code(document, strict=False)),
+        batch=document.tables[0].batch if document.tables else 0,
+        seconds=sum(group.seconds for group in document.groups) + sum(cold.seconds for cold in document.cold_starts),
+        rows=rows,
+        busy=any(2 * (group.blocks_disturbed or 0) > group.blocks_measured for group in document.groups),
+    )
+
+
+def _row_facts(group: GroupResult) -> Iterable[RowFacts]:
+    names = row_names(group.cells)
+    for cell in group.cells:
+        failure = "" if cell.failure is None else cell.failure.message
+        yield RowFacts(names[cell.id], cell.state, cell.fps, _peak_bytes(cell), failure)
+
+
+def _peak_bytes(cell: CellResult) -> int | None:
+    return None if not cell.peak_memory_bytes else max(cell.peak_memory_bytes.values())
+
+
+def _keyword(key: str) -> str:
+    return "imports" if key == "import" else key.replace("-", "_")
+
+
+def _path(model: str, folder: Path) -> str:
+    """Return a model's name as it is, and a path as it is seen from the folder of the plan."""
+    is_path = "/" in model or model.endswith(_PATH_ENDINGS)
+    return str(folder / model) if is_path else model
+
+
+def _is_complete(table: SweepTable) -> bool:
+    """Return whether a table has every combination of its cells' settings, as a run measures them."""
+    return len(table.cells) == prod(len(table.values(key)) for key in table.compare)
+
+
+class _Rows:
+    """Knows which rows of a run are cells of a table that lacks some combinations."""
+
+    def __init__(self, table: SweepTable) -> None:
+        self._wanted = [cell.settings for cell in table.cells]
+        self._models = tuple(map(str, table.values("models")))
+
+    def keep(self, request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
+        """Return the groups without rows that are no cells, and without groups that have no cell."""
+        kept = (self._kept(request, planned) for planned in groups)
+        return tuple(planned for planned in kept if planned.group.cells)
+
+    def _model(self, request: RunRequest, bundle: Bundle) -> str:
+        """Return what the plan calls a model."""
+        return self._models[[known == bundle for known in request.bundles].index(True)]
+
+    def _kept(self, request: RunRequest, planned: PlannedGroup) -> PlannedGroup:
+        group = planned.group
+        models = {cell.id: self._model(request, group.workload_of(cell).bundle) for cell in group.cells}
+        cells = tuple(
+            cell for cell in group.cells if any(_is_row(cell, settings, models[cell.id]) for settings in self._wanted)
+        )
+        ids = [cell.id for cell in cells]
+        baseline = group.baseline if group.baseline in ids or not ids else ids[0]
+        absent = {cell: failure for cell, failure in planned.absent.items() if cell in ids}
+        others = {cell: other for cell, other in planned.others.items() if cell in ids}
+        return replace(planned, group=replace(group, cells=cells, baseline=baseline), absent=absent, others=others)
+
+
+def _is_row(cell: Cell, settings: Settings, model: str) -> bool:
+    load = cell.load
+    found = {
+        "models": model,
+        "backends": str(cell.address),
+        "batch": load.batch,
+        "streams": load.streams,
+        "instances": load.instances,
+        "threads": load.threads or "native",
+    }
+    same = all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in found.items())
+    return same and _is_level(cell, settings)
+
+
+def _is_level(cell: Cell, settings: Settings) -> bool:
+    """Return whether a row runs the graph and the precision of a cell; a converted graph runs in its own precision."""
+    asked = variant(str(settings.get("optimize", UNOPTIMIZED)))
+    level = (cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED
+    if level not in (asked.name, f"{asked.name}-static"):
+        return False
+    return asked.conversion is not None or settings.get("precision", cell.load.precision) == cell.load.precision

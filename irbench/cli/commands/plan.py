@@ -1,0 +1,107 @@
+"""``irbench plan``: look at plans of sweeps, and make one of a stored run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from irbench.cli.options.completion import PLAN, RUN
+from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.options.groups import SuggestingGroup
+from irbench.cli.output.stderr import say
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench plan list
+  irbench plan show resnet152-threads -o plan.toml
+  irbench plan expand plan.toml
+  irbench plan from latest -o again.toml
+"""
+
+
+@click.group("plan", cls=SuggestingGroup, epilog=_EXAMPLES)
+def command() -> None:
+    """Look at plans for `irbench sweep`, and make one of a stored run."""
+
+
+@command.command("expand", short_help="List the cells of a plan, and how long they take.")
+@click.argument("plan", metavar="PLAN", type=PLAN)
+@click.option("--only", multiple=True, metavar="KEY=VALUE", help="Only these cells, as irbench sweep takes them.")
+@click.option("--skip", multiple=True, metavar="KEY=VALUE", help="Without these cells.")
+@FORMAT
+@OUTPUT
+@RESULTS
+def expand(
+    plan: str, only: tuple[str, ...], skip: tuple[str, ...], form: str, output: Path | None, results: Path | None
+) -> None:
+    """List the cells of a plan in the order of measurement, and how long they take.
+
+    The time of a table is its budget, or what stored runs with the same rows took. Nothing is measured or exported.
+    """
+    from irbench.api.plans.expanding import expanded_plan
+    from irbench.cli.output.console import print_data, to_text
+    from irbench.render.table import ListingTable
+
+    found = expanded_plan(plan, only, skip, results)
+    if form == "table":
+        if found.common:
+            say(found.common)
+        print_data(to_text(ListingTable(found.table), to_file=output is not None), output)
+        say(found.times)
+    else:
+        print_data(found.to_text(form), output)
+    for problem in found.problems:
+        say(f"warning: {problem}")
+
+
+@command.command("schema", short_help="Print the JSON Schema of plans.")
+@OUTPUT
+def schema(output: Path | None) -> None:
+    """Print the JSON Schema of plans, for editors that check and complete TOML."""
+    from irbench.api.plans.reading import SHIPPED
+    from irbench.cli.output.console import print_data
+
+    print_data((SHIPPED / "plan.schema.json").read_text(encoding="utf-8"), output)
+
+
+@command.command("from", short_help="Print a stored run as a plan.")
+@click.argument("run", required=False, type=RUN)
+@OUTPUT
+@RESULTS
+def from_(run: str | None, output: Path | None, results: Path | None) -> None:
+    """Print a stored run as a plan that measures the same again, here or elsewhere.
+
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default.
+    """
+    from irbench.api.plans.writing import plan_from, plan_text
+    from irbench.cli.output.chosen_runs import say_which_run
+    from irbench.cli.output.console import print_data
+    from irbench.store.folders import default_root
+
+    say_which_run(results or default_root(), run)
+    print_data(plan_text(plan_from(run or "latest", results=results)), output)
+
+
+@command.command("list", short_help="List the plans that irbench brings.")
+def list_() -> None:
+    """List the plans that irbench brings, which `irbench sweep` takes by their names."""
+    from irbench.api.plans.reading import shipped_plans, summary
+
+    names = shipped_plans()
+    width = max(map(len, names))
+    for name in names:
+        click.echo(f"{name:{width}}  {summary(name)}")
+
+
+@command.command("show", short_help="Print a plan that irbench brings.")
+@click.argument("plan", metavar="PLAN", type=PLAN)
+@OUTPUT
+def show(plan: str, output: Path | None) -> None:
+    """Print a plan that irbench brings, to change it."""
+    from irbench.api.plans.reading import plan_file
+    from irbench.cli.output.console import print_data
+
+    print_data(plan_file(plan).read_text(encoding="utf-8"), output)

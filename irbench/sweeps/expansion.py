@@ -1,0 +1,144 @@
+"""From a plan to its tables: every combination of its lists, in a random order that its seed decides."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from irbench.sweeps.cells import AXES, CurveStep, Expansion, Settings, SweepCell, SweepTable, digest
+
+__all__ = ["Doubling", "Lists", "Matrix", "UnmatchedExclusion", "doubled", "expand", "in_order"]
+
+Lists = Mapping[str, Any]
+"""Settings of a plan before they are combined: a tuple of values for each axis, and a value for any other key."""
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """Batch sizes that double until a larger one gains too little.
+
+    Attributes:
+        smallest: The first.
+        largest: None is larger.
+        stop_gain: The share of throughput that a step must add to some row for the curve to go on.
+    """
+
+    smallest: int = 1
+    largest: int = 1024
+    stop_gain: float = 0.05
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Lists whose combinations are measured.
+
+    Attributes:
+        lists: Its settings, those of the plan's defaults among them.
+        compare: Keys whose values are rows of one table.
+        exclude: Combinations that are left out: a cell that has one of the values of each key.
+        include: Further settings, each a matrix of its own.
+        doubling: How the batch grows, in place of a list.
+    """
+
+    lists: Lists
+    compare: tuple[str, ...]
+    exclude: tuple[Lists, ...] = ()
+    include: tuple[Lists, ...] = ()
+    doubling: Doubling | None = None
+
+
+class UnmatchedExclusion(Exception):
+    """An exclusion leaves nothing out.
+
+    Attributes:
+        matrix: The place of its matrix in the plan, counted from 0.
+        exclusion: Its place in the matrix, counted from 0.
+    """
+
+    def __init__(self, matrix: int, exclusion: int) -> None:
+        super().__init__(f"matrix[{matrix}].exclude[{exclusion}]")
+        self.matrix = matrix
+        self.exclusion = exclusion
+
+
+def expand(matrices: Sequence[Matrix], seed: int) -> Expansion:
+    """Return the tables of a plan in the order in which they are measured.
+
+    Cells that agree in every key outside ``compare`` are one table, also where several matrices name them.
+
+    Args:
+        matrices: Those of the plan.
+        seed: Decides the order: what is added to a plan does not change the order of the rest.
+
+    Raises:
+        UnmatchedExclusion: An exclusion leaves nothing out.
+    """
+    tables: dict[tuple[str, tuple[str, ...], CurveStep | None], dict[str, SweepCell]] = defaultdict(dict)
+    for number, matrix in enumerate(matrices):
+        for cell, step in _cells(number, matrix):
+            shared = {key: value for key, value in cell.settings.items() if key not in matrix.compare}
+            rows = tuple(key for key in matrix.compare if key in cell.settings)  # a default has no row beside others
+            tables[digest(shared), rows, step].setdefault(cell.id, cell)
+    found = (SweepTable(tuple(cells.values()), rows, step) for (_, rows, step), cells in tables.items())
+    return Expansion(in_order(found, seed), seed)
+
+
+def doubled(doubling: Doubling) -> tuple[int, ...]:
+    """Return the batch sizes of a curve that never ends early."""
+    sizes: list[int] = []
+    size = doubling.smallest
+    while size <= doubling.largest:
+        sizes.append(size)
+        size *= 2
+    return tuple(sizes)
+
+
+def _cells(number: int, matrix: Matrix) -> Iterator[tuple[SweepCell, CurveStep | None]]:
+    """Yield the cells of a matrix, each with its place in a curve."""
+    doubling = matrix.doubling
+    lists = matrix.lists if doubling is None else {**matrix.lists, "batch": doubled(doubling)}
+    excluded = [0] * len(matrix.exclude)
+    for settings in _combinations(lists):
+        matching = [place for place, exclusion in enumerate(matrix.exclude) if _matches(settings, exclusion)]
+        for place in matching:
+            excluded[place] += 1
+        if not matching:
+            yield SweepCell(settings), None if doubling is None else _step(settings, matrix.compare, doubling)
+    if 0 in excluded:
+        raise UnmatchedExclusion(number, excluded.index(0))
+    for lists in matrix.include:
+        yield from ((SweepCell(settings), None) for settings in _combinations(lists))
+
+
+def _combinations(lists: Lists) -> Iterator[Settings]:
+    axes = [key for key in AXES if key in lists]
+    others = {key: value for key, value in lists.items() if key not in axes}
+    for values in product(*(lists[key] for key in axes)):
+        yield {**dict(zip(axes, values, strict=True)), **others}
+
+
+def _matches(settings: Settings, exclusion: Lists) -> bool:
+    return all(settings.get(key) in (values if key in AXES else (values,)) for key, values in exclusion.items())
+
+
+def _step(settings: Settings, compare: Sequence[str], doubling: Doubling) -> CurveStep:
+    shared = {key: value for key, value in settings.items() if key not in (*compare, "batch")}
+    return CurveStep(digest([shared, doubling.stop_gain]), doubling.stop_gain)
+
+
+def in_order(tables: Iterable[SweepTable], seed: int) -> tuple[SweepTable, ...]:
+    """Return tables in random order; those of a curve keep their places and take them with growing batch."""
+    ordered = sorted(tables, key=lambda table: hashlib.sha256(f"{seed}/{table.id}".encode()).digest())
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, table in enumerate(ordered):
+        if table.step is not None:
+            places[table.step.curve].append(place)
+    for taken in places.values():
+        growing = sorted((ordered[place] for place in taken), key=lambda table: table.batch)
+        for place, table in zip(taken, growing, strict=True):
+            ordered[place] = table
+    return tuple(ordered)

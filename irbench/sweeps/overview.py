@@ -1,0 +1,70 @@
+"""How far a sweep is, table by table, as it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from irbench.store.entries import RunEntry
+from irbench.sweeps.cells import SweepTable
+from irbench.sweeps.curve import CurveEnd, CurvePoint
+
+__all__ = ["CurveOverview", "SweepOverview", "TableOverview", "TableStatus"]
+
+TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
+"""``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""
+
+
+@dataclass(frozen=True)
+class TableOverview:
+    """One table of a sweep.
+
+    Attributes:
+        table: What is compared.
+        status: How far it is.
+        run: The id of the run that holds it; empty where none does.
+        entry: That run's line in a listing; ``None`` where it is gone.
+        exit_code: What ``irbench run`` would have ended with.
+        message: Why it could not be measured; empty where it could.
+        hint: How to fix that.
+    """
+
+    table: SweepTable
+    status: TableStatus
+    run: str = ""
+    entry: RunEntry | None = None
+    exit_code: int = 0
+    message: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class CurveOverview:
+    """A curve over batch sizes.
+
+    Attributes:
+        label: What it is of.
+        points: With growing batch; at least one.
+        stop_gain: The gain below which it ends.
+        end: Why it ended; ``None`` where it goes on, or has reached the largest batch of the plan.
+    """
+
+    label: str
+    points: tuple[CurvePoint, ...]
+    stop_gain: float
+    end: CurveEnd | None
+
+
+@dataclass(frozen=True)
+class SweepOverview:
+    """A sweep.
+
+    Attributes:
+        name: Its name.
+        tables: In the order in which they are measured.
+        curves: Those with a measured point.
+    """
+
+    name: str
+    tables: tuple[TableOverview, ...]
+    curves: tuple[CurveOverview, ...]

@@ -1,0 +1,175 @@
+"""How far a sweep is: one file of JSON lines that only grows, and is on the disk after every line.
+
+Layout, beside the runs: ``sweeps/<name>/state.jsonl``. The first line says what was begun; each other line is an event.
+A line that a crash cut short is no event.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from irbench.errors import IrbenchError
+from irbench.sweeps.events import FORMAT, CurveEnded, Event, Header, SweepProgress, TableBegun, TableDone, TableFailed
+from irbench.system.files import sync_folder
+from irbench.system.locks import hold
+
+__all__ = ["StateFile", "require_name"]
+
+_FILE = "state.jsonl"
+_LINES_OF_A_BEGINNING = 2
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
+
+
+class StateFile:
+    """The file of one sweep, which this process alone may write while the object lives.
+
+    Attributes:
+        folder: Of the sweep.
+        header: What was begun.
+        progress: How far it is.
+    """
+
+    def __init__(self, folder: Path, header: Header, progress: SweepProgress, size: int) -> None:
+        self.folder = folder
+        self.header = header
+        self.progress = progress
+        self._size = size
+        self._let_go: Callable[[], object] = lambda: None
+
+    @classmethod
+    def open(cls, root: Path, name: str) -> StateFile | None:
+        """Return the state of a sweep, or ``None`` where no table of one of this name was begun.
+
+        Args:
+            root: The folder of results.
+            name: The sweep's.
+
+        Raises:
+            IrbenchError: The name cannot be one, the file is damaged, or another process is writing it.
+        """
+        require_name(name)
+        folder = root / "sweeps" / name
+        try:
+            data = (folder / _FILE).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise IrbenchError(
+                f"{folder / _FILE} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
+            ) from error
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole.count(b"\n") < _LINES_OF_A_BEGINNING:
+            return None
+        header, progress = _read(whole, folder / _FILE)
+        state = cls(folder, header, progress, len(whole))
+        state._hold()
+        return state
+
+    @classmethod
+    def begin(cls, root: Path, header: Header) -> StateFile:
+        """Begin a sweep.
+
+        Raises:
+            IrbenchError: The folder cannot be made or written, or another process is writing it.
+        """
+        require_name(header.name)
+        folder = root / "sweeps" / header.name
+        state = cls(folder, header, SweepProgress(), 0)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            state._hold()
+            state._append(header)
+            sync_folder(folder)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        return state
+
+    def add(self, event: Event) -> None:
+        """Take in what happened, and wait until the disk has it.
+
+        Raises:
+            IrbenchError: The disk is full, or the folder may not be written.
+        """
+        try:
+            self._append(event)
+        except OSError as error:
+            raise _unwritable(self.folder / _FILE, error) from error
+        self.progress.take(event)
+
+    def _append(self, line: Header | Event) -> None:
+        """Write a line behind the last whole one."""
+        data = msgspec.json.encode(line) + b"\n"
+        descriptor = os.open(self.folder / _FILE, os.O_WRONLY | os.O_CREAT, 0o666)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
+            file.truncate(self._size)
+            file.seek(self._size)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        self._size += len(data)
+
+    def _hold(self) -> None:
+        """Keep other processes from going on with the same sweep, until this object is gone.
+
+        Raises:
+            IrbenchError: Another one does.
+        """
+        try:
+            self._let_go = weakref.finalize(self, os.close, hold(self.folder))
+        except BlockingIOError as error:
+            raise IrbenchError(
+                f"The sweep {self.folder.name} is being measured by another process.",
+                hint="Wait until it has finished, or choose another name with --name.",
+            ) from error
+        except OSError:
+            pass  # some network file systems know no locks
+
+    def close(self) -> None:
+        """Let other processes go on with the sweep."""
+        self._let_go()
+
+
+def require_name(name: str) -> None:
+    """Refuse what cannot name a sweep, and its folder.
+
+    Raises:
+        IrbenchError: It is such a name.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise IrbenchError(
+            f"{name!r} is not a valid name for a sweep.",
+            hint="Use letters, digits, and . _ + - between them; give another name with --name.",
+        )
+
+
+def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
+    lines = data.splitlines()
+    decode = msgspec.json.Decoder(TableBegun | TableDone | TableFailed | CurveEnded).decode
+    progress = SweepProgress()
+    try:
+        header = msgspec.json.decode(lines[0], type=Header)
+        for line in lines[1:] if header.format == FORMAT else ():
+            progress.take(decode(line))
+    except msgspec.MsgspecError as error:
+        raise IrbenchError(
+            f"{path} is damaged: {error}",
+            hint="Measure the plan under another name with --name; its runs are not affected.",
+        ) from error
+    if header.format != FORMAT:
+        raise IrbenchError(
+            f"{path} was written by a newer irbench.", hint="Update irbench: pip install --upgrade irbench"
+        )
+    return header, progress
+
+
+def _unwritable(path: Path, error: OSError) -> IrbenchError:
+    return IrbenchError(
+        f"{path} cannot be written: {error.strerror or error}.",
+        hint="Free some space there, or name another folder with --results or IRBENCH_RESULTS.",
+    )

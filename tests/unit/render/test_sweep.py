@@ -1,0 +1,98 @@
+"""A sweep as it is shown: before it is measured, and how far it is."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from golden_files import check_golden
+from rich.console import Console
+
+from irbench.render.sweep import SweepView, cells_table, common_text, duration_text, times_text
+from irbench.store.entries import Outcome, RunEntry
+from irbench.sweeps.cells import SweepTable
+from irbench.sweeps.curve import CurveEnd, CurvePoint, RowFacts
+from irbench.sweeps.expansion import Doubling, Matrix, expand
+from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
+
+LISTS = {"models": ("resnet50",), "backends": ("ort", "openvino"), "threads": (1, 2), "budget": 60.0, "quick": True}
+
+
+def tables() -> tuple[SweepTable, ...]:
+    return expand([Matrix(LISTS, ("backends",))], seed=0).tables
+
+
+def curve_tables() -> tuple[SweepTable, ...]:
+    return expand([Matrix({**LISTS, "threads": (2,)}, ("backends",), doubling=Doubling(1, 8))], seed=0).tables
+
+
+def shown(overview: SweepOverview, width: int = 100) -> str:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    with console.capture() as capture:
+        console.print(SweepView(overview), highlight=False)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def entry(run: str, ratio: float) -> RunEntry:
+    outcome = Outcome("winner", "openvino", "ort", ratio)
+    return RunEntry(run, "", "", ("resnet50",), (), (), (outcome,), True, 4, True)
+
+
+def point(batch: int, ort: float | None, openvino: float) -> CurvePoint:
+    rows = (
+        RowFacts("ort", "ok" if ort else "failed", ort, batch * 10**8),
+        RowFacts("openvino", "ok", openvino, batch * 2 * 10**8),
+    )
+    return CurvePoint(batch, rows)
+
+
+def overview(end: CurveEnd | None) -> SweepOverview:
+    statuses: tuple[TableStatus, ...] = ("done", "failed", "interrupted", "left-out")
+    listed = [
+        TableOverview(
+            table,
+            status,
+            run=f"01KAJ3WQ4R8Z6M1X0V9T7S5P3{number}" if status in ("done", "interrupted") else "",
+            entry=entry("r", 1.1 + number) if status == "done" else None,
+            message="The shape does not fit." if status == "failed" else "",
+        )
+        for number, (table, status) in enumerate(zip(curve_tables(), statuses, strict=True))
+    ]
+    points = (point(1, 30.0, 33.0), point(2, 40.0, 50.0), point(4, None, 51.0))
+    return SweepOverview("night", tuple(listed), (CurveOverview("resnet50 threads=2", points, 0.05, end),))
+
+
+@pytest.mark.parametrize("width", [100, 60])
+def test_a_sweep_is_shown_as_it_was_looked_at(width: int):
+    check_golden(f"sweep-{width}", shown(overview(CurveEnd("c", 4, "saturated")), width))
+
+
+def test_a_curve_that_ended_for_want_of_memory_says_how_much_it_lacked():
+    end = CurveEnd("c", 4, "memory", "openvino", 1_600_000_000, 1_000_000_000)
+    assert "openvino would need 1.6 GB at twice that, and 1.0 GB are free" in shown(overview(end))
+    assert "ended at" not in shown(overview(None))
+
+
+def test_cells_are_listed_with_what_differs_and_the_rest_is_said_once():
+    plan = tables()
+    found = cells_table(plan, {plan[0].id: 130.0}, {table.id: 60.0 for table in plan})
+    assert [column.heading for column in found.columns] == ["table", "cell", "backends", "threads", "table takes"]
+    assert [row.cells[0] for row in found.rows] == ["1", "1", "2", "2"]
+    assert [row.cells[-1] for row in found.rows] == [*["took 2 min"] * 2, *["at most 60 s"] * 2]
+    assert common_text(plan) == "resnet50 · budget=60s · quick"
+
+
+def test_the_time_of_a_plan_is_its_budgets_and_what_is_known_of_stored_runs():
+    plan = tables()
+    most = {table.id: 60.0 for table in plan}
+    assert times_text(plan, {}, most) == "4 cells in 2 tables; at most 2 min besides exports"
+    assert times_text(plan, {plan[0].id: 42.0}, most).endswith("; stored runs of 1 table took 42 s")
+    curve = curve_tables()
+    assert "less where curves end early" in times_text(curve, {}, {table.id: 60.0 for table in curve})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (45, "45 s"), (150, "2 min"), (5900, "98 min"), (12000, "3 h 20 min")]
+)
+def test_durations_are_in_units_that_suit_them(seconds: float, text: str):
+    assert duration_text(seconds) == text

@@ -1,0 +1,116 @@
+"""The state of a sweep survives a crash after any byte, and one process at a time goes on with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.sweeps.curve import CurveEnd, RowFacts
+from irbench.sweeps.events import CurveEnded, Event, Header, TableBegun, TableDone, TableFailed
+from irbench.sweeps.state import StateFile
+
+HEADER = Header(name="night", created="2026-01-05T10:00:00+00:00", irbench_version="1", seed=7, plan={"a": [1]})
+DONE = TableDone("t1", "run1", 3, 8, 12.5, (RowFacts("ort", "ok", 100.0, 5), RowFacts("tf", "failed", reason="no")))
+EVENTS: tuple[Event, ...] = (
+    TableBegun("t1", "run1", "digest"),
+    DONE,
+    TableFailed("t2", "There is no model.", "Export it.", 2),
+    TableBegun("t3", "run3"),
+    CurveEnded(CurveEnd("c", 8, "memory", "ort", 5, 4)),
+)
+
+
+def begun(root: Path, *events: Event) -> Path:
+    state = StateFile.begin(root, HEADER)
+    for event in events:
+        state.add(event)
+    state.close()
+    return state.folder / "state.jsonl"
+
+
+def opened(root: Path) -> StateFile:
+    state = StateFile.open(root, "night")
+    assert state is not None
+    state.close()
+    return state
+
+
+def test_what_was_added_is_there_again(tmp_path: Path):
+    begun(tmp_path, *EVENTS)
+    state = opened(tmp_path)
+    assert state.header == HEADER
+    assert state.progress.done == {"t1": DONE}
+    assert {key: event.run for key, event in state.progress.begun.items()} == {"t1": "run1", "t3": "run3"}
+    assert state.progress.failed["t2"].hint == "Export it."
+    assert state.progress.ends["c"].reason == "memory"
+
+
+def test_a_table_that_is_measured_in_the_end_has_not_failed(tmp_path: Path):
+    begun(tmp_path, TableFailed("t1", "a", "b", 2), DONE)
+    assert opened(tmp_path).progress.failed == {}
+
+
+def test_a_crash_after_any_byte_loses_the_last_event_at_most(tmp_path: Path):
+    path = begun(tmp_path, *EVENTS)
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for size in range(len(lines[0]) + len(lines[1]), len(whole), 7):
+        path.write_bytes(whole[:size])
+        kept = whole[:size].count(b"\n") - 1
+        state = StateFile.open(tmp_path, "night")
+        assert state is not None
+        state.add(TableFailed("new", "m", "h", 2))
+        state.close()
+        assert path.read_bytes().count(b"\n") == kept + 2
+        assert "new" in opened(tmp_path).progress.failed
+
+
+def test_a_sweep_without_an_event_was_not_begun(tmp_path: Path):
+    assert StateFile.open(tmp_path, "night") is None
+    path = begun(tmp_path)
+    assert StateFile.open(tmp_path, "night") is None
+    path.write_bytes(path.read_bytes()[:20])
+    assert StateFile.open(tmp_path, "night") is None
+    begun(tmp_path, DONE)
+    assert opened(tmp_path).progress.done == {"t1": DONE}
+
+
+def test_two_processes_cannot_go_on_with_the_same_sweep(tmp_path: Path):
+    begun(tmp_path, DONE)
+    first = StateFile.open(tmp_path, "night")
+    assert first is not None
+    with pytest.raises(IrbenchError, match="being measured by another process"):
+        StateFile.open(tmp_path, "night")
+    first.close()
+    opened(tmp_path)
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"done"}\n', b'{"type":"other"}\n'])
+def test_a_damaged_file_is_refused(tmp_path: Path, line: bytes):
+    path = begun(tmp_path, DONE)
+    path.write_bytes(path.read_bytes() + line)
+    with pytest.raises(IrbenchError, match="is damaged") as caught:
+        StateFile.open(tmp_path, "night")
+    assert "--name" in caught.value.hint
+
+
+def test_a_file_of_a_newer_format_is_refused(tmp_path: Path):
+    path = begun(tmp_path, DONE)
+    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":2'))
+    with pytest.raises(IrbenchError, match="newer irbench"):
+        StateFile.open(tmp_path, "night")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "two words", "x" * 81])
+def test_a_name_that_is_no_folder_is_refused(tmp_path: Path, name: str):
+    with pytest.raises(IrbenchError, match="not a valid name"):
+        StateFile.open(tmp_path, name)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_remedy(tmp_path: Path):
+    (tmp_path / "sweeps").write_text("in the way")
+    with pytest.raises(IrbenchError, match="cannot be written") as caught:
+        StateFile.begin(tmp_path, HEADER)
+    assert "--results" in caught.value.hint
