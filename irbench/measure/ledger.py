@@ -11,11 +11,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CommonWindow", "Counters", "Ledger", "SharedLedger", "Window", "WindowLedger", "joined_window"]
+__all__ = [
+    "FIRST_COUNT",
+    "CommonWindow",
+    "Counters",
+    "Ledger",
+    "SharedLedger",
+    "Window",
+    "WindowLedger",
+    "joined_window",
+]
 
 _VALUE_BYTES = 8
-_OPENED, _CLOSED, _FIRST = 0, 1, 2
-"""Places of values that all processes share; the completions of each process follow."""
+_CLOSED, FIRST_COUNT = 0, 1
+"""Places of the value that all processes share, and of the first of their counts."""
 
 
 @dataclass(frozen=True)
@@ -104,52 +113,39 @@ class Counters:
     Args:
         descriptor: Of a file of :meth:`size_bytes`.
         processes: How many share it.
+
+    Attributes:
+        values: Whether the window has closed, then the completions of each process, from :data:`FIRST_COUNT` on.
     """
 
     def __init__(self, descriptor: int, processes: int) -> None:
-        self._values = memoryview(mmap.mmap(descriptor, self.size_bytes(processes))).cast("q")
+        self.values = memoryview(mmap.mmap(descriptor, self.size_bytes(processes))).cast("q")
 
     @staticmethod
     def size_bytes(processes: int) -> int:
         """Return how large the file is."""
-        return _VALUE_BYTES * (_FIRST + processes)
+        return _VALUE_BYTES * (FIRST_COUNT + processes)
 
     def reset(self) -> None:
         """Begin again; no process may be driving."""
-        for place in range(len(self._values)):
-            self._values[place] = 0
+        for place in range(len(self.values)):
+            self.values[place] = 0
 
     def done(self, process: int) -> int:
         """Return how many requests of a process have completed."""
-        return self._values[_FIRST + process]
+        return self.values[FIRST_COUNT + process]
 
-    def goes_on(self, process: int, done: int, window: CommonWindow, spare: int) -> bool:
-        """Enter how many requests of a process have completed, and return whether another one is wanted.
-
-        Args:
-            process: Which it is, counted from 0.
-            done: Its completions so far.
-            window: What all of them are to measure.
-            spare: Completions of the reference that may not have been entered when somebody finds that all have
-                settled.
-        """
-        values = self._values
-        values[_FIRST + process] = done
-        if values[_CLOSED]:
-            return False
-        if not values[_OPENED]:
-            counts = values[_FIRST:].tolist()
-            if min(counts) < window.settle_calls:
-                return True
-            values[_OPENED] = counts[window.reference]
-        if self.done(window.reference) - values[_OPENED] <= window.calls + spare:
-            return True
-        values[_CLOSED] = 1
-        return False
+    def all_done(self, calls: int) -> bool:
+        """Whether every process has completed so many requests."""
+        return min(self.values[FIRST_COUNT:].tolist()) >= calls
 
 
 class SharedLedger:
     """The part of one process in a window that several processes share.
+
+    The reference closes the window when it has made its calls after all have settled, and a few more: what completes on
+    another of its streams meanwhile may be entered late. There is no lock: a count that is entered late is made good by
+    the next one. It costs what a call is lengthened by.
 
     Args:
         counters: Of all of them.
@@ -160,10 +156,12 @@ class SharedLedger:
 
     def __init__(self, counters: Counters, process: int, window: CommonWindow, streams: int = 1) -> None:
         self._counters = counters
-        self._process = process
+        self._values = counters.values
+        self._place = FIRST_COUNT + process
         self._window = window
+        self._is_reference = process == window.reference
         self._streams = streams
-        self._lock = threading.Lock()
+        self._closing: int | None = None
         self._done: list[tuple[int, int]] = []
         self._abandoned = False
 
@@ -173,14 +171,25 @@ class SharedLedger:
 
     def complete(self, issued_at: int, completed_at: int) -> bool:
         """Enter one completion; return whether another request is wanted."""
-        with self._lock:
-            self._done.append((issued_at, completed_at))
-            wanted = self._counters.goes_on(self._process, len(self._done), self._window, self._streams)
-            return wanted and not self._abandoned
+        self._done.append((issued_at, completed_at))
+        made = self._values[self._place] = len(self._done)
+        if self._values[_CLOSED] or self._abandoned:
+            return False
+        return not self._is_reference or self._keeps_open(made)
 
     def times_ns(self) -> NDArray[np.int64]:
         """Return issue and completion of each request in nanoseconds of the clock, int64 of shape (requests, 2)."""
         return np.array(self._done, np.int64).reshape(-1, 2)
+
+    def _keeps_open(self, made: int) -> bool:
+        if self._closing is None:
+            if not self._counters.all_done(self._window.settle_calls):
+                return True
+            self._closing = made + self._window.calls + self._streams
+        if made <= self._closing:
+            return True
+        self._values[_CLOSED] = 1
+        return False
 
 
 def joined_window(times_ns: Sequence[NDArray[np.int64]], window: CommonWindow) -> Window:
