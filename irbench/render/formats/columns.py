@@ -219,6 +219,7 @@ COLUMNS_OF_KIND: Mapping[Kind, tuple[ExportColumn, ...]] = {
     "speed": (
         *_RUN,
         *_TABLE,
+        _of_table("objective", "string"),
         _of_table("table_launches", "int64", "launches"),
         _of_table("preview", "bool"),
         *_ROW,
