@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import msgspec
@@ -213,6 +213,8 @@ class CellResult:
     """Operator sets of vendors from which passes took operators for its graph, ``com.microsoft`` for example."""
     model: str | None = None
     """What it runs; null in older documents, where all rows of a table run the table's."""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """Of its inputs, at its own batch size; empty in older documents, where all rows have the table's."""
     graph_precision: str = ""
     """The narrowest precision that its ONNX graph holds; empty in older documents, and where there is no such graph."""
     environment: PythonEnvironment | None = None

@@ -224,7 +224,7 @@ class _Measurement:
         table = ColdTable(
             model=self._group.main.bundle.name,
             batch=self._group.main.batch,
-            shapes=bound_shapes(self._group),
+            shapes=bound_shapes(self._group.main),
             baseline=None,
             rounds=self._rounds,
             preview=True,

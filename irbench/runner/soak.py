@@ -194,7 +194,7 @@ class _Soak:
         raw = SoakTable(
             model=self._group.main.bundle.name,
             batch=self._group.main.batch,
-            shapes=bound_shapes(self._group),
+            shapes=bound_shapes(self._group.main),
             growth_limit=self._plan.growth_limit,
             confidence=self._timing.confidence,
             stopped_by=stopped_by,

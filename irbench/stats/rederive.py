@@ -80,16 +80,19 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
 
 def _group(table: GroupResult, basis: Basis) -> Group:
     rows = {row.id: row for row in table.cells}
-    inputs = tuple(InputSpec(TensorSpec(name, "float32", tuple(shape))) for name, shape in table.shapes.items())
-    ran = {row.id: (row.model or table.model, row.batch) for row in rows.values()}
+    ran = {row.id: (row.model or table.model, row.batch, _inputs(row.shapes or table.shapes)) for row in table.cells}
     places = {workload: place for place, workload in enumerate(dict.fromkeys(ran[cell] for cell in basis.cells))}
     return Group(
         # of the inputs, a table shows names and shapes alone
-        workloads=tuple(Workload(Bundle(model, inputs, ()), {BATCH: batch}) for model, batch in places),
+        workloads=tuple(Workload(Bundle(model, inputs, ()), {BATCH: batch}) for model, batch, inputs in places),
         cells=tuple(_cell(rows[cell], places[ran[cell]]) for cell in basis.cells),
         baseline=basis.baseline,
         goal=table.goal,
     )
+
+
+def _inputs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[InputSpec, ...]:
+    return tuple(InputSpec(TensorSpec(name, "float32", tuple(shape))) for name, shape in shapes.items())
 
 
 def _cell(row: CellResult, workload: int) -> Cell:

@@ -24,7 +24,7 @@ from irbench.result import (
     StoppedBy,
     Winner,
 )
-from irbench.spec import Cell, Feeding, Group, Timing
+from irbench.spec import Cell, Feeding, Group, Timing, Workload
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
 from irbench.stats.doubts import doubt
@@ -102,7 +102,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     return GroupResult(
         model=group.main.bundle.name,
         batch=group.main.batch,
-        shapes=bound_shapes(group),
+        shapes=bound_shapes(group.main),
         baseline=scene.standing.baseline,
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
@@ -163,6 +163,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
         batch=cell.load.batch,
         model=group.workload_of(cell).bundle.name,
+        shapes=bound_shapes(group.workload_of(cell)),
         io=cell.io,
         dynamic=cell.dynamic,
         requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision, cell.load.instances),
@@ -274,8 +275,7 @@ def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]
     return [cell_launch.tail_ns for record in records for cell_launch in record.cells if cell_launch.cell == cell]
 
 
-def bound_shapes(group: Group) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each of a group's inputs, by its name; those of the baseline's workload."""
-    main = group.main
-    bound = (spec.tensor.bind(main.sizes) for spec in main.bundle.inputs)
+def bound_shapes(workload: Workload) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each input of a workload, by its name."""
+    bound = (spec.tensor.bind(workload.sizes) for spec in workload.bundle.inputs)
     return {array.name: tuple(size for size in array.shape if isinstance(size, int)) for array in bound}

@@ -80,7 +80,7 @@ def test_show_and_results_know_the_soak(soaked: tuple[Called, Path]) -> None:
     assert "fake-b: memory grows" in irbench("results", "--results", results).out
     assert "| fake-b |" in irbench("show", run_id, "--results", results, "--format", "md").out
     header, *rows = irbench("show", run_id, "--results", results, "--format", "csv").out.splitlines()
-    assert "memory.bytes_per_call" in header.split(",")
+    assert "memory_growth_bytes_per_call" in header.split(",")
     assert len(rows) == 2
 
 

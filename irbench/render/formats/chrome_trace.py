@@ -100,7 +100,9 @@ def _launches(run: ExportedRun, rows: Sequence[Mapping[str, str]]) -> Iterator[_
     timing, empty = planned_timing(run.document.plan), set(range(len(rows)))
     for record in run.launches():
         empty.discard(record.group)
-        spans = tuple(launch_spans(record, sort_blocks(record, timing)))
+        asked = {row.id: row.requested for row in run.document.groups[record.group].cells}
+        in_flight = {row: requested.streams * requested.instances for row, requested in asked.items()}
+        spans = tuple(launch_spans(record, sort_blocks(record, timing), in_flight))
         name = f"{_table_name(run.document, record.group)}, launch {record.launch}"
         yield _Process(name, spans, rows[record.group])
     yield from (_Process(_table_name(run.document, number), (), rows[number]) for number in sorted(empty))

@@ -53,8 +53,8 @@ class RowSource:
 
     @property
     def shapes(self) -> str:
-        """The shapes of its inputs, as the title of a table has them."""
-        return sizes_text(self.table.shapes)
+        """The shapes of its inputs, written as in the title of a table."""
+        return sizes_text(getattr(self.row, "shapes", None) or self.table.shapes)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ _NAMES: Mapping[str, str] = {
     "seconds": "called_s",
 }
 
-_COMPUTED = frozenset({"label", "peak_memory_bytes", "launches", "series", "batch", "model"})
+_COMPUTED = frozenset({"label", "peak_memory_bytes", "launches", "series", "batch", "model", "shapes"})
 """Fields that have no column, or one that is made otherwise."""
 
 
@@ -220,6 +220,7 @@ COLUMNS_OF_KIND: Mapping[Kind, tuple[ExportColumn, ...]] = {
     "speed": (
         *_RUN,
         *_TABLE,
+        _of_table("objective", "string"),
         _of_table("table_launches", "int64", "launches"),
         _of_table("preview", "bool"),
         *_ROW,

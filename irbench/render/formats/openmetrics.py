@@ -30,6 +30,7 @@ _LABELS = {
     "precision": "precision",
     "threads": "threads",
     "streams": "streams",
+    "instances": "instances",
 }
 """What tells rows apart, by column."""
 

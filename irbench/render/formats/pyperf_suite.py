@@ -40,6 +40,7 @@ _METADATA = {
     "precision": "irbench_precision",
     "threads": "irbench_threads",
     "streams": "irbench_streams",
+    "instances": "irbench_instances",
     "peak_memory_bytes": "mem_max_rss",
 }
 """What pyperf keeps beside values, by column; ``command`` and ``mem_max_rss`` are names of its own."""

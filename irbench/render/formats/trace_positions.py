@@ -43,7 +43,7 @@ class Span:
 
     Attributes:
         name: What it is.
-        category: ``phase``, ``block``, ``round``, ``call``, ``tail`` or ``sustained``.
+        category: ``phase``, ``block``, ``round``, ``call``, ``tail``, ``paced`` or ``sustained``.
         track: Where it is drawn.
         start_ns: From the beginning of the launch.
         duration_ns: How long it took; measured, wherever it lies.
@@ -63,12 +63,13 @@ class Span:
         return self.start_ns + self.duration_ns
 
 
-def launch_spans(record: LaunchRecord, blocks: Blocks) -> Iterator[Span]:
+def launch_spans(record: LaunchRecord, blocks: Blocks, in_flight: Mapping[str, int]) -> Iterator[Span]:
     """Yield the spans of a launch.
 
     Args:
         record: The launch.
         blocks: Which of its blocks were disturbed, and which count.
+        in_flight: How many requests each row keeps in flight, by its id.
     """
     end_ns = 0
     for cell in record.cells:
@@ -80,13 +81,13 @@ def launch_spans(record: LaunchRecord, blocks: Blocks) -> Iterator[Span]:
         end_ns = max(span.end_ns for span in spans if span.category in ("block", "round"))
         yield from spans
     for cell in record.cells:
-        tail = list(_tail(cell, end_ns))
-        end_ns = max((span.end_ns for span in tail), default=end_ns)
-        yield from tail
-    for alone in record.sustained:
-        facts = {"completions": alone.completions}
-        yield Span("sustained run", "sustained", Track(alone.cell), end_ns, alone.wall_ns, facts)
-        end_ns += alone.wall_ns
+        for span in _alone(cell, in_flight.get(cell.cell, 1), end_ns):
+            end_ns = max(end_ns, span.end_ns)
+            yield span
+    for run in record.sustained:
+        facts = {"completions": run.completions}
+        yield Span("sustained run", "sustained", Track(run.cell), end_ns, run.wall_ns, facts)
+        end_ns += run.wall_ns
 
 
 def lanes_of(issue_ns: Sequence[int], completion_ns: Sequence[int]) -> list[int]:
@@ -150,10 +151,28 @@ def _round(cell: CellLaunch, round_: Round, state: Mapping[str, bool], start_ns:
         )
 
 
-def _tail(cell: CellLaunch, start_ns: int) -> Iterator[Span]:
+def _alone(cell: CellLaunch, in_flight: int, start_ns: int) -> Iterator[Span]:
+    """Yield what a row did alone after the blocks: its tail, then its calls at a pace."""
+    tail = list(_tail(cell, in_flight, start_ns))
+    yield from tail
+    yield from _paced(cell, max((span.end_ns for span in tail), default=start_ns))
+
+
+def _tail(cell: CellLaunch, in_flight: int, start_ns: int) -> Iterator[Span]:
     """Yield the calls of ``--tail``: of several in flight only how long each took is known, so lanes take turns."""
-    free_at_ns = [start_ns] * cell.streams
+    free_at_ns = [start_ns] * in_flight
     for sample, latency_ns in enumerate(cell.tail_ns.tolist()):
-        lane = sample % cell.streams
+        lane = sample % in_flight
         yield Span("call", "tail", Track(cell.cell, lane), free_at_ns[lane], latency_ns, {"sample": sample})
         free_at_ns[lane] += latency_ns
+
+
+def _paced(cell: CellLaunch, start_ns: int) -> Iterator[Span]:
+    """Yield the calls of ``--pace``, each from its issue, from the moment at which the first one was due."""
+    if cell.paced is None:
+        return
+    issued, completed = cell.paced.issue_ns.tolist(), cell.paced.completion_ns.tolist()
+    for sample, (issue_ns, completion_ns) in enumerate(zip(issued, completed, strict=True)):
+        track = Track(cell.cell, sample % cell.paced.concurrency)
+        due = {"sample": sample, "due_ns": sample * cell.paced.pace_ns, "issue_ns": issue_ns}
+        yield Span("call", "paced", track, start_ns + issue_ns, completion_ns - issue_ns, due)

@@ -425,3 +425,20 @@ def test_a_narrow_graph_that_is_computed_in_something_else_is_marked(held, compu
     ]
     (row,) = table(asked, records).cells
     assert (row.marks, row.graph_precision) == (marks, held)
+
+
+def test_a_row_has_the_shapes_of_its_own_batch():
+    small, large = group("small"), group("large", batch=8)
+    (cell,) = large.cells
+    both = replace(
+        small, workloads=(*small.workloads, *large.workloads), cells=(*small.cells, replace(cell, workload=1))
+    )
+    records = [
+        launch(0, [measured(name, [synchronous(at, [MS] * 3) for at in range(4)]) for name in ("small", "large")])
+    ]
+    found = table(both, records)
+    assert {row.id: row.shapes for row in found.cells} == {
+        "small": {"image": (1, 3, 8, 8)},
+        "large": {"image": (8, 3, 8, 8)},
+    }
+    assert found.shapes == {"image": (1, 3, 8, 8)}

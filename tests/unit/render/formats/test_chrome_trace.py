@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from launches import MS
 
-from irbench.record import LaunchRecord, Sustained
+from irbench.record import LaunchRecord, PacedRun, Sustained
 from irbench.render.formats.trace_positions import BLOCKS, Span, Track, lanes_of, launch_spans
 from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing
@@ -28,7 +28,8 @@ def trace(*runs: Any) -> list[dict[str, Any]]:
 
 
 def spans_of(record: LaunchRecord) -> list[Span]:
-    return list(launch_spans(record, sort_blocks(record, planned_timing({"timing": TIMING}))))
+    blocks = sort_blocks(record, planned_timing({"timing": TIMING}))
+    return list(launch_spans(record, blocks, {OPENVINO: 2}))
 
 
 def chosen(spans: list[Span], category: str, cell: str) -> list[Span]:
@@ -98,6 +99,22 @@ def test_the_tail_of_streams_takes_turns_on_its_lanes():
     tail = chosen(spans_of(replace(record, cells=cells)), "tail", OPENVINO)
     assert [span.track for span in tail] == [Track(OPENVINO, 0), Track(OPENVINO, 1), Track(OPENVINO, 0)]
     assert tail[2].start_ns == tail[0].end_ns
+
+
+def test_paced_calls_lie_where_they_were_issued_on_the_slot_that_they_went_to():
+    record = speed_launch(0)
+    paced = PacedRun(10 * MS, 2, np.array([0, 10, 25]) * MS, np.array([8, 25, 31]) * MS)
+    cell = replace(record.cells[1], paced=paced, tail_ns=np.array([5, 6, 7]))
+    spans = spans_of(replace(record, cells=(record.cells[0], cell)))
+    end_ns = max(span.end_ns for span in spans if span.category == "tail")
+    calls = chosen(spans, "paced", OPENVINO)
+    assert [(span.start_ns - end_ns, span.duration_ns) for span in calls] == [
+        (0, 8 * MS),
+        (10 * MS, 15 * MS),
+        (25 * MS, 6 * MS),
+    ]
+    assert [span.track.lane for span in calls] == [0, 1, 0]
+    assert calls[2].facts["due_ns"] == 20 * MS
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 30)), max_size=40))

@@ -170,3 +170,9 @@ def test_numbers_that_json_does_not_have_are_what_a_stored_document_has_in_their
     (source,) = row_sources(document(group(wrong)))
     values = row_values(source)
     assert (values["max_abs_error"], values["max_rel_error"]) == (sys.float_info.max, None)
+
+
+def test_the_model_and_the_shapes_are_those_of_the_row_where_rows_differ():
+    rows = (cell("ort"), cell("openvino", batch=8, model="other", shapes={"image": (8, 224, 224, 3)}))
+    records = row_table([document(group(*rows))], ("model", "batch", "shapes")).rows
+    assert records == (("resnet50", 1, "1x224x224x3"), ("other", 8, "8x224x224x3"))
