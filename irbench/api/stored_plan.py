@@ -29,7 +29,7 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
         plan: That of a run document.
 
     Raises:
-        IrbenchError: The plan names no model, or the run's inputs were arrays in memory.
+        IrbenchError: The plan names no model, or the run's inputs were arrays in memory, or it compares versions.
     """
     if not plan.get("models"):
         raise IrbenchError("The run does not record what was asked for.", hint="Choose another: irbench results")
@@ -37,6 +37,11 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
         raise IrbenchError(
             "The inputs of the run were arrays in memory, which are not stored.",
             hint="Save them as .npz files and measure with --data.",
+        )
+    if plan.get("environments"):
+        raise IrbenchError(
+            "The run compares versions of a runtime, each in an environment of its own.",
+            hint="Compare them again by their versions; irbench show names them.",
         )
     goal = plan.get("goal") or {}
     return replace(

@@ -76,7 +76,12 @@ def test_a_model_whose_bundle_is_gone_is_named_by_its_source() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "said"), [({}, "does not record"), ({"models": ["net"], "data_in_memory": 2}, "arrays in memory")]
+    ("plan", "said"),
+    [
+        ({}, "does not record"),
+        ({"models": ["net"], "data_in_memory": 2}, "arrays in memory"),
+        ({"models": ["net"], "environments": [{"key": "a"}]}, "compares versions"),
+    ],
 )
 def test_a_plan_that_cannot_be_repeated_is_refused(plan: dict[str, Any], said: str) -> None:
     with pytest.raises(IrbenchError, match=said) as refused:

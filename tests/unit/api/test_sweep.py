@@ -18,6 +18,7 @@ from irbench.api.measurement import StoredRun
 from irbench.api.sweep import Sweep
 from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
+from irbench.measure.lock import measuring
 from irbench.result import GroupResult
 from irbench.store import Store
 from irbench.sweeps.cells import SweepTable
@@ -266,6 +267,14 @@ def test_a_model_that_is_not_there_is_named_once(monkeypatch: pytest.MonkeyPatch
     first, second = sorted(caught.value.details)
     assert "nothere.onnx cannot be read" in first
     assert "Did you mean resnet50?" in second
+
+
+def test_a_finished_sweep_can_be_looked_at_while_another_irbench_measures(measured: Measured):
+    with measuring("something else"), pytest.raises(IrbenchError, match="already measuring"):
+        sweep(plan())
+    sweep(plan())
+    with measuring("something else"):
+        assert sweep(plan(), resume=True).is_complete
 
 
 def test_the_runs_of_a_sweep_are_listed_like_others(measured: Measured):
