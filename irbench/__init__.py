@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
     from irbench.activity import Activity, Outlook
     from irbench.api.backend_rows import BackendRow
+    from irbench.api.compare import ComparedRuns, compare
     from irbench.api.doctor import Diagnosis, doctor
     from irbench.api.export import ExportedModel, export
     from irbench.api.inspect import GraphDifference, GraphInspection, diff, inspect
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Activity",
     "BackendRow",
+    "ComparedRuns",
     "Diagnosis",
     "ExportedModel",
     "GraphDifference",
@@ -48,6 +50,7 @@ __all__ = [
     "Verification",
     "__version__",
     "backends",
+    "compare",
     "diff",
     "doctor",
     "export",
@@ -68,6 +71,7 @@ __all__ = [
 _MODULES = {
     "Activity": "activity",
     "BackendRow": "api.backend_rows",
+    "ComparedRuns": "api.compare",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
     "GraphDifference": "api.inspect",
@@ -85,6 +89,7 @@ _MODULES = {
     "TableWinner": "api.results",
     "Verification": "api.verify",
     "backends": "api.listings",
+    "compare": "api.compare",
     "diff": "api.inspect",
     "doctor": "api.doctor",
     "export": "api.export",

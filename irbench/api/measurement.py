@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +36,12 @@ class StoredRun:
     folder: Path
 
 
-def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None = None) -> StoredRun:
+def measure(
+    options: RunOptions,
+    reporter: Reporter,
+    soak_plan: SoakPlan | None = None,
+    require: Callable[[Sequence[PlannedGroup]], None] | None = None,
+) -> StoredRun:
     """Measure what was asked for.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
@@ -45,6 +50,7 @@ def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None 
         options: What is asked.
         reporter: Hears what is done.
         soak_plan: How long rows are called to see whether they grow, in place of speeds.
+        require: Raises an error where what was planned is not what the caller means to measure.
 
     Raises:
         IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
@@ -55,6 +61,8 @@ def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None 
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
         request, groups = planned(request, options, folder, reporter.say)
+        if require is not None:
+            require(groups)
         return measure_planned(request, groups, folder, options.results, lock, reporter)
 
 

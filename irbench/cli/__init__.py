@@ -45,6 +45,7 @@ _COMMANDS = {
     "inspect": "Show what an ONNX graph contains, or how two graphs differ.",
     "results": "List, remove, export and import stored runs.",
     "show": "Show a stored run again, or its raw samples.",
+    "compare": "Compare stored runs: which rows became slower, and how sure that is.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }
 """Help without imports: the text stands here alone, the command in the module of its name, ``_`` for ``-``."""
@@ -59,10 +60,11 @@ Examples:
 \b
 Exit codes:
   0    success
-  1    outputs do not match, soak found that memory grows, or doctor --aa a difference where there is none
+  1    outputs do not match, soak found that memory grows, doctor --aa a difference where there is none, or compare
+       a regression
   2    invalid arguments, or nothing that can be measured
   3    at least one row failed; the others are stored
-  4    a verdict or the winner is undecided (run --strict, soak --strict, doctor --aa)
+  4    a verdict, the winner or a condition is undecided (run, soak and compare with --strict, doctor --aa)
   5    a requested backend or model is not installed
   70   internal error in irbench
   130  interrupted; finished launches are stored

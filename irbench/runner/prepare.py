@@ -16,6 +16,7 @@ from irbench.optimizer import UNOPTIMIZED, CheckInputs, optimize, variant
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.runner.graph_files import with_graph_files
 from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
@@ -148,7 +149,7 @@ class _Workshop:
         try:
             bundle, sizes = self.model.bundle, self.model.sizes
             made = optimize(bundle, sizes, variant(level), self.report, _check_inputs(self.model))
-            return _with_precision(made.artifact)
+            return with_graph_files(_with_precision(made.artifact))
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise

@@ -3,7 +3,7 @@
 from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
-from irbench.spec.models import Artifact, Bundle, Disagreement
+from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
 from irbench.spec.soak import SoakPlan
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
 from irbench.spec.timing import Timing
@@ -17,6 +17,7 @@ __all__ = [
     "Cell",
     "Disagreement",
     "Feeding",
+    "GraphFiles",
     "Group",
     "InputSpec",
     "Io",

@@ -7,6 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
+from irbench.across_runs.conditions import ConditionOutcome
+from irbench.across_runs.confirmation import ConfirmationOutcome, ObstacleCode
+from irbench.across_runs.environments import DifferenceKind
+from irbench.across_runs.problems import ProblemCode
 from irbench.activity import ActivityCode
 from irbench.api import doctor
 from irbench.cold_row import ColdStop
@@ -14,11 +18,13 @@ from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.render import finding_texts, progress
+from irbench.render.across_runs_texts import CONDITION_TEXTS, DIFFERENCE_TEXTS, OBSTACLE_TEXTS, PROBLEM_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
+from irbench.render.run_comparison import CONFIRMATION_TEXTS
 from irbench.render.soak import SOAK_STOP_TEXTS
 from irbench.render.table_title import IO_TEXTS
 from irbench.render.texts import WARNINGS
@@ -28,6 +34,11 @@ from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
 
 TABLES = {
+    "conditions on changes": (CONDITION_TEXTS, ConditionOutcome),
+    "confirmations": (CONFIRMATION_TEXTS, ConfirmationOutcome),
+    "differences of runs": (DIFFERENCE_TEXTS, DifferenceKind),
+    "obstacles to a confirmation": (OBSTACLE_TEXTS, ObstacleCode),
+    "problems of stored runs": (PROBLEM_TEXTS, ProblemCode),
     "activities": (progress._ACTIVITIES, ActivityCode),
     "export notices": (EXPORT_NOTICES, ExportNoticeCode),
     "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),

@@ -1,0 +1,108 @@
+"""What a stored run asked for, as the options that ask for it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from irbench import bundles
+from irbench.api.options import RunOptions
+from irbench.api.requests import QUICK, THOROUGH
+from irbench.api.values import Sweep
+from irbench.errors import IrbenchError
+from irbench.spec import Timing
+from irbench.stats.rederive import planned_timing
+
+__all__ = ["stored_options"]
+
+_PRESETS: Mapping[str, Timing] = {"default": Timing(), "quick": QUICK, "thorough": THOROUGH}
+
+
+def stored_options(plan: Mapping[str, Any]) -> RunOptions:
+    """Return the options that ask for a stored run again, every default that was resolved written out.
+
+    Modules that were imported for an export are not stored, and the soak of such a run is not part of the options.
+
+    Args:
+        plan: That of a run document.
+
+    Raises:
+        IrbenchError: The plan names no model, or the run's inputs were arrays in memory.
+    """
+    if not plan.get("models"):
+        raise IrbenchError("The run does not record what was asked for.", hint="Choose another: irbench results")
+    if plan.get("data_in_memory") is not None:
+        raise IrbenchError(
+            "The inputs of the run were arrays in memory, which are not stored.",
+            hint="Save them as .npz files and measure with --data.",
+        )
+    return replace(
+        _with_timing(plan),
+        models=tuple(map(_model, plan["models"], plan.get("sources") or plan["models"])),
+        backends=tuple(address.removesuffix(":cpu") for address in plan.get("backends") or ()) or None,
+        batch=_tuple(plan.get("batches")),
+        streams=_tuple(plan.get("streams")) or (1,),
+        precision=_tuple(plan.get("precisions")),
+        optimize=_tuple(plan.get("variants")) or ("none",),
+        threads=_threads(plan),
+        cpus=_tuple(plan.get("cpus")),
+        io=plan.get("io", "copy"),
+        set={backend: dict(properties) for backend, properties in (plan.get("options") or {}).items()},
+        shape=_tuples(plan.get("shapes")),
+        shapes=_sweep(plan.get("sweep")),
+        data=Path(plan["data"]) if plan.get("data") else None,
+        value=_tuples(plan.get("values")),
+        feedback=dict(plan.get("feedback") or {}),
+    )
+
+
+def _with_timing(plan: Mapping[str, Any]) -> RunOptions:
+    """Return options that ask for the protocol, the comparison and the name of a stored run, and for nothing else."""
+    preset = str(plan.get("preset", "default"))
+    usual = _PRESETS.get(preset, _PRESETS["default"])
+    timing = planned_timing(plan) if "timing" in plan else usual
+    return RunOptions(
+        quick=preset == "quick",
+        thorough=preset == "thorough",
+        within=None if timing.within == usual.within else timing.within,
+        deadline=None if timing.deadline == usual.deadline else timing.deadline,
+        sustain=timing.sustain or None,
+        tail=timing.tail,
+        budget=plan.get("budget_s"),
+        cold=bool(plan.get("cold")),
+        baseline=plan.get("baseline"),
+        allow_mixed=bool(plan.get("allow_mixed")),
+        seed=plan.get("seed", 0),
+        name=str(plan.get("name") or ""),
+        note=str(plan.get("note") or ""),
+    )
+
+
+def _model(name: str, source: str) -> str:
+    """Return what names a model again: its file, the bundle that still has its name, or what it was exported from."""
+    is_file = source.endswith(".onnx")
+    return source if source and (is_file or bundles.find(name) is None) else name
+
+
+def _threads(plan: Mapping[str, Any]) -> int | Literal["native"] | None:
+    """Return the threads; a plan from before they were recorded leaves them to the default."""
+    if "threads" not in plan:
+        return None
+    return "native" if plan["threads"] is None else int(plan["threads"])
+
+
+def _sweep(stored: Mapping[str, Sequence[Sequence[int]]] | None) -> Sweep | None:
+    if not stored:
+        return None
+    ((name, shapes),) = stored.items()
+    return name, tuple(map(tuple, shapes))
+
+
+def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def _tuples(stored: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(values) for name, values in (stored or {}).items()}

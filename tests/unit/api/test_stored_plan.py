@@ -1,0 +1,81 @@
+"""The options of a stored run ask for the same run again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irbench.api.options import RunOptions
+from irbench.api.requests import requested
+from irbench.api.stored_plan import stored_options
+from irbench.errors import IrbenchError
+from irbench.spec import Bundle
+
+BUNDLE = Bundle("net", (), (), source="/models/net.onnx")
+
+ASKED = RunOptions(
+    models=("/models/net.onnx",),
+    backends=("fake-a", "fake-b"),
+    batch=(1, 8),
+    shape={"tokens": (1, 128)},
+    data=Path("speech"),
+    value={"sr": (16000,)},
+    feedback={"h0": "h"},
+    streams=(1, 4),
+    precision=("fp32", "bf16"),
+    baseline="fake-b@streams=1",
+    threads=2,
+    cpus=(0,),
+    set={"fake-a": {"call_us": "7"}},
+    io="bound",
+    seed=3,
+    within=0.01,
+    budget=60.0,
+    deadline=20.0,
+    tail=True,
+    sustain=3.0,
+    name="before",
+    note="without the patch",
+)
+
+
+def stored(options: RunOptions) -> dict[str, Any]:
+    """Return the plan that the document of a run with these options would hold."""
+    return replace(requested(options), bundles=(BUNDLE,)).as_plan()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ASKED,
+        replace(ASKED, quick=True, tail=False),
+        replace(ASKED, thorough=True, threads="native"),
+        replace(ASKED, cold=True, data=None, feedback={}),
+        replace(ASKED, shapes=("length", ((128,), (64,))), shape={}),
+    ],
+    ids=["everything", "quick", "thorough", "cold", "shapes"],
+)
+def test_the_options_of_a_stored_run_are_those_that_it_was_called_with(asked: RunOptions) -> None:
+    assert stored_options(stored(asked)) == asked
+
+
+def test_a_run_that_is_asked_for_again_stores_the_same_plan() -> None:
+    plan = stored(RunOptions(models=("/models/net.onnx",), backends=("fake-a",)))
+    assert stored(stored_options(plan)) == plan
+
+
+def test_a_model_whose_bundle_is_gone_is_named_by_its_source() -> None:
+    plan = {"models": ["mine"], "sources": ["my_package.net:build"]}
+    assert stored_options(plan).models == ("my_package.net:build",)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"), [({}, "does not record"), ({"models": ["net"], "data_in_memory": 2}, "arrays in memory")]
+)
+def test_a_plan_that_cannot_be_repeated_is_refused(plan: dict[str, Any], said: str) -> None:
+    with pytest.raises(IrbenchError, match=said) as refused:
+        stored_options(plan)
+    assert refused.value.hint
