@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from irbench.api.compare import ComparedRuns, compare
     from irbench.api.doctor import Diagnosis, doctor
     from irbench.api.export import ExportedModel, export
+    from irbench.api.history import RunHistory, history
     from irbench.api.inspect import GraphDifference, GraphInspection, diff, inspect
     from irbench.api.listings import backends, models
     from irbench.api.optimize import OptimizedModel, optimize
@@ -42,6 +43,7 @@ __all__ = [
     "Outlook",
     "Progress",
     "Run",
+    "RunHistory",
     "RunKeywords",
     "RunRow",
     "RunTable",
@@ -55,6 +57,7 @@ __all__ = [
     "doctor",
     "export",
     "export_runs",
+    "history",
     "import_runs",
     "inspect",
     "load",
@@ -82,6 +85,7 @@ _MODULES = {
     "Outlook": "activity",
     "Progress": "runner.progress",
     "Run": "api.results",
+    "RunHistory": "api.history",
     "RunKeywords": "api.options",
     "RunRow": "api.rows",
     "RunTable": "api.results",
@@ -94,6 +98,7 @@ _MODULES = {
     "doctor": "api.doctor",
     "export": "api.export",
     "export_runs": "api.stored_runs",
+    "history": "api.history",
     "import_runs": "api.stored_runs",
     "inspect": "api.inspect",
     "load": "api.stored_runs",

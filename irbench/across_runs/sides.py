@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.store.folders import RUN_FILE, run_folders
 from irbench.store.listing import find_run
 
-__all__ = ["MACHINE", "Side", "cells_of", "folders_of_machine", "read_side"]
+__all__ = ["MACHINE", "Side", "cells_of", "machine_called", "read_side"]
 
 MACHINE = "machine:"
 """What a name begins with that stands for every stored run of a machine."""
@@ -70,32 +70,33 @@ def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
     return {key: tuple(_like_the_newest(cells)) for key, cells in found.items()}
 
 
-def folders_of_machine(root: Path, name: str) -> tuple[Path, ...]:
-    """Return the folders of the stored runs of a machine; those that cannot be read are of none.
-
-    Args:
-        root: The folder of results.
-        name: The beginning of its fingerprint.
+def machine_called(runs: Iterable[StoredRun], name: str) -> str:
+    """Return the fingerprint that begins with ``name``, of the machine of some of these runs.
 
     Raises:
         IrbenchError: No machine's fingerprint begins like that, or several do.
     """
-    runs, _ = read_documents(_stored(root))
-    machines = {run.folder: fingerprint(run.document.environment) for run in runs}
-    fitting = sorted({machine for machine in machines.values() if name and machine.startswith(name.lower())})
+    known = sorted({fingerprint(run.document.environment) for run in runs})
+    fitting = [machine for machine in known if name and machine.startswith(name.lower())]
     if len(fitting) != 1:
-        known = ", ".join(sorted(set(machines.values()))) or "none: no run is stored"
         raise IrbenchError(
             f"{len(fitting) or 'No'} machines have a fingerprint that begins with {name!r}.",
-            hint=f"Machines of the stored runs: {known}",
+            hint=f"Machines of the stored runs: {', '.join(known) or 'none, because no run is stored'}",
         )
-    return tuple(folder for folder, machine in machines.items() if machine == fitting[0])
+    return fitting[0]
+
+
+def _of_machine(root: Path, name: str) -> list[Path]:
+    """Return the folders of the stored runs of a machine; those that cannot be read are of none."""
+    runs, _ = read_documents(root / folder for folder, _ in run_folders(root))
+    machine = machine_called(runs, name)
+    return [run.folder for run in runs if fingerprint(run.document.environment) == machine]
 
 
 def _folders(name: str, root: Path, scratch: Path, unpack: Unpack) -> Sequence[Path]:
     path = Path(name)
     if name.startswith(MACHINE):
-        return folders_of_machine(root, name.removeprefix(MACHINE))
+        return _of_machine(root, name.removeprefix(MACHINE))
     if path.is_file() and path.name.endswith((".tar.gz", ".tgz")):
         unpack(path, scratch)
         return _below(scratch, name)
@@ -114,10 +115,6 @@ def _below(folder: Path, name: str) -> list[Path]:
     if not found:
         raise IrbenchError(f"{name} contains no run.", hint="Give a run, or a folder or archive with runs in it.")
     return found
-
-
-def _stored(root: Path) -> Iterator[Path]:
-    yield from (root / folder for folder, _ in run_folders(root))
 
 
 def _is_hidden(path: Path) -> bool:

@@ -46,6 +46,7 @@ _COMMANDS = {
     "results": "List, remove, export and import stored runs.",
     "show": "Show a stored run again, or its raw samples.",
     "compare": "Compare stored runs: which rows became slower, and how sure that is.",
+    "history": "Show how the figures of a model developed over stored runs, and where they changed.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }
 """Help without imports: the text stands here alone, the command in the module of its name, ``_`` for ``-``."""
@@ -61,7 +62,7 @@ Examples:
 Exit codes:
   0    success
   1    outputs do not match, soak found that memory grows, doctor --aa a difference where there is none, or compare
-       a regression
+       or history a regression
   2    invalid arguments, or nothing that can be measured
   3    at least one row failed; the others are stored
   4    a verdict, the winner or a condition is undecided (run, soak and compare with --strict, doctor --aa)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,16 +82,27 @@ def _p_value(distances: NDArray[np.float64], largest: float) -> float:
 
 
 def _largest_split(distances: NDArray[np.float64]) -> tuple[int, float]:
-    """Return the split with the largest statistic, and that statistic."""
-    count = len(distances)
-    sums = np.cumsum(np.cumsum(distances, axis=0), axis=1)
-    places = np.arange(_LEAST_PART, count - _LEAST_PART + 1)
-    left, right = places.astype(np.float64), (count - places).astype(np.float64)
-    within_left = sums[places - 1, places - 1]
-    between = sums[places - 1, -1] - within_left
-    within_right = sums[-1, -1] - within_left - 2 * between
+    """Return the place of the split with the largest statistic, and that statistic.
+
+    The part to the right may end before the series does: otherwise a level that came back would hide the one between.
+    """
+    places, ends = _candidates(len(distances))
+    sums = np.zeros((len(distances) + 1, len(distances) + 1))
+    sums[1:, 1:] = distances.cumsum(axis=0).cumsum(axis=1)
+    left, right = places.astype(np.float64), (ends - places).astype(np.float64)
+    within_left = sums[places, places]
+    between = sums[places, ends] - within_left
+    within_right = sums[ends, ends] - 2 * between - within_left
     means = 2 * between / (left * right)
     means -= within_left / (left * (left - 1)) + within_right / (right * (right - 1))
-    statistic = left * right / count * means
+    statistic = left * right / (left + right) * means
     best = int(np.argmax(statistic))
     return int(places[best]), float(statistic[best])
+
+
+@cache
+def _candidates(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return every place of a split with every end of the part to its right."""
+    places, ends = np.triu_indices(count + 1, _LEAST_PART)
+    kept = places >= _LEAST_PART
+    return places[kept], ends[kept]

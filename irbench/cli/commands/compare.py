@@ -11,6 +11,7 @@ from irbench.cli.options.completion import RUN
 from irbench.cli.options.formats import OUTPUT, RESULTS
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import CONDITION, PERCENT, PlainDefault
+from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
     from irbench.across_runs.conditions import Condition
@@ -26,7 +27,7 @@ Examples:
 
 
 @click.command("compare", epilog=_EXAMPLES)
-@click.argument("base", type=RUN)
+@click.argument("base", required=False, type=RUN)
 @click.argument("new", required=False, default="latest", type=RUN)
 @click.option(
     "--fail-on",
@@ -49,7 +50,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(
-    base: str,
+    base: str | None,
     new: str,
     fail_on: tuple[Condition, ...],
     within: float | None,
@@ -73,6 +74,8 @@ def command(
     from irbench.api.progress import displayed
     from irbench.cli.output.console import print_data, to_text
 
+    if base is None:
+        raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")
     asked = CompareOptions(
         base,
         new,
