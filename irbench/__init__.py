@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
+    from irbench.across_runs.receipt import Receipt
     from irbench.activity import Activity, Outlook
     from irbench.api.backend_rows import BackendRow
     from irbench.api.compare import ComparedRuns, compare
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from irbench.api.listings import backends, models
     from irbench.api.optimize import OptimizedModel, optimize
     from irbench.api.options import RunKeywords
+    from irbench.api.receipt import Replay, receipt, replay
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.rows import RunRow
     from irbench.api.run import plan, run
@@ -42,6 +44,8 @@ __all__ = [
     "OptimizedModel",
     "Outlook",
     "Progress",
+    "Receipt",
+    "Replay",
     "Run",
     "RunHistory",
     "RunKeywords",
@@ -64,7 +68,9 @@ __all__ = [
     "models",
     "optimize",
     "plan",
+    "receipt",
     "remove_runs",
+    "replay",
     "results",
     "run",
     "soak",
@@ -84,6 +90,8 @@ _MODULES = {
     "OptimizedModel": "api.optimize",
     "Outlook": "activity",
     "Progress": "runner.progress",
+    "Receipt": "across_runs.receipt",
+    "Replay": "api.receipt",
     "Run": "api.results",
     "RunHistory": "api.history",
     "RunKeywords": "api.options",
@@ -105,7 +113,9 @@ _MODULES = {
     "models": "api.listings",
     "optimize": "api.optimize",
     "plan": "api.run",
+    "receipt": "api.receipt",
     "remove_runs": "api.stored_runs",
+    "replay": "api.receipt",
     "results": "api.stored_runs",
     "run": "api.run",
     "soak": "api.soak",

@@ -72,10 +72,9 @@ def confirm(
     return Confirmation(judge(rows), repetition.method, again.run_id, rows)
 
 
-def other_software(document: RunDocument) -> tuple[str, ...]:
-    """Return the distributions of a run whose installed versions are others now; irbench itself may be newer."""
+def other_software(measured: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the distributions whose installed versions are not those of a run; irbench itself may be newer."""
     installed = host.describe(registry.distributions())["distributions"]
-    measured = software_facts(document)
     changed = (name for name, version in installed.items() if measured.get(name, version) != version)
     return tuple(sorted(name for name in changed if name != "irbench"))
 
@@ -83,7 +82,7 @@ def other_software(document: RunDocument) -> tuple[str, ...]:
 def _obstacle(new: RunDocument) -> Obstacle | None:
     if fingerprint(host.describe()) != fingerprint(new.environment):
         return Obstacle("other-machine")
-    changed = other_software(new)
+    changed = other_software(software_facts(new))
     return Obstacle("other-software", {"names": list(changed)}) if changed else None
 
 

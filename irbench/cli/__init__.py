@@ -47,6 +47,8 @@ _COMMANDS = {
     "show": "Show a stored run again, or its raw samples.",
     "compare": "Compare stored runs: which rows became slower, and how sure that is.",
     "history": "Show how the figures of a model developed over stored runs, and where they changed.",
+    "receipt": "Write what a run claims to one file that others can check.",
+    "replay": "Measure what a receipt claims again: confirmed or refuted.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }
 """Help without imports: the text stands here alone, the command in the module of its name, ``_`` for ``-``."""
@@ -61,11 +63,12 @@ Examples:
 \b
 Exit codes:
   0    success
-  1    outputs do not match, soak found that memory grows, doctor --aa a difference where there is none, or compare
-       or history a regression
+  1    outputs do not match, soak found that memory grows, doctor --aa a difference where there is none, compare or
+       history a regression, or replay that a claim does not hold
   2    invalid arguments, or nothing that can be measured
   3    at least one row failed; the others are stored
-  4    a verdict, the winner or a condition is undecided (run, soak and compare with --strict, doctor --aa)
+  4    a verdict, the winner or a condition is undecided (run, soak and compare with --strict, doctor --aa,
+       replay)
   5    a requested backend or model is not installed
   70   internal error in irbench
   130  interrupted; finished launches are stored

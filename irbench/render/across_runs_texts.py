@@ -60,7 +60,7 @@ CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
 }
 
 OBSTACLE_TEXTS: Mapping[ObstacleCode, Callable[[Mapping[str, Any]], str]] = {
-    "other-machine": lambda _facts: "this is not the machine that NEW was measured on",
+    "other-machine": lambda _facts: "this is not the machine that it was measured on",
     "other-software": lambda facts: f"other versions are installed now: {listing(facts['names'])}",
     "model-changed": lambda facts: f"the graph of {listing(facts['names'])} is not the one that was measured",
     "not-repeatable": lambda facts: f"{facts['message']} {facts['hint']}".strip(),

@@ -11,6 +11,8 @@ from irbench.across_runs.conditions import ConditionOutcome
 from irbench.across_runs.confirmation import ConfirmationOutcome, ObstacleCode
 from irbench.across_runs.environments import DifferenceKind
 from irbench.across_runs.problems import ProblemCode
+from irbench.across_runs.receipt import ClaimKind
+from irbench.across_runs.replay import _OUTCOMES, ClaimReason, ReplayOutcome
 from irbench.activity import ActivityCode
 from irbench.api import doctor
 from irbench.cold_row import ColdStop
@@ -24,6 +26,7 @@ from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
+from irbench.render.receipt import CLAIM_TEXTS, REASON_TEXTS, REPLAY_TEXTS
 from irbench.render.run_comparison import CONFIRMATION_TEXTS
 from irbench.render.soak import SOAK_STOP_TEXTS
 from irbench.render.table_title import IO_TEXTS
@@ -34,10 +37,14 @@ from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
 
 TABLES = {
+    "claims": (CLAIM_TEXTS, ClaimKind),
     "conditions on changes": (CONDITION_TEXTS, ConditionOutcome),
     "confirmations": (CONFIRMATION_TEXTS, ConfirmationOutcome),
     "differences of runs": (DIFFERENCE_TEXTS, DifferenceKind),
     "obstacles to a confirmation": (OBSTACLE_TEXTS, ObstacleCode),
+    "outcomes of claims": (_OUTCOMES, ClaimReason),
+    "outcomes of replays": (REPLAY_TEXTS, ReplayOutcome),
+    "reasons of claims": (REASON_TEXTS, ClaimReason),
     "problems of stored runs": (PROBLEM_TEXTS, ProblemCode),
     "activities": (progress._ACTIVITIES, ActivityCode),
     "export notices": (EXPORT_NOTICES, ExportNoticeCode),
