@@ -20,7 +20,7 @@ Examples:
 
 
 @click.command("replay", epilog=_EXAMPLES)
-@click.argument("claim", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.irb")
+@click.argument("claim", type=click.Path(path_type=Path), metavar="FILE.irb")
 @click.option(
     "--model",
     "models",
