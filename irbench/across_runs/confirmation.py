@@ -57,6 +57,11 @@ class Confirmation:
     rows: tuple[ComparedRow, ...] = ()
     obstacle: Obstacle | None = None
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the second measurement was ended before it could say anything."""
+        return self.obstacle is not None and self.obstacle.code == "interrupted"
+
 
 def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:
     """Return what regressions that were measured again say together."""

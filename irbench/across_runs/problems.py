@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 __all__ = ["Problem", "ProblemCode"]
 
-ProblemCode = Literal["unreadable", "without-samples", "figures-altered", "not-measured", "incomplete"]
+ProblemCode = Literal["unreadable", "without-samples", "figures-altered", "no-speeds", "not-measured", "incomplete"]
 """``unreadable``: damaged, of a newer format or changed after it was stored; ``without-samples``: a document without
-the files that it was derived from; ``figures-altered``: figures that do not follow from its samples;
-``not-measured``: no row has figures; ``incomplete``: it ended early, and what is there is used."""
+the files that it was derived from; ``figures-altered``: figures that do not follow from its samples; ``no-speeds``: a
+run of cold starts or a soak; ``not-measured``: no launch was finished; ``incomplete``: it ended early, and what is
+there is used."""
 
 
 @dataclass(frozen=True)

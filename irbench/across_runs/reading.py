@@ -55,6 +55,8 @@ def read_run(folder: Path) -> tuple[StoredRun | None, tuple[Problem, ...]]:
     document, unreadable = _document(folder)
     if document is None:
         return None, unreadable
+    if document.cold_starts or document.soaks:
+        return None, (Problem("no-speeds", document.run_id),)
     if document.launches and not any((folder / name).is_file() for name in document.launches):
         return None, (Problem("without-samples", document.run_id),)
     records, damaged = _records(folder, document)

@@ -94,6 +94,8 @@ class ComparedRuns(Displayable):
 
     def exit_code(self, *, strict: bool = False) -> ExitCode:
         """Return what ``irbench compare`` exits with; ``strict`` has a code for what is undecided."""
+        if self.confirmation is not None and self.confirmation.interrupted:
+            return ExitCode.INTERRUPTED
         if self.regressed:
             return ExitCode.DIFFERENT
         return ExitCode.UNDECIDED if strict and self.undecided else ExitCode.OK

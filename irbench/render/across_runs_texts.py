@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from irbench.across_runs.changes import Change
+from irbench.across_runs.changes import FEWEST_RUNS, Change
 from irbench.across_runs.comparison import CheckedCondition, RunComparison
 from irbench.across_runs.conditions import ConditionOutcome
 from irbench.across_runs.confirmation import Obstacle, ObstacleCode
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _LONGEST_VALUE = 60
+_SINGLE = f"undecided: so few values have no interval, and {FEWEST_RUNS} runs on both sides have one"
 
 PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "unreadable": lambda _run, facts: str(facts["message"]),
@@ -40,6 +41,7 @@ PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "figures-altered": lambda run, facts: (
         f"{run} is not used: the figures of {listing(facts['rows'])} do not follow from its samples, so it was changed."
     ),
+    "no-speeds": lambda run, _facts: f"{run} measured cold starts or memory and not speeds, and is not used.",
     "not-measured": lambda run, _facts: f"{run} has no launch, and is not used.",
     "incomplete": lambda run, facts: f"{run} is incomplete: {plural(facts['launches'], 'launch')} of it are used.",
 }
@@ -93,7 +95,8 @@ def blocked_message(found: RunComparison) -> str:
 def checked_text(name: str, checked: CheckedCondition) -> str:
     """Return ``p50>5% on ort: +6.1 % [+3.0 %, +8.2 %], met``."""
     change = "" if checked.change is None else f"{change_text(checked.change, relative=checked.relative)}, "
-    return f"{checked.condition} on {name}: {change}{CONDITION_TEXTS[checked.outcome]}"
+    single = checked.outcome == "undecided" and checked.change is not None and not checked.change.has_interval
+    return f"{checked.condition} on {name}: {change}{_SINGLE if single else CONDITION_TEXTS[checked.outcome]}"
 
 
 def change_text(change: Change, *, relative: bool = True) -> str:

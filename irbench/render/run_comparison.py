@@ -19,6 +19,7 @@ from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import SEPARATOR
 from irbench.result import Verdict
 
 __all__ = ["CONFIRMATION_TEXTS", "comparison_markdown", "comparison_view"]
@@ -38,7 +39,7 @@ _COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values"
 def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
     """Return a comparison as a person reads it."""
     return PlainView(
-        title=f"compare {_side(found.base)} → {_side(found.new)}",
+        title=_title(found),
         headline=_headline(found, confirmation),
         table=_table(found),
         notes=tuple(_notes(found, confirmation)),
@@ -49,6 +50,14 @@ def comparison_view(found: RunComparison, confirmation: Confirmation | None = No
 def comparison_markdown(found: RunComparison, confirmation: Confirmation | None = None) -> str:
     """Return a comparison as GitHub-flavoured Markdown."""
     return comparison_view(found, confirmation).as_markdown() + "\n"
+
+
+def _title(found: RunComparison) -> str:
+    """Return the models, both sides and the machine."""
+    models = dict.fromkeys((" → ".join(dict.fromkeys((row.base_key.model, row.key.model)))) for row in found.rows)
+    machines = dict.fromkeys((found.base.machine, found.new.machine))
+    parts = (", ".join(models), f"{_side(found.base)} → {_side(found.new)}", f"machine {' → '.join(machines)}")
+    return SEPARATOR.join(part for part in parts if part)
 
 
 def _side(side: ComparedSide) -> str:
@@ -142,5 +151,7 @@ def _meaning(found: RunComparison) -> Iterator[str]:
 
 
 def _warnings(found: RunComparison) -> Iterator[str]:
+    if found.base.runs == found.new.runs:
+        yield "warning: BASE and NEW are the same run, which has no difference from itself."
     yield from (f"warning: {difference_text(difference)}" for difference in found.blocking)
     yield from dict.fromkeys(f"warning: {problem_text(problem)}" for problem in found.problems)

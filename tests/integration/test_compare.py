@@ -89,7 +89,7 @@ def test_the_document_and_markdown_hold_what_the_table_shows():
     assert row["verdict"] == "slower"
     assert row["conditions"][0]["outcome"] == "met"
     text = compared(*asked, "md").out
-    assert text.startswith("### compare before")
+    assert text.startswith("### tiny · before (")
     assert "| ort | fp32 |" in text
 
 
