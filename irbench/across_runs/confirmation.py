@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from irbench.across_runs.changes import Change, change_between, verdict_of
 from irbench.across_runs.comparison import CheckedCondition, ComparedRow
 from irbench.across_runs.conditions import Condition, outcome_of
-from irbench.across_runs.figures import FIGURES, ComparedFigure
+from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
 from irbench.across_runs.measured_cells import MeasuredCell
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
@@ -113,35 +113,46 @@ def _change(
     figure: ComparedFigure, base: Sequence[MeasuredCell], new: MeasuredCell, confidence: float
 ) -> Change | None:
     """Return a change: in pairs where both were measured side by side, which no drift of the machine can pretend."""
-    paired = _paired(base[-1], new, confidence) if figure.name == "time" else None
     independent = change_between(figure, base, [new], confidence)
+    paired = _paired(figure, base[-1], new, confidence)
     if paired is None or independent is None:
         return independent
-    base_ms = independent.base
-    difference = Shift(base_ms * paired.value, base_ms * paired.low, base_ms * paired.high, paired.confidence)
+    unit = independent.base
+    difference = Shift(unit * paired.value, unit * paired.low, unit * paired.high, paired.confidence)
     count = independent.new_count
-    return Change(
-        figure=figure.name,
-        unit=figure.unit,
-        base=independent.base,
-        new=independent.new,
-        relative=paired,
-        difference=difference,
-        counted="pairs",
-        base_count=count,
-        new_count=count,
+    return replace(
+        independent, relative=paired, difference=difference, counted="pairs", base_count=count, new_count=count
     )
 
 
-def _paired(base: MeasuredCell, new: MeasuredCell, confidence: float) -> Shift | None:
-    """Return the relative change of a time over launches in which both cells took turns; ``None`` without any."""
+def _paired(figure: ComparedFigure, base: MeasuredCell, new: MeasuredCell, confidence: float) -> Shift | None:
+    """Return the relative change of a figure over launches in which both cells took turns; ``None`` without any."""
     for mine in new.samples:
         for other in base.samples:
-            if mine.records is not other.records or mine.row.id == other.row.id:
-                continue
-            ratios = launch_ratios(mine.launches, mine.row.id, other.row.id)
+            together = bool(mine.records) and mine.records[0] is other.records[0]
+            ratios = _log_ratios(figure, mine, other) if together else ()
             if ratios:
                 found = interval_at(ratios, looks_of(mine.timing), confidence)
                 value, low, high = map(math.expm1, (found.value, found.low, found.high))
                 return Shift(value, low, high, found.confidence)
     return None
+
+
+def _log_ratios(figure: ComparedFigure, mine: CellSamples, other: CellSamples) -> Sequence[float]:
+    """Return ln(new / base) of each launch that measured both; of times block by block."""
+    if figure.name == "time":
+        return launch_ratios(mine.launches, mine.row.id, other.row.id)
+    both = {mine.row.id, other.row.id}
+    common = [place for place, record in enumerate(mine.records) if both <= {cell.cell for cell in record.cells}]
+    new, base = (figure.by_launch(_of_launches(samples, common)) for samples in (mine, other))
+    if len(new) != len(base) or min((*new, *base), default=0) <= 0:
+        return ()
+    return [math.log(after / before) for before, after in zip(base, new, strict=True)]
+
+
+def _of_launches(samples: CellSamples, places: Sequence[int]) -> CellSamples:
+    return replace(
+        samples,
+        records=[samples.records[place] for place in places],
+        launches=[samples.launches[place] for place in places],
+    )
