@@ -67,8 +67,9 @@ def measured_cells(run: StoredRun) -> Mapping[CellKey, MeasuredCell]:
 def _samples(run: StoredRun, number: int, table: GroupResult) -> Iterator[CellSamples]:
     timing = planned_timing(run.document.plan)
     records = [record for record in run.records if record.group == number]
-    launches = observed_launches(table, records, timing)
-    yield from (CellSamples(row, records, launches, timing) for row in table.cells)
+    yield from (
+        CellSamples(row, records, observed_launches(table, row, records, timing), timing) for row in table.cells
+    )
 
 
 def _cell(key: CellKey, run: StoredRun, parts: Sequence[tuple[CellSamples, str]]) -> MeasuredCell:

@@ -57,17 +57,22 @@ def planned_timing(plan: Mapping[str, Any]) -> Timing:
     return msgspec.convert({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
 
 
-def observed_launches(table: GroupResult, records: Sequence[LaunchRecord], timing: Timing) -> tuple[Observed, ...]:
-    """Return a stored table's launches, reduced: which blocks count, and each cell's times in them.
+def observed_launches(
+    table: GroupResult, row: CellResult, records: Sequence[LaunchRecord], timing: Timing
+) -> tuple[Observed, ...]:
+    """Return a stored table's launches, reduced to the times of a row, which other rows of its table do not change.
+
+    Rows of the same mode and batch are reduced with it: a table with rows of several kinds compares them by something
+    that all of them have.
 
     Args:
         table: As stored.
+        row: One of its rows.
         records: Its launches.
         timing: From :func:`planned_timing`.
     """
-    cells = tuple(row.id for row in table.cells)
-    basis = table.basis or Basis(cells, table.baseline or next(iter(cells), ""), timing.budget, 0, 0)
-    return observe(_group(table, basis), records, timing)
+    alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
+    return observe(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), records, timing)
 
 
 def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchRecord]) -> GroupResult:
