@@ -8,17 +8,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
+    from irbench.across_runs.receipt import Receipt
     from irbench.activity import Activity, Outlook
     from irbench.api.ab import AbKeywords, ab
     from irbench.api.backend_rows import BackendRow
     from irbench.api.bisect import Bisection, bisect
+    from irbench.api.compare import ComparedRuns, compare
     from irbench.api.doctor import Diagnosis, doctor
     from irbench.api.export import ExportedModel, export
+    from irbench.api.history import RunHistory, history
     from irbench.api.inspect import GraphDifference, GraphInspection, diff, inspect
     from irbench.api.listings import backends, models
     from irbench.api.optimize import OptimizedModel, optimize
     from irbench.api.options import RunKeywords
     from irbench.api.plans.writing import plan_from
+    from irbench.api.receipt import Replay, receipt, replay
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.rows import RunRow
     from irbench.api.run import plan, run
@@ -36,6 +40,7 @@ __all__ = [
     "Activity",
     "BackendRow",
     "Bisection",
+    "ComparedRuns",
     "Diagnosis",
     "ExportedModel",
     "GraphDifference",
@@ -45,7 +50,10 @@ __all__ = [
     "OptimizedModel",
     "Outlook",
     "Progress",
+    "Receipt",
+    "Replay",
     "Run",
+    "RunHistory",
     "RunKeywords",
     "RunRow",
     "RunTable",
@@ -57,10 +65,12 @@ __all__ = [
     "ab",
     "backends",
     "bisect",
+    "compare",
     "diff",
     "doctor",
     "export",
     "export_runs",
+    "history",
     "import_runs",
     "inspect",
     "load",
@@ -68,7 +78,9 @@ __all__ = [
     "optimize",
     "plan",
     "plan_from",
+    "receipt",
     "remove_runs",
+    "replay",
     "results",
     "run",
     "soak",
@@ -81,6 +93,7 @@ _MODULES = {
     "Activity": "activity",
     "BackendRow": "api.backend_rows",
     "Bisection": "api.bisect",
+    "ComparedRuns": "api.compare",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
     "GraphDifference": "api.inspect",
@@ -90,7 +103,10 @@ _MODULES = {
     "OptimizedModel": "api.optimize",
     "Outlook": "activity",
     "Progress": "runner.progress",
+    "Receipt": "across_runs.receipt",
+    "Replay": "api.receipt",
     "Run": "api.results",
+    "RunHistory": "api.history",
     "RunKeywords": "api.options",
     "RunRow": "api.rows",
     "RunTable": "api.results",
@@ -101,10 +117,12 @@ _MODULES = {
     "ab": "api.ab",
     "backends": "api.listings",
     "bisect": "api.bisect",
+    "compare": "api.compare",
     "diff": "api.inspect",
     "doctor": "api.doctor",
     "export": "api.export",
     "export_runs": "api.stored_runs",
+    "history": "api.history",
     "import_runs": "api.stored_runs",
     "inspect": "api.inspect",
     "load": "api.stored_runs",
@@ -112,7 +130,9 @@ _MODULES = {
     "optimize": "api.optimize",
     "plan": "api.run",
     "plan_from": "api.plans.writing",
+    "receipt": "api.receipt",
     "remove_runs": "api.stored_runs",
+    "replay": "api.receipt",
     "results": "api.stored_runs",
     "run": "api.run",
     "soak": "api.soak",

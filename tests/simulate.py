@@ -5,16 +5,17 @@
     python tests/simulate.py --mutations      # which broken estimators the criterion rejects, and where
     python tests/simulate.py --designs        # seconds until the fastest of four cells is named
     python tests/simulate.py --soaks          # how often memory is said to grow, and to be steady
+    python tests/simulate.py --two-runs       # how often two stored runs of one setting are called different
 
 Each prints Markdown. The model of the noise is in ``simulation/regimes.py``, the criterion in
-``simulation/criterion.py``; ``docs/protocol.md`` holds the tables, and ``docs/cold-starts-and-memory.md`` that of
-soaks.
+``simulation/criterion.py``; ``docs/protocol.md`` holds the tables, ``docs/cold-starts-and-memory.md`` that of
+soaks, and ``docs/comparing-runs.md`` those of two runs.
 """
 
 from __future__ import annotations
 
 import click
-from simulation import soaks, tables
+from simulation import soaks, tables, two_runs
 
 _DRAWS = 200_000
 
@@ -25,7 +26,8 @@ _DRAWS = 200_000
 @click.option("--mutations", is_flag=True, help="Broken estimators, and where the criterion rejects them.")
 @click.option("--designs", is_flag=True, help="What each part of the protocol saves, in seconds.")
 @click.option("--soaks", "soaked", is_flag=True, help="Verdicts on the memory of a process whose leak is known.")
-def main(runs: int | None, *, any_time: bool, mutations: bool, designs: bool, soaked: bool) -> None:
+@click.option("--two-runs", "compared", is_flag=True, help="Alarms of two stored runs, and of a history.")
+def main(runs: int | None, *, any_time: bool, mutations: bool, designs: bool, soaked: bool, compared: bool) -> None:
     """Print how estimators keep the promise of their intervals under noise whose truth is known."""
     if any_time:
         click.echo(tables.any_time(runs or _DRAWS))
@@ -35,7 +37,9 @@ def main(runs: int | None, *, any_time: bool, mutations: bool, designs: bool, so
         click.echo(tables.designs(runs or 400))
     if soaked:
         click.echo(soaks.as_table(runs or 2000))
-    if not (any_time or mutations or designs or soaked):
+    if compared:
+        click.echo(two_runs.as_table(runs or 4000))
+    if not (any_time or mutations or designs or soaked or compared):
         click.echo(f"{tables.regimes(runs or 4000)}\n\n{tables.dependence(runs or 4000)}")
 
 

@@ -42,7 +42,12 @@ class StoredRun:
     folder: Path
 
 
-def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None = None) -> StoredRun:
+def measure(
+    options: RunOptions,
+    reporter: Reporter,
+    soak_plan: SoakPlan | None = None,
+    require: Callable[[Sequence[PlannedGroup]], None] | None = None,
+) -> StoredRun:
     """Measure what was asked for.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
@@ -51,6 +56,7 @@ def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None 
         options: What is asked.
         reporter: Hears what is done.
         soak_plan: How long rows are called to see whether they grow, in place of speeds.
+        require: Raises an error where what was planned is not what the caller means to measure.
 
     Raises:
         IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
@@ -60,7 +66,18 @@ def measure(options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None 
     request = replace(requested(options), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock:
-        return measure_requested(request, options, RunDestination(options.results), lock, reporter)
+        keep = None if require is None else _after(require)
+        return measure_requested(request, options, RunDestination(options.results), lock, reporter, keep)
+
+
+def _after(require: Callable[[Sequence[PlannedGroup]], None]) -> RowFilter:
+    """Return the filter that keeps every row, once what was planned has been judged."""
+
+    def keep(_request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
+        require(groups)
+        return groups
+
+    return keep
 
 
 def measure_requested(

@@ -24,6 +24,7 @@ from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words
 from irbench.runner.cold import refuse_several_samples
 from irbench.runner.environment_cells import environment_notes
+from irbench.runner.graph_files import with_files_of_graphs
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -163,7 +164,7 @@ def planned(
     refuse_unknown_names({**request.shapes, **swept}, bundles)
     refuse_unknown_values(request.inputs, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
-    request = replace(request, bundles=bundles, backends=backends)
+    request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
     groups = plan(request, prepare(request, scratch, in_words(say)))
     if request.cold:
         refuse_several_samples(groups)

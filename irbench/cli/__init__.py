@@ -49,6 +49,10 @@ _COMMANDS = {
     "inspect": "Show what an ONNX graph contains, or how two graphs differ.",
     "results": "List, remove, export and import stored runs.",
     "show": "Show a stored run again, or its raw samples.",
+    "compare": "Compare stored runs: which rows became slower, and how sure that is.",
+    "history": "Show how the figures of a model developed over stored runs, and where they changed.",
+    "receipt": "Write what a run claims to one file that others can check.",
+    "replay": "Measure what a receipt claims again: confirmed or refuted.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }
 """Help without imports: the text stands here alone, the command in the module of its name, ``_`` for ``-``."""
@@ -63,11 +67,12 @@ Examples:
 \b
 Exit codes:
   0    success
-  1    outputs do not match, soak found that memory grows, verify --between that operators changed,
-       or doctor --aa a difference where there is none
+  1    outputs do not match, soak found that memory grows, verify --between that operators changed, doctor --aa a
+       difference where there is none, compare or history a regression, or replay that a claim does not hold
   2    invalid arguments, or nothing that can be measured
   3    at least one row failed, or a run could not be exported; the others are stored, or exported
-  4    a verdict or the winner is undecided (run, ab and soak --strict, bisect, doctor --aa)
+  4    a verdict, the winner or a condition is undecided (run, ab, soak and compare with --strict, bisect, doctor
+       --aa, replay)
   5    a requested backend or model is not installed
   70   internal error in irbench
   130  interrupted; finished launches are stored

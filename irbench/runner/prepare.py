@@ -17,6 +17,7 @@ from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, optimiz
 from irbench.record import Failure
 from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.runner.graph_files import with_graph_files
 from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
@@ -181,7 +182,8 @@ class _Workshop:
 
     def _optimized(self, level: str, sizes: Mapping[str, int], given: CheckInputs | None) -> Artifact | Failure:
         try:
-            return _with_precision(optimize(self.model.bundle, sizes, variant(level), self.report, given).artifact)
+            made = optimize(self.model.bundle, sizes, variant(level), self.report, given)
+            return with_graph_files(_with_precision(made.artifact))
         except OriginalRefused:
             raise
         except IrbenchError as error:

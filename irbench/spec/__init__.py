@@ -3,7 +3,7 @@
 from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Precision, Workload
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
-from irbench.spec.models import Artifact, Bundle, Disagreement
+from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
 from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.soak import SoakPlan
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
@@ -19,6 +19,7 @@ __all__ = [
     "Disagreement",
     "Feeding",
     "Goal",
+    "GraphFiles",
     "Group",
     "InputSpec",
     "Io",

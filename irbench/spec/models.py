@@ -9,7 +9,7 @@ from typing import Literal
 
 from irbench.spec.tensors import InputSpec, Scalar, TensorSpec
 
-__all__ = ["Artifact", "Bundle", "Disagreement"]
+__all__ = ["Artifact", "Bundle", "Disagreement", "GraphFiles"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,19 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
+class GraphFiles:
+    """What a graph consists of on the disk, weights in files of their own included.
+
+    Attributes:
+        sha256: Digest of all files.
+        size_bytes: Of all files together.
+    """
+
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
 class Artifact:
     """One file or folder that a backend can compile.
 
@@ -47,6 +60,7 @@ class Artifact:
         disagreement: In what a conversion of precision failed, if it did; rows show it and are not ranked.
         precision: The narrowest precision that an ONNX graph holds, ``int8`` for a quantised one; empty where nobody
             looked, as for other kinds.
+        files: Of the exported or optimised graph, before shapes were bound; ``None`` where nobody looked.
     """
 
     kind: str
@@ -60,6 +74,7 @@ class Artifact:
     domains: tuple[str, ...] = ()
     disagreement: Disagreement | None = None
     precision: str = ""
+    files: GraphFiles | None = None
 
     @property
     def label(self) -> str:

@@ -14,11 +14,12 @@ from irbench.record import Failure, LaunchRecord
 from irbench.result import Basis, CellResult, GroupResult, RunDocument
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.observed import Observed, observe
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
-__all__ = ["planned_timing", "rederive"]
+__all__ = ["observed_launches", "planned_timing", "rederive"]
 
 _BEFORE_LAUNCHES = ("plan", "bind", "optimize")
 """Stages at which a row fails that no launch holds."""
@@ -54,6 +55,24 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
 def planned_timing(plan: Mapping[str, Any]) -> Timing:
     """Return the protocol's numbers of a stored plan; runs from before there was a burn-in counted every block."""
     return msgspec.convert({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
+
+
+def observed_launches(
+    table: GroupResult, row: CellResult, records: Sequence[LaunchRecord], timing: Timing
+) -> tuple[Observed, ...]:
+    """Return a stored table's launches, reduced to the times of a row, which other rows of its table do not change.
+
+    Rows of the same mode and batch are reduced with it: a table with rows of several kinds compares them by something
+    that all of them have.
+
+    Args:
+        table: As stored.
+        row: One of its rows.
+        records: Its launches.
+        timing: From :func:`planned_timing`.
+    """
+    alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
+    return observe(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), records, timing)
 
 
 def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchRecord]) -> GroupResult:
@@ -107,6 +126,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         domains=row.vendors,
         disagreement=row.disagreement,
         precision=row.graph_precision,
+        files=row.graph_files,
     )
     return Cell(
         id=row.id,

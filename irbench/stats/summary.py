@@ -176,6 +176,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         vendors=cell.artifact.domains if cell.artifact is not None else (),
         graph_precision=cell.artifact.precision if cell.artifact is not None else "",
         environment=cell.environment,
+        graph_files=cell.artifact.files if cell.artifact is not None else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,8 +15,12 @@ from irbench.cli.options.completion import addresses, levels, offer_list, settin
 from irbench.errors import IrbenchError
 from irbench.spec import Number
 
+if TYPE_CHECKING:
+    from irbench.across_runs.conditions import Condition
+
 __all__ = [
     "BACKENDS",
+    "CONDITION",
     "COUNT",
     "COUNTS",
     "CPUS",
@@ -112,6 +116,13 @@ def _precisions(_begun: str) -> tuple[str, ...]:
     return get_args(Precision)
 
 
+def _condition(text: str) -> Condition:
+    from irbench.across_runs.conditions import read_condition
+
+    return read_condition(text)
+
+
+CONDITION = Parsed("p50>5%", _condition)
 PASSES = Parsed("a,b", values.ordered_names, partial(offer_list, _passes))
 BACKENDS = Parsed("a,b", values.names, partial(offer_list, addresses))
 LEVELS = Parsed("a,b", values.names, partial(offer_list, levels))

@@ -51,6 +51,8 @@ _OF_ROWS = {
     "dynamic": "Whether it ran the graph with dynamic shapes.",
     "vendors": "Operator sets outside ONNX in its graph.",
     "graph_precision": "Narrowest precision that its ONNX graph holds.",
+    "graph_files_sha256": "Digest of the graph and its weights, before shapes are bound.",
+    "graph_files_size_bytes": "Their size.",
     "environment": "What the table calls the Python whose runtime was measured; null for the one that irbench ran in.",
     "environment_key": "Its part of the cell's id.",
     "environment_python": "Its interpreter; null for the one that irbench ran in.",

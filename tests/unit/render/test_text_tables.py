@@ -7,6 +7,12 @@ from typing import Any, get_args
 
 import pytest
 
+from irbench.across_runs.conditions import ConditionOutcome
+from irbench.across_runs.confirmation import ConfirmationOutcome, ObstacleCode
+from irbench.across_runs.environments import DifferenceKind
+from irbench.across_runs.problems import ProblemCode
+from irbench.across_runs.receipt import ClaimKind
+from irbench.across_runs.replay import _OUTCOMES, ClaimReason, ReplayOutcome
 from irbench.activity import ActivityCode
 from irbench.api import doctor
 from irbench.bisection.report import Conclusion, Criterion, Side
@@ -15,12 +21,15 @@ from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.render import finding_texts, progress
+from irbench.render.across_runs_texts import CONDITION_TEXTS, DIFFERENCE_TEXTS, OBSTACLE_TEXTS, PROBLEM_TEXTS
 from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
+from irbench.render.receipt import CLAIM_TEXTS, REASON_TEXTS, REPLAY_TEXTS
+from irbench.render.run_comparison import CONFIRMATION_TEXTS
 from irbench.render.soak import SOAK_STOP_TEXTS
 from irbench.render.sweep import CURVE_END_TEXTS, STATUS_TEXTS
 from irbench.render.table_title import IO_TEXTS
@@ -36,6 +45,15 @@ TABLES = {
     "conclusions of bisect": (CONCLUSION_TEXTS, Conclusion),
     "criteria of bisect": (CRITERION_TEXTS, Criterion),
     "sides of bisect": (SIDE_TEXTS, Side),
+    "claims": (CLAIM_TEXTS, ClaimKind),
+    "conditions on changes": (CONDITION_TEXTS, ConditionOutcome),
+    "confirmations": (CONFIRMATION_TEXTS, ConfirmationOutcome),
+    "differences of runs": (DIFFERENCE_TEXTS, DifferenceKind),
+    "obstacles to a confirmation": (OBSTACLE_TEXTS, ObstacleCode),
+    "outcomes of claims": (_OUTCOMES, ClaimReason),
+    "outcomes of replays": (REPLAY_TEXTS, ReplayOutcome),
+    "reasons of claims": (REASON_TEXTS, ClaimReason),
+    "problems of stored runs": (PROBLEM_TEXTS, ProblemCode),
     "activities": (progress._ACTIVITIES, ActivityCode),
     "export notices": (EXPORT_NOTICES, ExportNoticeCode),
     "ends of curves": (CURVE_END_TEXTS, StopReason),

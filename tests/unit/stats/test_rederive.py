@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 
+import launches as made
 import pytest
 from documents import document
 from launches import block, even, group
@@ -14,7 +16,8 @@ from irbench.record import Failure, LaunchRecord
 from irbench.result import RunDocument
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
-from irbench.stats.rederive import rederive
+from irbench.stats.observed import log_level
+from irbench.stats.rederive import observed_launches, rederive
 from irbench.store import decode_document, encode_document
 
 TIMING = Timing()
@@ -85,3 +88,18 @@ def test_a_run_from_before_there_was_a_burn_in_counts_its_first_blocks():
     plan = {**run.plan, "timing": {key: value for key, value in run.plan["timing"].items() if key != "burn_in_blocks"}}
     assert rederive(replace(run, plan=plan), records).groups[0].blocks_measured == 48
     assert rederive(run, records).groups[0].blocks_measured == 42
+
+
+def test_the_time_of_a_row_does_not_depend_on_the_other_rows_of_its_table():
+    """Alone, ort is compared by latency; beside a row with streams, by the time per completion."""
+    ms = made.MS
+    pauses = [made.streamed(block, [0, 12 * ms, 24 * ms], [10 * ms, 22 * ms, 34 * ms]) for block in range(5)]
+    levels = []
+    for names in (("ort",), ("ort", "tf")):
+        compared = made.group(*names, streams={"tf": 4})
+        records = [made.launch(number, [made.measured(name, pauses) for name in names]) for number in range(4)]
+        table = summarise(compared, records, TIMING, Admission(), stopped_by="launches", seconds=1.0)
+        row = next(row for row in table.cells if row.id == "ort")
+        levels.append([log_level(launch, "ort") for launch in observed_launches(table, row, records, TIMING)])
+    assert levels[0] == levels[1]
+    assert levels[0][0] == pytest.approx(math.log(10 * ms))

@@ -1,0 +1,108 @@
+"""Which rows of different runs are the same cell: equal in all that was asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from irbench.result import CellResult, GroupResult
+from irbench.spec import AGAIN, Io
+
+__all__ = ["CellKey", "key_names", "key_of", "without_model"]
+
+
+@dataclass(frozen=True)
+class CellKey:
+    """What was asked of a row.
+
+    Attributes:
+        model: The model's name.
+        shapes: Of its inputs, by name.
+        backend: Its name.
+        device: The backend's device.
+        precision: The one that was asked for.
+        streams: Inferences in flight.
+        threads: Total for each process; ``None`` where the runtime chose.
+        batch: Samples per inference.
+        io: What is timed.
+        variant: Level of optimisation; empty for the exported graph.
+        kind: Of the artifact, ``onnx`` for example.
+        dynamic: Whether it ran with dynamic shapes.
+        again: Whether it is the second row of a backend that is compared with itself.
+        instances: Processes that ran it side by side.
+        environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
+    """
+
+    model: str
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    backend: str
+    device: str
+    precision: str
+    streams: int
+    threads: int | None
+    batch: int
+    io: Io
+    variant: str = ""
+    kind: str = "onnx"
+    dynamic: bool = False
+    again: bool = False
+    instances: int = 1
+    environment: str = ""
+
+
+def key_of(table: GroupResult, row: CellResult) -> CellKey:
+    """Return what was asked of a table's row."""
+    kind, _, variant = row.artifact.partition("+")
+    return CellKey(
+        model=row.model or table.model,
+        shapes=tuple((name, tuple(shape)) for name, shape in (row.shapes or table.shapes).items()),
+        backend=row.backend,
+        device=row.device,
+        precision=row.requested.precision,
+        streams=row.requested.streams,
+        threads=row.requested.threads,
+        batch=row.batch,
+        io=row.io,
+        variant=variant,
+        kind=kind,
+        dynamic=row.dynamic,
+        again=row.id.endswith(AGAIN),
+        instances=row.requested.instances,
+        environment="" if row.environment is None else row.environment.label,
+    )
+
+
+def without_model(key: CellKey) -> CellKey:
+    """Return a key that matches the same cell of any model: names of inputs are the model's own, too."""
+    shapes = tuple((str(place), shape) for place, (_, shape) in enumerate(key.shapes))
+    return replace(key, model="", shapes=shapes)
+
+
+def key_names(keys: Collection[CellKey]) -> Mapping[CellKey, str]:
+    """Return what each cell is called: as little as tells them apart.
+
+    ``ort``; ``ort+int8 x4 batch 8`` where variants, streams or batches differ.
+    """
+    told = {name: len({getattr(key, name) for key in keys}) > 1 for name in ("model", "batch", "threads", "io")}
+    shapes_matter = len({(key.model, key.batch) for key in keys}) < len({(key.model, key.shapes) for key in keys})
+    precise = {key: _name(key, told, shapes=shapes_matter) for key in keys}
+    names = list(precise.values())
+    return {key: name if names.count(name) == 1 else f"{name} {key.precision}" for key, name in precise.items()}
+
+
+def _name(key: CellKey, told: Mapping[str, bool], *, shapes: bool) -> str:
+    device = "" if key.device == "cpu" else f":{key.device}"
+    parts = [
+        f"{key.model}:" if told["model"] else "",
+        f"{key.backend}{device}{f'+{key.variant}' if key.variant else ''}",
+        "dynamic" if key.dynamic else "",
+        f"{key.instances}x{key.threads or 'native'}" if key.instances > 1 else "",
+        key.environment,
+        f"x{key.streams}" if key.streams > 1 else "",
+        f"batch {key.batch}" if told["batch"] else "",
+        ", ".join("x".join(map(str, shape)) for _, shape in key.shapes) if shapes else "",
+        f"threads {key.threads or 'native'}" if told["threads"] else "",
+        f"io {key.io}" if told["io"] else "",
+        "again" if key.again else "",
+    ]
+    return " ".join(part for part in parts if part)

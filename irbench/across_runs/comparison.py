@@ -1,0 +1,261 @@
+"""Two sides compared: which cells match, how each changed, in what the sides differ, and which conditions are met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irbench.across_runs.cell_keys import CellKey, key_names, without_model
+from irbench.across_runs.changes import Change, change_between, verdict_of
+from irbench.across_runs.conditions import Condition, ConditionOutcome, outcome_of
+from irbench.across_runs.environments import Difference, differences_between, fingerprint
+from irbench.across_runs.figures import FIGURES
+from irbench.across_runs.measured_cells import MeasuredCell
+from irbench.across_runs.problems import Problem
+from irbench.across_runs.sides import Side, cells_of
+from irbench.result import Verdict
+
+__all__ = ["CheckedCondition", "ComparedRow", "ComparedSide", "RunComparison", "UnmatchedRow", "compare_sides"]
+
+_DIGEST_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class ComparedSide:
+    """One side, as a result names it.
+
+    Attributes:
+        name: As the user named it.
+        runs: Ids of its runs, oldest first.
+        created: When the newest of them began, ISO 8601, UTC.
+        machine: Fingerprint of the machine of the newest.
+    """
+
+    name: str
+    runs: tuple[str, ...]
+    created: str
+    machine: str
+
+
+@dataclass(frozen=True)
+class CheckedCondition:
+    """One condition on one row.
+
+    Attributes:
+        condition: As it was written.
+        outcome: Whether it is met.
+        change: Of its figure; ``None`` where a side does not have it.
+        relative: Whether its limit is a percentage.
+    """
+
+    condition: str
+    outcome: ConditionOutcome
+    change: Change | None
+    relative: bool = True
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """One cell that both sides have.
+
+    Attributes:
+        name: What it is called; no other row of the comparison is called the same.
+        key: What was asked of it, in the newer side.
+        base_key: The same in the older side; another only where models of different names are compared.
+        verdict: What the interval of its time says of the newer side.
+        time: How much its time changed.
+        base_runs: Ids of the older side's runs that count for it.
+        new_runs: Ids of the newer side's.
+        conditions: Those that were asked for, checked.
+    """
+
+    name: str
+    key: CellKey
+    base_key: CellKey
+    verdict: Verdict
+    time: Change
+    base_runs: tuple[str, ...]
+    new_runs: tuple[str, ...]
+    conditions: tuple[CheckedCondition, ...] = ()
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether one of its conditions is met."""
+        return any(checked.outcome == "met" for checked in self.conditions)
+
+
+@dataclass(frozen=True)
+class UnmatchedRow:
+    """One cell that could not be compared.
+
+    Attributes:
+        name: What it is called.
+        key: What was asked of it.
+        in_base: Whether the older side has it.
+        in_new: Whether the newer side has it; where both do, one of them has no figures.
+    """
+
+    name: str
+    key: CellKey
+    in_base: bool
+    in_new: bool
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """What became of every row from one side to the other.
+
+    Attributes:
+        base: The older side.
+        new: The newer side.
+        rows: The cells that both have, in the newer side's order.
+        unmatched: The others.
+        differences: In what the sides differ besides figures, those that block a comparison first.
+        problems: What is wrong with runs that were named.
+        confidence: Of each row's interval.
+        within: Changes up to this fraction count as the same.
+        asked: The conditions, as they were written.
+    """
+
+    base: ComparedSide
+    new: ComparedSide
+    rows: tuple[ComparedRow, ...]
+    unmatched: tuple[UnmatchedRow, ...]
+    differences: tuple[Difference, ...]
+    problems: tuple[Problem, ...]
+    confidence: float
+    within: float
+    asked: tuple[str, ...] = ()
+
+    @property
+    def blocking(self) -> tuple[Difference, ...]:
+        """The differences for which times are not comparable."""
+        return tuple(difference for difference in self.differences if difference.blocks)
+
+    @property
+    def regressions(self) -> tuple[ComparedRow, ...]:
+        """The rows that meet a condition."""
+        return tuple(row for row in self.rows if row.is_regression)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a condition is neither met nor excluded."""
+        outcomes = {checked.outcome for row in self.rows for checked in row.conditions}
+        return "undecided" in outcomes or not self.rows
+
+
+@dataclass(frozen=True)
+class _Match:
+    """A cell that both sides have, with its runs."""
+
+    key: CellKey
+    base: Sequence[MeasuredCell]
+    new: Sequence[MeasuredCell]
+
+
+def compare_sides(
+    base: Side, new: Side, conditions: Sequence[Condition], within: float, confidence: float = 0.95
+) -> RunComparison:
+    """Return how every cell that both sides have changed.
+
+    Args:
+        base: The older side, at least one run.
+        new: The newer side, at least one run.
+        conditions: What is checked of each row.
+        within: Changes up to this fraction count as the same.
+        confidence: Of each row's interval.
+    """
+    before, after = cells_of(base), cells_of(new)
+    matches = _matches(before, after)
+    names = _names(before, after, matches)
+    measured = [match for match in matches if match.base[-1].is_measured and match.new[-1].is_measured]
+    compared = {match.base[-1].key for match in measured} | {match.new[-1].key for match in measured}
+    return RunComparison(
+        base=_side(base),
+        new=_side(new),
+        rows=tuple(_row(match, names[match.key], conditions, within, confidence) for match in measured),
+        unmatched=tuple(
+            UnmatchedRow(names[key], key, key in before, key in after)
+            for key in dict.fromkeys((*before, *after))
+            if key not in compared
+        ),
+        differences=_differences(base, new, measured, names),
+        problems=(*base.problems, *new.problems),
+        confidence=confidence,
+        within=within,
+        asked=tuple(condition.text for condition in conditions),
+    )
+
+
+def _side(side: Side) -> ComparedSide:
+    newest = side.runs[-1].document
+    ids = tuple(run.run_id for run in side.runs)
+    return ComparedSide(side.name, ids, newest.created, fingerprint(newest.environment))
+
+
+_Cells = Mapping[CellKey, Sequence[MeasuredCell]]
+
+
+def _matches(before: _Cells, after: _Cells) -> list[_Match]:
+    """Return the cells of both sides; where no model is on both and each has one, these two are compared."""
+    found = [_Match(key, before[key], after[key]) for key in after if key in before]
+    if found or len({key.model for key in before}) != 1 or len({key.model for key in after}) != 1:
+        return found
+    by_rest = {without_model(key): cells for key, cells in before.items()}
+    return [
+        _Match(key, by_rest[rest], cells) for key, cells in after.items() if (rest := without_model(key)) in by_rest
+    ]
+
+
+def _names(before: _Cells, after: _Cells, matches: Sequence[_Match]) -> Mapping[CellKey, str]:
+    """Return what every cell is called; the model is not told where the one of a side stands for that of the other."""
+    keys = {*before, *after}
+    if all(match.key == match.base[-1].key for match in matches):
+        return key_names(keys)
+    nameless = {key: replace(key, model="") for key in keys}
+    names = key_names(set(nameless.values()))
+    return {key: names[nameless[key]] for key in keys}
+
+
+def _row(match: _Match, name: str, conditions: Sequence[Condition], within: float, confidence: float) -> ComparedRow:
+    time = change_between(FIGURES["time"], match.base, match.new, confidence)
+    assert time is not None, "a measured cell has a time"
+    return ComparedRow(
+        name=name,
+        key=match.key,
+        base_key=match.base[-1].key,
+        verdict=verdict_of(time, within),
+        time=time,
+        base_runs=tuple(cell.run.run_id for cell in match.base),
+        new_runs=tuple(cell.run.run_id for cell in match.new),
+        conditions=tuple(_checked(condition, match, confidence) for condition in conditions),
+    )
+
+
+def _checked(condition: Condition, match: _Match, confidence: float) -> CheckedCondition:
+    change = change_between(FIGURES[condition.figure], match.base, match.new, confidence)
+    return CheckedCondition(condition.text, outcome_of(condition, change), change, condition.relative)
+
+
+def _differences(
+    base: Side, new: Side, matches: Sequence[_Match], names: Mapping[CellKey, str]
+) -> tuple[Difference, ...]:
+    before = [cell.run.document for match in matches for cell in match.base] or [base.runs[-1].document]
+    after = [cell.run.document for match in matches for cell in match.new] or [new.runs[-1].document]
+    of_cells = (difference for match in matches for difference in _of_cell(match, names[match.key]))
+    return tuple(dict.fromkeys((*differences_between(before, after), *of_cells)))
+
+
+def _of_cell(match: _Match, name: str) -> Iterator[Difference]:
+    before, after = match.base[-1], match.new[-1]
+    if before.key.model != after.key.model:
+        yield Difference("model", "name", (before.key.model,), (after.key.model,))
+    files = (before.row.graph_files, after.row.graph_files)
+    if None not in files and files[0] != files[1]:
+        digests = [(file.sha256[:_DIGEST_DIGITS],) for file in files if file is not None]
+        yield Difference("model", f"graph of {name}", digests[0], digests[1])
+    precisions = [str(cell.row.effective.get("precision", "")) for cell in (before, after)]
+    if precisions[0] != precisions[1]:
+        yield Difference("settings", f"effective precision of {name}", (precisions[0],), (precisions[1],))
+    if before.inputs != after.inputs:
+        yield Difference("inputs", f"data of {name}", (before.inputs or "generated",), (after.inputs or "generated",))

@@ -1,0 +1,158 @@
+"""Whether a second measurement finds the regressions of a comparison again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from irbench.across_runs.changes import Change, change_between, verdict_of
+from irbench.across_runs.comparison import CheckedCondition, ComparedRow
+from irbench.across_runs.conditions import Condition, outcome_of
+from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
+from irbench.across_runs.measured_cells import MeasuredCell
+from irbench.stats.compare import launch_ratios
+from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.two_samples import Shift
+
+__all__ = ["Confirmation", "ConfirmationOutcome", "Method", "Obstacle", "ObstacleCode", "confirmed_row", "judge"]
+
+ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
+Method = Literal["both", "new"]
+"""``both``: models of both sides were measured again in one run; ``new``: the newer side alone, which is compared with
+what is stored of the older one."""
+ObstacleCode = Literal["other-machine", "other-software", "model-changed", "not-repeatable", "interrupted"]
+"""``not-repeatable``: the stored plan cannot be asked for again."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why nothing could be measured again.
+
+    Attributes:
+        code: Why.
+        facts: What the words need: ``names`` of what differs, ``message`` and ``hint`` of an error.
+    """
+
+    code: ObstacleCode
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What a second measurement said.
+
+    Attributes:
+        outcome: Of all regressions together: confirmed if one of them is.
+        method: What was measured; ``None`` where nothing was.
+        run: Id of the run that was made for it; empty where nothing was measured.
+        rows: The regressions as they were measured again.
+        obstacle: Why nothing was measured.
+    """
+
+    outcome: ConfirmationOutcome
+    method: Method | None = None
+    run: str = ""
+    rows: tuple[ComparedRow, ...] = ()
+    obstacle: Obstacle | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the second measurement was ended before it could say anything."""
+        return self.obstacle is not None and self.obstacle.code == "interrupted"
+
+
+def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:
+    """Return what regressions that were measured again say together."""
+    outcomes = {checked.outcome for row in rows for checked in row.conditions}
+    if "met" in outcomes:
+        return "confirmed"
+    return "not-confirmed" if outcomes == {"not-met"} else "undecided"
+
+
+def confirmed_row(
+    row: ComparedRow,
+    base: Sequence[MeasuredCell],
+    new: MeasuredCell,
+    conditions: Sequence[Condition],
+    within: float,
+    confidence: float,
+) -> ComparedRow | None:
+    """Return a regression as it was measured again; ``None`` where it has no figures.
+
+    Args:
+        row: The regression.
+        base: The cell of the older side: measured again in the run of ``new``, or as it is stored.
+        new: The cell of the newer side, measured again.
+        conditions: Of the comparison; those that the row met are checked again.
+        within: Changes up to this fraction count as the same.
+        confidence: Of the interval.
+    """
+    time = _change(FIGURES["time"], base, new, confidence)
+    if time is None:
+        return None
+    met = {checked.condition for checked in row.conditions if checked.outcome == "met"}
+    checked: list[CheckedCondition] = []
+    for condition in (condition for condition in conditions if condition.text in met):
+        change = _change(FIGURES[condition.figure], base, new, confidence)
+        checked.append(CheckedCondition(condition.text, outcome_of(condition, change), change, condition.relative))
+    return ComparedRow(
+        name=row.name,
+        key=row.key,
+        base_key=row.base_key,
+        verdict=verdict_of(time, within),
+        time=time,
+        base_runs=tuple(cell.run.run_id for cell in base),
+        new_runs=(new.run.run_id,),
+        conditions=tuple(checked),
+    )
+
+
+def _change(
+    figure: ComparedFigure, base: Sequence[MeasuredCell], new: MeasuredCell, confidence: float
+) -> Change | None:
+    """Return a change: in pairs where both were measured side by side, which no drift of the machine can pretend."""
+    independent = change_between(figure, base, [new], confidence)
+    paired = _paired(figure, base[-1], new, confidence)
+    if paired is None or independent is None:
+        return independent
+    unit = independent.base
+    difference = Shift(unit * paired.value, unit * paired.low, unit * paired.high, paired.confidence)
+    count = independent.new_count
+    return replace(
+        independent, relative=paired, difference=difference, counted="pairs", base_count=count, new_count=count
+    )
+
+
+def _paired(figure: ComparedFigure, base: MeasuredCell, new: MeasuredCell, confidence: float) -> Shift | None:
+    """Return the relative change of a figure over launches in which both cells took turns; ``None`` without any."""
+    for mine in new.samples:
+        for other in base.samples:
+            together = bool(mine.records) and mine.records[0] is other.records[0]
+            ratios = _log_ratios(figure, mine, other) if together else ()
+            if ratios:
+                found = interval_at(ratios, looks_of(mine.timing), confidence)
+                value, low, high = map(math.expm1, (found.value, found.low, found.high))
+                return Shift(value, low, high, found.confidence)
+    return None
+
+
+def _log_ratios(figure: ComparedFigure, mine: CellSamples, other: CellSamples) -> Sequence[float]:
+    """Return ln(new / base) of each launch that measured both; of times block by block."""
+    if figure.name == "time":
+        return launch_ratios(mine.launches, mine.row.id, other.row.id)
+    both = {mine.row.id, other.row.id}
+    common = [place for place, record in enumerate(mine.records) if both <= {cell.cell for cell in record.cells}]
+    new, base = (figure.by_launch(_of_launches(samples, common)) for samples in (mine, other))
+    if len(new) != len(base) or min((*new, *base), default=0) <= 0:
+        return ()
+    return [math.log(after / before) for before, after in zip(base, new, strict=True)]
+
+
+def _of_launches(samples: CellSamples, places: Sequence[int]) -> CellSamples:
+    return replace(
+        samples,
+        records=[samples.records[place] for place in places],
+        launches=[samples.launches[place] for place in places],
+    )

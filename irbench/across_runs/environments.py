@@ -1,0 +1,135 @@
+"""In what two runs differ besides their figures: the machine, which forbids to compare them, and all that may be meant.
+
+Documents of older versions lack some facts. What is not known on one side is no difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from irbench.result import RunDocument
+
+__all__ = ["Difference", "DifferenceKind", "differences_between", "fingerprint", "machine_facts", "software_facts"]
+
+DifferenceKind = Literal["machine", "software", "model", "settings", "inputs"]
+"""``machine``: times are of different things. ``software``, ``model``, ``settings``: usually what is compared.
+``inputs``: what was computed with, of which the time may depend."""
+
+_FINGERPRINT_DIGITS = 12
+_OF_PROCESSOR = {
+    "processor": "Model name",
+    "architecture": "Architecture",
+    "virtualisation": "Hypervisor vendor",
+    "instructions": "Flags",
+}
+_SETTINGS = ("cpus", "options", "allow_mixed", "seed")
+_INPUTS = ("data_in_memory", "values", "feedback")
+_PROTOCOL = ("warm_up", "settle", "round_seconds", "stream_round_seconds", "burn_in_blocks")
+"""Numbers of the protocol that change what a figure is of, and not only how well it is known."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One fact in which two runs differ.
+
+    Attributes:
+        kind: What it is about.
+        name: What differs: ``processor``, ``onnxruntime``, ``resnet50: ort``, ``options``.
+        base: Of the older side; several values where its runs differ among themselves.
+        new: Of the newer side.
+    """
+
+    kind: DifferenceKind
+    name: str
+    base: tuple[str, ...]
+    new: tuple[str, ...]
+
+    @property
+    def blocks(self) -> bool:
+        """Whether times of both sides are not comparable for this reason alone."""
+        return self.kind == "machine"
+
+
+def machine_facts(environment: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a machine is known by, as far as a document says it.
+
+    Memory counts in whole GiB and the kernel by its first two numbers: both change a little without being another
+    machine. The governor is part of it: under another one the same processor has another speed.
+    """
+    cpu = environment.get("cpu")
+    of_cpu = {name: cpu.get(field) for name, field in _OF_PROCESSOR.items()} if isinstance(cpu, Mapping) else {}
+    memory = environment.get("memory_bytes")
+    facts = {
+        **of_cpu,
+        "processors": environment.get("cpus_allowed"),
+        "cores": environment.get("physical_cores_allowed"),
+        "cpu quota": environment.get("cpu_quota"),
+        "memory": f"{round(memory / 2**30)} GiB" if isinstance(memory, int) else None,
+        "governor": environment.get("governor"),
+        "system": environment.get("system"),
+        "kernel": _family(environment.get("kernel")),
+    }
+    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
+
+
+def fingerprint(environment: Mapping[str, Any]) -> str:
+    """Return the name of a machine: equal for runs that may be compared, without anything that identifies a person."""
+    facts = msgspec.json.encode(machine_facts(environment), order="sorted")
+    return hashlib.sha256(facts).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def software_facts(document: RunDocument) -> dict[str, str]:
+    """Return the versions of irbench, Python and of every distribution that takes part, by name."""
+    installed = document.environment.get("distributions")
+    versions = dict(installed) if isinstance(installed, Mapping) else {}
+    found = {"irbench": document.irbench_version, "python": document.environment.get("python"), **versions}
+    return {name: str(version) for name, version in found.items() if version}
+
+
+def differences_between(base: Iterable[RunDocument], new: Iterable[RunDocument]) -> tuple[Difference, ...]:
+    """Return every fact of their environments and plans in which two sides differ, those that block first."""
+    before, after = tuple(base), tuple(new)
+    return (
+        *_different("machine", [machine_facts(run.environment) for run in before], _machines(after)),
+        *_different("software", list(map(software_facts, before)), list(map(software_facts, after))),
+        *_different("settings", list(map(_settings, before)), list(map(_settings, after))),
+        *_different("inputs", list(map(_inputs, before)), list(map(_inputs, after))),
+    )
+
+
+def _machines(runs: Iterable[RunDocument]) -> list[dict[str, str]]:
+    return [machine_facts(run.environment) for run in runs]
+
+
+def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Difference]:
+    """Yield each fact that is known on both sides and not the same throughout."""
+    for name in dict.fromkeys(name for facts in (*base, *new) for name in facts):
+        before = tuple(sorted({facts[name] for facts in base if name in facts}))
+        after = tuple(sorted({facts[name] for facts in new if name in facts}))
+        if before and after and (before != after or len(before) > 1):
+            yield Difference(kind, name, before, after)
+
+
+def _settings(document: RunDocument) -> dict[str, str]:
+    timing = document.plan.get("timing")
+    return {**_texts(document.plan, _SETTINGS), **_texts(timing if isinstance(timing, Mapping) else {}, _PROTOCOL)}
+
+
+def _inputs(document: RunDocument) -> dict[str, str]:
+    return _texts(document.plan, _INPUTS)
+
+
+def _texts(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    """Return the named facts as texts that can be compared; what a document does not have is left out."""
+    return {name: msgspec.json.encode(facts[name], order="sorted").decode() for name in names if name in facts}
+
+
+def _family(release: object) -> str | None:
+    found = re.match(r"\d+\.\d+", str(release)) if release else None
+    return found[0] if found else None

@@ -1,0 +1,296 @@
+"""How the figures of a model developed over the runs of one machine, and where their level changed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irbench.across_runs.cell_keys import CellKey, key_names, key_of
+from irbench.across_runs.changes import change_of_values
+from irbench.across_runs.conditions import Condition, ConditionOutcome, outcome_of
+from irbench.across_runs.environments import Difference, differences_between, fingerprint
+from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
+from irbench.across_runs.problems import Problem
+from irbench.across_runs.reading import StoredRun
+from irbench.result import CellResult
+from irbench.spec import GraphFiles
+from irbench.stats.change_points import change_points
+from irbench.stats.two_samples import Shift
+
+__all__ = ["HISTORY_FIGURES", "FigureHistory", "LevelChange", "ModelHistory", "Point", "RowHistory", "history_of"]
+
+HISTORY_FIGURES = ("p50", "fps", "size", "compile", "peak_memory")
+"""What a history shows of each row."""
+
+_CONFIDENCE = 0.95
+_FEWEST_BEFORE = 5
+"""So many runs on a level say what is usual for it."""
+_CONFIRMING_RUNS = 3
+"""A change is confirmed when so many runs lie on the new level: the first that showed it, and two that repeated it."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A figure in one run.
+
+    Attributes:
+        run: The run's id.
+        created: When it began, ISO 8601, UTC.
+        value: In the figure's unit.
+    """
+
+    run: str
+    created: str
+    value: float
+
+
+@dataclass(frozen=True)
+class LevelChange:
+    """One change of a figure's level.
+
+    Attributes:
+        run: Id of the first run on the new level.
+        created: When it began.
+        before: Median of the runs on the level before.
+        after: Median of the runs on the new level.
+        relative: The change as a fraction of the level before; ``None`` where a value is not above 0.
+        p_value: How rare such a split is among random orders of the runs; ``None`` for a single run that stands out.
+        confirmed: Whether enough runs lie on the new level. Nobody should be alarmed before.
+        is_loss: Whether the figure got worse.
+        differences: What changed with that run besides.
+    """
+
+    run: str
+    created: str
+    before: float
+    after: float
+    relative: Shift | None
+    p_value: float | None
+    confirmed: bool
+    is_loss: bool
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class FigureHistory:
+    """A figure of a row over runs.
+
+    Attributes:
+        figure: Its name.
+        unit: Of its values.
+        points: Oldest first.
+        changes: Of its level, oldest first.
+        conditions: Outcome of each condition on the newest confirmed change, by the condition as it was written.
+    """
+
+    figure: str
+    unit: Unit
+    points: tuple[Point, ...]
+    changes: tuple[LevelChange, ...]
+    conditions: Mapping[str, ConditionOutcome]
+
+
+@dataclass(frozen=True)
+class RowHistory:
+    """One cell over the runs that measured it.
+
+    Attributes:
+        name: What it is called; no other row of the history is called the same.
+        key: What was asked of it.
+        figures: Those that some run has.
+    """
+
+    name: str
+    key: CellKey
+    figures: tuple[FigureHistory, ...]
+
+
+@dataclass(frozen=True)
+class ModelHistory:
+    """A model over the runs of one machine.
+
+    Attributes:
+        model: Its name.
+        machine: The machine's fingerprint.
+        runs: Ids of its runs there, oldest first.
+        rows: Its cells.
+        other_machines: How many runs of the model each other machine has, by fingerprint.
+        problems: What is wrong with runs that were left out.
+    """
+
+    model: str
+    machine: str
+    runs: tuple[str, ...]
+    rows: tuple[RowHistory, ...]
+    other_machines: Mapping[str, int]
+    problems: tuple[Problem, ...]
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a confirmed change meets a condition."""
+        return any("met" in figure.conditions.values() for row in self.rows for figure in row.figures)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A cell in one run."""
+
+    run: StoredRun
+    row: CellResult
+
+
+@dataclass(frozen=True)
+class _Series:
+    """A figure of a cell in each run that has it, oldest first."""
+
+    figure: ComparedFigure
+    cells: Sequence[_Measured]
+    values: Sequence[float]
+
+
+def history_of(
+    model: str,
+    runs: Sequence[StoredRun],
+    machine: str | None = None,
+    *,
+    limit: int | None = None,
+    conditions: Sequence[Condition] = (),
+    problems: Sequence[Problem] = (),
+) -> ModelHistory:
+    """Return how a model's figures developed.
+
+    Args:
+        model: Its name.
+        runs: Stored runs, oldest first; those of other models are passed over.
+        machine: Fingerprint of the machine; ``None`` for that of the newest run of the model.
+        limit: At most so many runs of that machine, the newest.
+        conditions: What no confirmed change may meet.
+        problems: What is wrong with other runs.
+    """
+    cells = _cells(model, runs)
+    measured = {run.run_id: run for found in cells.values() for run in (cell.run for cell in found)}
+    machines = {run_id: fingerprint(run.document.environment) for run_id, run in sorted(measured.items())}
+    chosen = machine or next(reversed(machines.values()), "")
+    ids = [run_id for run_id, found in machines.items() if found == chosen][-(limit or len(machines)) :]
+    here = {key: [cell for cell in found if cell.run.run_id in ids] for key, found in cells.items()}
+    here = {key: found for key, found in here.items() if found}
+    names = key_names(here)
+    others = Counter(found for found in machines.values() if found != chosen)
+    return ModelHistory(
+        model=model,
+        machine=chosen,
+        runs=tuple(ids),
+        rows=tuple(RowHistory(names[key], key, _figures(found, conditions)) for key, found in here.items()),
+        other_machines=dict(others),
+        problems=tuple(problems),
+    )
+
+
+def _cells(model: str, runs: Sequence[StoredRun]) -> dict[CellKey, list[_Measured]]:
+    """Return each cell of a model with the runs in which it was measured, oldest first."""
+    found: dict[CellKey, list[_Measured]] = {}
+    for run in runs:
+        in_run: dict[CellKey, _Measured] = {}
+        for table in run.document.groups:
+            for row in table.cells:
+                if (row.model or table.model) == model and row.state == "ok" and row.latency_ms is not None:
+                    in_run.setdefault(key_of(table, row), _Measured(run, row))
+        for key, cell in in_run.items():
+            found.setdefault(key, []).append(cell)
+    return found
+
+
+def _figures(cells: Sequence[_Measured], conditions: Sequence[Condition]) -> tuple[FigureHistory, ...]:
+    asked = dict.fromkeys((*HISTORY_FIGURES, *(condition.figure for condition in conditions)))
+    found = (_figure(FIGURES[name], cells, conditions) for name in asked)
+    return tuple(figure for figure in found if figure.points)
+
+
+def _figure(figure: ComparedFigure, cells: Sequence[_Measured], conditions: Sequence[Condition]) -> FigureHistory:
+    known = [(cell, value) for cell in cells if (value := figure.of_row(cell.row)) is not None]
+    series = _Series(figure, tuple(cell for cell, _ in known), tuple(value for _, value in known))
+    found = tuple(_changes(series))
+    confirmed = [place for place, change in found if change.confirmed]
+    return FigureHistory(
+        figure=figure.name,
+        unit=figure.unit,
+        points=tuple(Point(cell.run.run_id, cell.run.document.created, value) for cell, value in known),
+        changes=tuple(change for _, change in found),
+        conditions={
+            condition.text: _outcome(condition, series, confirmed)
+            for condition in conditions
+            if condition.figure == figure.name
+        },
+    )
+
+
+def _changes(series: _Series) -> Iterator[tuple[int, LevelChange]]:
+    """Yield each change of level with the place of its first run."""
+    values, exact = series.values, series.figure.exact
+    found = _exact_steps(values) if exact else {split.position: split.p_value for split in change_points(values)}
+    places = [0, *found, len(values)]
+    for start, place, end in zip(places, places[1:], places[2:], strict=False):
+        change = _level_change(series, (start, place, end), found[place])
+        yield place, replace(change, confirmed=exact or end - place >= _CONFIRMING_RUNS)
+    start, last = places[-2], len(values) - 1
+    if not exact and start < last and _stands_out(values[start:last], values[last]):
+        yield last, _level_change(series, (start, last, len(values)), None)
+
+
+def _exact_steps(values: Sequence[float]) -> dict[int, float | None]:
+    """Return every place where a figure changed that is counted."""
+    return {place: None for place in range(1, len(values)) if values[place] != values[place - 1]}
+
+
+def _level_change(series: _Series, places: tuple[int, int, int], p_value: float | None) -> LevelChange:
+    """Return the change from the runs of one level to those of the next, which is not confirmed yet.
+
+    Args:
+        series: The whole series.
+        places: Where the level before begins, where the new one does, and where that ends.
+        p_value: Of the split.
+    """
+    start, place, end = places
+    figure = series.figure
+    change = change_of_values(figure, series.values[start:place], series.values[place:end], "runs", _CONFIDENCE)
+    previous, first = series.cells[place - 1], series.cells[place]
+    return LevelChange(
+        run=first.run.run_id,
+        created=first.run.document.created,
+        before=change.base,
+        after=change.new,
+        relative=change.relative,
+        p_value=p_value,
+        confirmed=False,
+        is_loss=(change.new > change.base) == figure.more_is_worse,
+        differences=(
+            *differences_between([previous.run.document], [first.run.document]),
+            *_graph(previous.row.graph_files, first.row.graph_files),
+        ),
+    )
+
+
+def _graph(before: GraphFiles | None, after: GraphFiles | None) -> Iterator[Difference]:
+    if before is not None and after is not None and before.sha256 != after.sha256:
+        yield Difference("model", "graph", (before.sha256[:12],), (after.sha256[:12],))
+
+
+def _stands_out(usual: Sequence[float], value: float) -> bool:
+    """Whether one value lies further from the others than they lie from each other."""
+    if len(usual) < _FEWEST_BEFORE or min(*usual, value) <= 0:
+        return False
+    logs, log = sorted(map(math.log, usual)), math.log(value)
+    width = max(logs[-1] - logs[0], math.log1p(0.02))
+    return abs(log - statistics.median(logs)) > width
+
+
+def _outcome(condition: Condition, series: _Series, confirmed: Sequence[int]) -> ConditionOutcome:
+    """Return whether the newest of the confirmed changes, given by their places, meets a condition."""
+    if not confirmed:
+        return "not-met"
+    *earlier, place = confirmed
+    before, after = series.values[earlier[-1] if earlier else 0 : place], series.values[place:]
+    return outcome_of(condition, change_of_values(series.figure, before, after, "runs", _CONFIDENCE))

@@ -1,0 +1,82 @@
+"""The cells of a run, each with its values by launch."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from irbench.across_runs.cell_keys import CellKey, key_of
+from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
+from irbench.across_runs.reading import StoredRun
+from irbench.result import CellResult, GroupResult
+from irbench.stats.rederive import observed_launches, planned_timing
+
+__all__ = ["MeasuredCell", "measured_cells"]
+
+
+@dataclass(frozen=True)
+class MeasuredCell:
+    """One cell in one run.
+
+    Attributes:
+        key: What was asked of it.
+        run: Where it was measured.
+        rows: Its rows: one, or several where a table was split and each part had it as the baseline.
+        samples: What each row is derived from.
+        inputs: Digests of the inputs that were given; empty where they were generated.
+    """
+
+    key: CellKey
+    run: StoredRun
+    rows: tuple[CellResult, ...]
+    samples: tuple[CellSamples, ...] = field(repr=False)
+    inputs: str = ""
+
+    @property
+    def row(self) -> CellResult:
+        """Its first row."""
+        return self.rows[0]
+
+    def by_launch(self, figure: ComparedFigure) -> tuple[float, ...]:
+        """Return a figure's value in each launch, in the figure's unit; nothing where a run has one value only."""
+        return tuple(value for samples in self.samples for value in figure.by_launch(samples))
+
+    def in_run(self, figure: ComparedFigure) -> float | None:
+        """Return a figure's value in the run: the median over launches, or what its row shows; ``None`` without."""
+        launches = self.by_launch(figure)
+        return statistics.median(launches) if launches else figure.of_row(self.row)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has right outputs and a time."""
+        return self.row.state == "ok" and bool(self.by_launch(FIGURES["time"]))
+
+
+def measured_cells(run: StoredRun) -> Mapping[CellKey, MeasuredCell]:
+    """Return every cell of a run by what was asked of it, also those without figures."""
+    found: dict[CellKey, list[tuple[CellSamples, str]]] = {}
+    for number, table in enumerate(run.document.groups):
+        for samples in _samples(run, number, table):
+            found.setdefault(key_of(table, samples.row), []).append((samples, _inputs(table)))
+    return {key: _cell(key, run, parts) for key, parts in found.items()}
+
+
+def _samples(run: StoredRun, number: int, table: GroupResult) -> Iterator[CellSamples]:
+    timing = planned_timing(run.document.plan)
+    records = [record for record in run.records if record.group == number]
+    yield from (
+        CellSamples(row, records, observed_launches(table, row, records, timing), timing) for row in table.cells
+    )
+
+
+def _cell(key: CellKey, run: StoredRun, parts: Sequence[tuple[CellSamples, str]]) -> MeasuredCell:
+    samples = tuple(samples for samples, _ in parts)
+    return MeasuredCell(key, run, tuple(part.row for part in samples), samples, parts[0][1])
+
+
+def _inputs(table: GroupResult) -> str:
+    given = table.given_inputs
+    return "" if given is None else msgspec.json.encode(given.sha256, order="sorted").decode()

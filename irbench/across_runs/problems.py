@@ -1,0 +1,35 @@
+"""What is wrong with stored runs, as codes with facts: one run that cannot be used stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["Problem", "ProblemCode"]
+
+ProblemCode = Literal["unreadable", "without-samples", "figures-altered", "no-speeds", "not-measured", "incomplete"]
+"""``unreadable``: damaged, of a newer format or changed after it was stored; ``without-samples``: a document without
+the files that it was derived from; ``figures-altered``: figures that do not follow from its samples; ``no-speeds``: a
+run of cold starts or a soak; ``not-measured``: no launch was finished; ``incomplete``: it ended early, and what is
+there is used."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a run is left out, or used only in part.
+
+    Attributes:
+        code: What is wrong.
+        run: The run's id, or the path where none is known.
+        facts: What the words need: ``message`` and ``hint`` of an unreadable one, ``rows`` whose figures were altered.
+    """
+
+    code: ProblemCode
+    run: str
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def excludes(self) -> bool:
+        """Whether the run is not used."""
+        return self.code != "incomplete"

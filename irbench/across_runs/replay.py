@@ -1,0 +1,156 @@
+"""Whether a second measurement bears out the claims of a receipt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from irbench.across_runs.cell_keys import CellKey, key_of, without_model
+from irbench.across_runs.confirmation import Obstacle
+from irbench.across_runs.receipt import Claim, ClaimKind, Receipt
+from irbench.result import GroupResult, RunDocument
+
+__all__ = ["CheckedClaim", "ClaimReason", "ReplayOutcome", "ReplayResult", "checked_claims", "outcome_of_claims"]
+
+ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
+ClaimReason = Literal["same", "other-verdict", "other-size", "not-decided", "not-measured"]
+"""Why a claim has its outcome. ``same``: the verdict is the same and the intervals agree; ``other-verdict`` and
+``other-size``: the intervals do not agree; ``not-decided``: they do, but the second verdict is another, or none;
+``not-measured``: a row has no figures this time."""
+
+_OUTCOMES: Mapping[ClaimReason, ReplayOutcome] = {
+    "same": "confirmed",
+    "other-verdict": "refuted",
+    "other-size": "refuted",
+    "not-decided": "undecided",
+    "not-measured": "not-comparable",
+}
+
+
+@dataclass(frozen=True)
+class CheckedClaim:
+    """A claim with what the second measurement said.
+
+    Attributes:
+        claim: As the receipt has it.
+        outcome: What became of it.
+        reason: Why.
+        again: The same as it was measured now; ``None`` where it was not, and with any verdict of a table.
+        verdict: What is stated now; empty where nothing was measured.
+    """
+
+    claim: Claim
+    outcome: ReplayOutcome
+    reason: ClaimReason
+    again: tuple[float, float, float] | None = None
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay came to.
+
+    Attributes:
+        receipt: What was replayed.
+        outcome: Of all claims together.
+        claims: Each with its outcome; empty where nothing was measured.
+        run: Id of the run that was made for it; empty where nothing was measured.
+        obstacle: Why nothing was measured.
+    """
+
+    receipt: Receipt
+    outcome: ReplayOutcome
+    claims: tuple[CheckedClaim, ...] = ()
+    run: str = ""
+    obstacle: Obstacle | None = None
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A ratio or a latency as a table has it: value, lower and upper end, and the verdict."""
+
+    value: float
+    low: float
+    high: float
+    verdict: str
+
+
+def checked_claims(receipt: Receipt, document: RunDocument, within: float) -> tuple[CheckedClaim, ...]:
+    """Return every claim of a receipt, compared with a run of the same plan.
+
+    Args:
+        receipt: What is claimed.
+        document: Of the second run; its only model may have another name.
+        within: Intervals that lie closer to each other than this fraction agree.
+    """
+    nameless = len({claim.row.model for claim in receipt.claims}) == 1
+    found = dict(_statements(document, nameless=nameless))
+    return tuple(_checked(claim, found.get(_address(claim, nameless=nameless)), within) for claim in receipt.claims)
+
+
+def outcome_of_claims(claims: Iterable[CheckedClaim]) -> ReplayOutcome:
+    """Return what claims come to together: one that is refuted refutes all, and all must be confirmed."""
+    outcomes = {claim.outcome for claim in claims}
+    if "refuted" in outcomes:
+        return "refuted"
+    if outcomes == {"confirmed"}:
+        return "confirmed"
+    return "not-comparable" if outcomes <= {"not-comparable"} else "undecided"
+
+
+_Address = tuple[ClaimKind, CellKey, CellKey | None]
+
+
+def _address(claim: Claim, *, nameless: bool) -> _Address:
+    other = None if claim.kind != "speedup" or claim.other is None else _key(claim.other, nameless=nameless)
+    return claim.kind, _key(claim.row, nameless=nameless), other
+
+
+def _key(key: CellKey, *, nameless: bool) -> CellKey:
+    return without_model(key) if nameless else replace(key)
+
+
+def _statements(document: RunDocument, *, nameless: bool) -> Iterator[tuple[_Address, _Statement]]:
+    for table in document.groups:
+        keys = {row.id: _key(key_of(table, row), nameless=nameless) for row in table.cells}
+        yield from _leads(table, keys)
+        for row in table.cells:
+            speedup, spans = row.speedup, row.p50_over_launches
+            if speedup is not None and table.baseline in keys:
+                found = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict)
+                yield ("speedup", keys[row.id], keys[str(table.baseline)]), found
+            if spans is not None and row.state == "ok":
+                verdict = "preview" if table.preview else "measured"
+                yield ("latency", keys[row.id], None), _Statement(spans.value, spans.low, spans.high, verdict)
+
+
+def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_Address, _Statement]]:
+    """Yield who leads; every other row is slower, by as much as the leader's rival at least."""
+    lead = table.lead
+    if lead is None:
+        return
+    verdict = "faster" if lead.reason is None else lead.reason
+    yield ("winner", keys[lead.cell], None), _Statement(lead.value, lead.low, lead.high, verdict)
+    against = "slower" if lead.reason is None else lead.reason
+    turned = _Statement(1 / lead.value, 1 / lead.high, 1 / lead.low, against)
+    others = (row.id for row in table.cells if row.id != lead.cell and row.state == "ok")
+    yield from ((("winner", keys[other], None), turned) for other in others)
+
+
+def _checked(claim: Claim, again: _Statement | None, within: float) -> CheckedClaim:
+    reason = _reason(claim, again, within)
+    ends = None if again is None else (again.value, again.low, again.high)
+    return CheckedClaim(claim, _OUTCOMES[reason], reason, ends, "" if again is None else again.verdict)
+
+
+def _reason(claim: Claim, again: _Statement | None, within: float) -> ClaimReason:
+    if again is None:
+        return "not-measured"
+    if again.verdict == "preview":
+        return "not-decided"
+    gap = max(math.log(claim.low), math.log(again.low)) - min(math.log(claim.high), math.log(again.high))
+    if gap > math.log1p(within):
+        return "other-size" if again.verdict == claim.verdict else "other-verdict"
+    return "same" if again.verdict == claim.verdict else "not-decided"

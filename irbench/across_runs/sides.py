@@ -1,0 +1,140 @@
+"""What a user names to be compared, as the runs that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.across_runs.cell_keys import CellKey
+from irbench.across_runs.environments import fingerprint, software_facts
+from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
+from irbench.across_runs.problems import Problem
+from irbench.across_runs.reading import StoredRun, read_documents, read_run
+from irbench.errors import IrbenchError
+from irbench.store.folders import RUN_FILE, run_folders
+from irbench.store.listing import find_run
+
+__all__ = ["MACHINE", "Side", "cells_of", "machine_called", "read_side"]
+
+MACHINE = "machine:"
+"""What a name begins with that stands for every stored run of a machine."""
+
+Unpack = Callable[[Path, Path], None]
+"""Unpacks an archive of runs into an empty folder, in a process of its own where the archive may do harm."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two sides.
+
+    Attributes:
+        name: As the user named it.
+        runs: Those that can be used, oldest first.
+        problems: What is wrong with them, and with others that were named.
+    """
+
+    name: str
+    runs: tuple[StoredRun, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
+    """Return the runs that a name stands for, each checked.
+
+    Args:
+        name: A run's name, id, folder or file; a folder with runs in it; an archive of runs; or ``machine:`` and the
+            beginning of a fingerprint, for every stored run of that machine.
+        root: The folder of results.
+        scratch: An empty folder that is there as long as the side is used.
+        unpack: Unpacks archives.
+
+    Raises:
+        IrbenchError: There is no such run, folder, archive or machine.
+    """
+    read = [read_run(folder) for folder in _folders(name, root, scratch, unpack)]
+    runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
+    return Side(name, tuple(runs), tuple(problem for _, problems in read for problem in problems))
+
+
+def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
+    """Return each cell of a side with the runs that count for it, oldest first.
+
+    These are the newest run that measured it, and those before on the same machine, with the same versions and the
+    same graph: what changed in between is no scatter.
+    """
+    found: dict[CellKey, list[MeasuredCell]] = {}
+    for run in side.runs:
+        for key, cell in measured_cells(run).items():
+            found.setdefault(key, []).append(cell)
+    return {key: tuple(_like_the_newest(cells)) for key, cells in found.items()}
+
+
+def machine_called(runs: Iterable[StoredRun], name: str) -> str:
+    """Return the fingerprint that begins with ``name``, of the machine of some of these runs.
+
+    Raises:
+        IrbenchError: No machine's fingerprint begins like that, or several do.
+    """
+    known = sorted({fingerprint(run.document.environment) for run in runs})
+    fitting = [machine for machine in known if name and machine.startswith(name.lower())]
+    if len(fitting) != 1:
+        raise IrbenchError(
+            f"{len(fitting) or 'No'} machines have a fingerprint that begins with {name!r}.",
+            hint=f"Machines of the stored runs: {', '.join(known) or 'none, because no run is stored'}",
+        )
+    return fitting[0]
+
+
+def _of_machine(root: Path, name: str) -> list[Path]:
+    """Return the folders of the stored runs of a machine; those that cannot be read are of none."""
+    runs, _ = read_documents(root / folder for folder, _ in run_folders(root))
+    machine = machine_called(runs, name)
+    return [run.folder for run in runs if fingerprint(run.document.environment) == machine]
+
+
+def _folders(name: str, root: Path, scratch: Path, unpack: Unpack) -> Sequence[Path]:
+    path = Path(name)
+    if name.startswith(MACHINE):
+        return _of_machine(root, name.removeprefix(MACHINE))
+    if path.is_file() and path.name.endswith((".tar.gz", ".tgz")):
+        unpack(path, scratch)
+        return _below(scratch, name)
+    if path.is_file() and path.name != RUN_FILE:
+        raise IrbenchError(
+            f"{name} is neither a run's {RUN_FILE} nor an archive of runs, so it has no samples to compare.",
+            hint="Pack the run where it is stored: irbench results export RUN -o run.tar.gz",
+        )
+    if path.is_dir() and not (path / RUN_FILE).is_file():
+        return _below(path, name)
+    return (find_run(root, name),)
+
+
+def _below(folder: Path, name: str) -> list[Path]:
+    found = sorted(file.parent for file in folder.rglob(RUN_FILE) if not _is_hidden(file.relative_to(folder)))
+    if not found:
+        raise IrbenchError(f"{name} contains no run.", hint="Give a run, or a folder or archive with runs in it.")
+    return found
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _like_the_newest(cells: Sequence[MeasuredCell]) -> Iterator[MeasuredCell]:
+    measured = [cell for cell in cells if cell.is_measured]
+    if not measured:
+        yield cells[-1]
+        return
+    newest = measured[-1]
+    yield from (cell for cell in measured if _is_alike(cell, newest))
+
+
+def _is_alike(cell: MeasuredCell, newest: MeasuredCell) -> bool:
+    same_graph = (
+        None in (cell.row.graph_files, newest.row.graph_files) or cell.row.graph_files == newest.row.graph_files
+    )
+    before, now = cell.run.document, newest.run.document
+    same_machine = fingerprint(before.environment) == fingerprint(now.environment)
+    same_software = software_facts(before) == software_facts(now)
+    return same_graph and same_machine and same_software and cell.inputs == newest.inputs

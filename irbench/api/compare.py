@@ -1,0 +1,234 @@
+"""``irbench.compare``: whether what was measured last is slower than what was measured before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
+from irbench.across_runs.conditions import Condition, read_condition, slower_than
+from irbench.across_runs.confirmation import Confirmation
+from irbench.across_runs.sides import Side, read_side
+from irbench.api import values
+from irbench.api.display import Displayable
+from irbench.api.options import Readers, read_keywords
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.errors import ExitCode, IrbenchError
+from irbench.render.across_runs_texts import blocked_message, problem_text
+from irbench.spec import Timing
+from irbench.store.folders import default_root
+from irbench.worker import WorkerDied, call_in_worker
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["WITHIN", "CompareOptions", "ComparedRuns", "compare", "compare_with", "conditions", "unpack_apart"]
+
+WITHIN = Timing().within
+_DEADLINE_S = 600.0
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What is compared.
+
+    Attributes:
+        base: The older side, as the user named it.
+        new: The newer side.
+        fail_on: Conditions that no row may meet.
+        within: Changes up to this fraction count as the same.
+        force: Whether sides of different machines are compared.
+        confirm: Whether regressions are measured again.
+        results: The folder where runs are kept; ``None`` for the usual place.
+    """
+
+    base: str
+    new: str
+    fail_on: tuple[Condition, ...] = ()
+    within: float = WITHIN
+    force: bool = False
+    confirm: bool = False
+    results: Path | None = None
+
+    @property
+    def checked(self) -> tuple[Condition, ...]:
+        """The conditions: who wants regressions confirmed and names none means a longer time."""
+        return self.fail_on or ((slower_than(self.within),) if self.confirm else ())
+
+
+class ComparedRuns(Displayable):
+    """Two sides, compared.
+
+    Attributes:
+        comparison: Everything that was found.
+        confirmation: What a second measurement said of its regressions; ``None`` where there was none.
+    """
+
+    def __init__(self, comparison: RunComparison, confirmation: Confirmation | None = None) -> None:
+        self.comparison = comparison
+        self.confirmation = confirmation
+
+    @property
+    def rows(self) -> tuple[ComparedRow, ...]:
+        """The cells that both sides have."""
+        return self.comparison.rows
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a row meets a condition, and no second measurement spoke against it."""
+        confirmed = self.confirmation is None or self.confirmation.outcome in ("confirmed", "not-possible")
+        return bool(self.comparison.regressions) and confirmed
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a condition, or the second measurement, is undecided."""
+        if self.confirmation is not None and self.confirmation.outcome == "undecided":
+            return True
+        return self.comparison.undecided
+
+    def exit_code(self, *, strict: bool = False) -> ExitCode:
+        """Return what ``irbench compare`` exits with; ``strict`` has a code for what is undecided."""
+        if self.confirmation is not None and self.confirmation.interrupted:
+            return ExitCode.INTERRUPTED
+        if self.regressed:
+            return ExitCode.DIFFERENT
+        return ExitCode.UNDECIDED if strict and self.undecided else ExitCode.OK
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the comparison as a person reads it, as JSON, or as Markdown for a pull request."""
+        from irbench.render.run_comparison import comparison_markdown
+
+        if form == "json":
+            whole = {"comparison": self.comparison, "confirmation": self.confirmation, "regressed": self.regressed}
+            return msgspec.json.format(msgspec.json.encode(whole), indent=1).decode()
+        return comparison_markdown(self.comparison, self.confirmation) if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was compared and whether something regressed."""
+        found = self.comparison
+        return (
+            f"<ComparedRuns {found.base.name} {found.new.name}: {'regressed' if self.regressed else 'not regressed'}>"
+        )
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench compare`` prints it; called by rich."""
+        from irbench.render.run_comparison import comparison_view
+
+        return comparison_view(self.comparison, self.confirmation)
+
+
+def compare(
+    base: str | PathLike[str],
+    new: str | PathLike[str] = "latest",
+    *,
+    fail_on: str | Iterable[str] | None = None,
+    within: str | float | None = None,
+    force: bool | None = None,
+    confirm: bool | None = None,
+    results: str | PathLike[str] | None = None,
+    progress: ProgressOption = "auto",
+) -> ComparedRuns:
+    """Compare two sides of stored runs row by row, over the launches of both.
+
+    Args:
+        base: The older side: a run as :func:`irbench.load` takes it, a folder or archive with runs in it, or
+            ``machine:`` and the beginning of a fingerprint.
+        new: The newer side; the newest run by default.
+        fail_on: Conditions such as ``"p50>5%"``, ``"fps<-3%"`` or ``"peak_memory>50MB"``.
+        within: Changes up to this count as the same: ``"2%"`` or 0.02.
+        force: Compare sides that were measured on different machines.
+        confirm: Measure regressions again before ``regressed`` is true.
+        results: The folder where runs are kept; ``None`` for the usual place.
+        progress: As :func:`irbench.run` takes it.
+
+    Raises:
+        IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.
+    """
+    given = {"fail_on": fail_on, "within": within, "force": force, "confirm": confirm, "results": results}
+    asked = CompareOptions(str(base), str(new), **read_keywords("compare", given, _READERS))
+    with reporting(progress) as reporter:
+        return compare_with(asked, reporter)
+
+
+def compare_with(options: CompareOptions, reporter: Reporter) -> ComparedRuns:
+    """Compare what was asked for; returns and raises what :func:`compare` does.
+
+    Args:
+        options: What is compared.
+        reporter: Hears what is wrong with runs, each in a line, and what is measured to confirm a regression.
+    """
+    with scratch_folder() as scratch:
+        sides = _sides(options, scratch, reporter.say)
+        found = compare_sides(*sides, options.checked, options.within)
+        if found.blocking and not options.force:
+            raise IrbenchError(
+                blocked_message(found), hint="Measure both on one machine, or compare them anyway with --force."
+            )
+        if not (options.confirm and found.regressions):
+            return ComparedRuns(found)
+        from irbench.api.confirmation import confirm
+
+        return ComparedRuns(found, confirm(found, sides, options.checked, options.results, reporter))
+
+
+def conditions(value: str | Iterable[str]) -> tuple[Condition, ...]:
+    """Return conditions, each once: of ``"p50>5%,fps<-3%"`` or of a list of them."""
+    return tuple(map(read_condition, values.names(value)))
+
+
+def unpack_apart(archive: Path, target: Path) -> None:
+    """Unpack an archive of runs in a process of its own, which may die of it alone.
+
+    Raises:
+        IrbenchError: It is no archive of runs, or its reader died of it.
+    """
+    try:
+        call_in_worker("irbench.store.archives:unpack", archive, target, deadline_s=_DEADLINE_S)
+    except WorkerDied as death:
+        remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
+        raise death.during(f"Reading {archive} failed.", remedy) from death
+
+
+def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side]:
+    """Return both sides; everything that is wrong with either is said before one of them is refused."""
+    root = options.results or default_root()
+    read: list[Side] = []
+    errors: list[IrbenchError] = []
+    for name, folder in ((options.base, scratch / "base"), (options.new, scratch / "new")):
+        folder.mkdir()
+        try:
+            read.append(read_side(name, root, folder, unpack_apart))
+        except IrbenchError as error:
+            errors.append(error)
+    problems = [problem for side in read for problem in side.problems]
+    for problem in dict.fromkeys(map(problem_text, problems)):
+        say(f"warning: {problem}")
+    for other in errors[:-1]:
+        say(f"error: {other.message}")
+    if errors:
+        raise errors[-1]
+    empty = [side.name for side in read if not side.runs]
+    if empty:
+        raise IrbenchError(f"{' and '.join(empty)}: no run that can be compared.", hint=_hint(problems[0].facts))
+    base, new = read
+    return base, new
+
+
+def _hint(facts: object) -> str:
+    hint = facts.get("hint") if isinstance(facts, dict) else ""
+    return str(hint or "List the stored runs: irbench results")
+
+
+_READERS: Readers = {
+    "fail_on": ('["p50>5%", "fps<-3%"]', conditions),
+    "within": ('"2%", or 0.02', values.fraction),
+    "force": ("True", values.flag),
+    "confirm": ("True", values.flag),
+    "results": ('"./results"', Path),
+}

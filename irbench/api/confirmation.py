@@ -1,0 +1,123 @@
+"""Measure a regression again before anybody is alarmed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irbench import registry
+from irbench.across_runs.cell_keys import CellKey
+from irbench.across_runs.comparison import ComparedRow, RunComparison
+from irbench.across_runs.conditions import Condition
+from irbench.across_runs.confirmation import Confirmation, Method, Obstacle, confirmed_row, judge
+from irbench.across_runs.environments import fingerprint, software_facts
+from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
+from irbench.across_runs.reading import StoredRun, read_run
+from irbench.across_runs.sides import Side, cells_of
+from irbench.api.measurement import measure
+from irbench.api.options import RunOptions
+from irbench.api.planned_graphs import ModelChanged, graphs_of, requires_graphs
+from irbench.api.progress import Reporter
+from irbench.api.stored_plan import stored_options
+from irbench.errors import IrbenchError
+from irbench.result import RunDocument
+from irbench.system import host
+
+__all__ = ["confirm", "other_software"]
+
+
+@dataclass(frozen=True)
+class _Repetition:
+    """What is measured again."""
+
+    options: RunOptions
+    method: Method
+    documents: tuple[RunDocument, ...]
+
+
+def confirm(
+    found: RunComparison,
+    sides: tuple[Side, Side],
+    conditions: Sequence[Condition],
+    results: Path | None,
+    reporter: Reporter,
+) -> Confirmation:
+    """Measure the plan of the newer side again, with the model of the older side beside it where both are there.
+
+    Args:
+        found: A comparison with regressions.
+        sides: What it compared, the older one first.
+        conditions: What it checked.
+        results: The folder where runs are kept; ``None`` for the usual place.
+        reporter: Hears what is measured.
+    """
+    base, new = (side.runs[-1].document for side in sides)
+    obstacle = _obstacle(new)
+    if obstacle is not None:
+        return Confirmation("not-possible", obstacle=obstacle)
+    try:
+        repetition = _repetition(base, new, found)
+        options = replace(repetition.options, results=results)
+        stored = measure(options, reporter, require=requires_graphs(graphs_of(repetition.documents)))
+    except ModelChanged as changed:
+        return Confirmation("not-possible", obstacle=Obstacle("model-changed", {"names": list(changed.models)}))
+    except IrbenchError as error:
+        facts = {"message": error.message, "hint": error.hint}
+        return Confirmation("not-possible", obstacle=Obstacle("not-repeatable", facts))
+    again, _ = read_run(stored.folder)
+    if again is None or not stored.document.complete:
+        return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=Obstacle("interrupted"))
+    rows = tuple(_again(found, conditions, cells_of(sides[0]), again))
+    return Confirmation(judge(rows), repetition.method, again.run_id, rows)
+
+
+def other_software(measured: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the distributions whose installed versions are not those of a run; irbench itself may be newer."""
+    installed = host.describe(registry.distributions())["distributions"]
+    changed = (name for name, version in installed.items() if measured.get(name, version) != version)
+    return tuple(sorted(name for name in changed if name != "irbench"))
+
+
+def _obstacle(new: RunDocument) -> Obstacle | None:
+    if fingerprint(host.describe()) != fingerprint(new.environment):
+        return Obstacle("other-machine")
+    changed = other_software(software_facts(new))
+    return Obstacle("other-software", {"names": list(changed)}) if changed else None
+
+
+def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _Repetition:
+    """Return what is measured again: both models where they are different ones under names of their own.
+
+    Raises:
+        IrbenchError: The plan of the newer side cannot be asked for again.
+    """
+    options = replace(stored_options(new.plan), name="", note=f"confirms {found.base.name} and {found.new.name}")
+    try:
+        before = stored_options(base.plan).models
+    except IrbenchError:
+        before = ()
+    if before and not set(before) & set(options.models):
+        both = replace(options, models=(*before, *options.models), baseline=None)
+        return _Repetition(both, "both", (base, new))
+    return _Repetition(options, "new", (new,))
+
+
+def _again(
+    found: RunComparison,
+    conditions: Sequence[Condition],
+    before: Mapping[CellKey, tuple[MeasuredCell, ...]],
+    again: StoredRun,
+) -> list[ComparedRow]:
+    """Return each regression as it was measured again."""
+    cells = measured_cells(again)
+    rows: list[ComparedRow] = []
+    for row in found.regressions:
+        new, base = cells.get(row.key), cells.get(row.base_key)
+        if new is None or not new.is_measured:
+            continue
+        is_other_model = row.base_key != row.key
+        bases = (base,) if is_other_model and base is not None and base.is_measured else before[row.base_key]
+        measured = confirmed_row(row, bases, new, conditions, found.within, found.confidence)
+        rows += [measured] if measured is not None else []
+    return rows

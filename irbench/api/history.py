@@ -1,0 +1,184 @@
+"""``irbench.history``: how the figures of a model developed over the stored runs of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from irbench.across_runs.conditions import Condition
+from irbench.across_runs.history import ModelHistory, RowHistory, history_of
+from irbench.across_runs.problems import Problem
+from irbench.across_runs.reading import read_documents
+from irbench.across_runs.sides import machine_called
+from irbench.api import values
+from irbench.api.compare import conditions
+from irbench.api.display import Displayable
+from irbench.api.options import Readers, read_keywords
+from irbench.api.stored_runs import chosen_entries
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import name_of_file
+from irbench.store.folders import default_root
+from irbench.store.listing import latest_run, list_runs
+from irbench.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["HistoryOptions", "RunHistory", "history", "history_with"]
+
+
+@dataclass(frozen=True)
+class HistoryOptions:
+    """Which history is meant.
+
+    Attributes:
+        model: The model's name, or its ONNX file; ``None`` for that of the newest run.
+        backend: Only rows of this backend.
+        machine: Beginning of a fingerprint; ``None`` for the machine of the newest run.
+        since: Only runs no older than so many seconds.
+        limit: At most so many runs, the newest.
+        fail_on: Conditions that no confirmed change may meet.
+        results: The folder where runs are kept; ``None`` for the usual place.
+    """
+
+    model: str | None = None
+    backend: str | None = None
+    machine: str | None = None
+    since: float | None = None
+    limit: int | None = None
+    fail_on: tuple[Condition, ...] = ()
+    results: Path | None = None
+
+
+class RunHistory(Displayable):
+    """How a model's figures developed.
+
+    Attributes:
+        history: Everything that was found.
+    """
+
+    def __init__(self, history: ModelHistory) -> None:
+        self.history = history
+
+    @property
+    def rows(self) -> tuple[RowHistory, ...]:
+        """The model's cells, each with its figures."""
+        return self.history.rows
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a confirmed change meets a condition."""
+        return self.history.regressed
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench history`` exits with."""
+        return ExitCode.DIFFERENT if self.regressed else ExitCode.OK
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the history as a person reads it, as JSON, or as Markdown."""
+        from irbench.render.history import history_view
+
+        if form == "json":
+            return msgspec.json.format(msgspec.json.encode(self.history), indent=1).decode()
+        return history_view(self.history).as_markdown() + "\n" if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return the model and how many runs there are."""
+        return f"<RunHistory {self.history.model}: {len(self.history.runs)} runs>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench history`` prints it; called by rich."""
+        from irbench.render.history import history_view
+
+        return history_view(self.history)
+
+
+def history(
+    model: str | PathLike[str] | None = None,
+    *,
+    backend: str | None = None,
+    machine: str | None = None,
+    since: str | float | timedelta | None = None,
+    limit: int | None = None,
+    fail_on: str | Iterable[str] | None = None,
+    results: str | PathLike[str] | None = None,
+) -> RunHistory:
+    """Return how latency, FPS, size, compile time and memory of a model developed over the runs of one machine.
+
+    Args:
+        model: Its name, or its ONNX file; the model of the newest run by default.
+        backend: Only rows of this backend.
+        machine: Beginning of a machine's fingerprint; that of the newest run of the model by default.
+        since: Only runs no older than this: ``"90d"``, or seconds.
+        limit: At most so many runs, the newest.
+        fail_on: Conditions such as ``"p50>5%"`` that no confirmed change of level may meet.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: No run of the model is stored, or a keyword has an invalid value.
+    """
+    given = {
+        "model": model,
+        "backend": backend,
+        "machine": machine,
+        "since": since,
+        "limit": limit,
+        "fail_on": fail_on,
+        "results": results,
+    }
+    return history_with(HistoryOptions(**read_keywords("history", given, _READERS)))
+
+
+def history_with(options: HistoryOptions) -> RunHistory:
+    """Return the history that is asked for; raises as :func:`history` does."""
+    root = options.results or default_root()
+    model = _model(options, root)
+    listing = list_runs(root)
+    entries = chosen_entries(listing.entries, model, options.backend, options.since)
+    runs, problems = read_documents(Path(entry.folder) for entry in entries)
+    unreadable = (Problem("unreadable", "", {"message": message, "hint": ""}) for message in listing.problems)
+    found = history_of(
+        model,
+        runs,
+        None if options.machine is None else machine_called(runs, options.machine),
+        limit=options.limit,
+        conditions=options.fail_on,
+        problems=(*unreadable, *problems),
+    )
+    if options.backend is not None:
+        found = replace(found, rows=tuple(row for row in found.rows if row.key.backend == options.backend))
+    if not found.rows:
+        raise _nothing(model, {name for entry in listing.entries for name in entry.models})
+    return RunHistory(found)
+
+
+def _model(options: HistoryOptions, root: Path) -> str:
+    if options.model is None:
+        return latest_run(root).entry.models[0]
+    return name_of_file(Path(options.model)) if options.model.endswith(".onnx") else options.model
+
+
+def _nothing(model: str, stored: Iterable[str]) -> IrbenchError:
+    known = sorted(stored)
+    return IrbenchError(
+        f"No stored run has a measured row of {model} that fits.",
+        hint=f"{did_you_mean(model, known)}Models of the stored runs: {', '.join(known) or 'none'}",
+    )
+
+
+_READERS: Readers = {
+    "model": ('"resnet50"', str),
+    "backend": ('"ort"', values.text),
+    "machine": ('"3f2a9c"', values.text),
+    "since": ('"90d"', values.duration_s),
+    "limit": ("20", values.count),
+    "fail_on": ('["p50>5%"]', conditions),
+    "results": ('"./results"', Path),
+}

@@ -1,0 +1,234 @@
+"""``irbench.receipt`` and ``irbench.replay``: hand a result to somebody who can check it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from irbench.across_runs.confirmation import Obstacle
+from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.reading import read_run
+from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
+from irbench.across_runs.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
+from irbench.api import values
+from irbench.api.confirmation import other_software
+from irbench.api.display import Displayable
+from irbench.api.measurement import measure
+from irbench.api.options import Readers, RunOptions, read_keywords
+from irbench.api.planned_graphs import ModelChanged
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.stored_plan import stored_options
+from irbench.errors import ExitCode, IrbenchError
+from irbench.render.across_runs_texts import problem_text
+from irbench.runner.plan import PlannedGroup
+from irbench.spec import Timing
+from irbench.store.files import explained, read_bytes
+from irbench.store.folders import default_root
+from irbench.store.listing import find_run
+from irbench.system import host
+from irbench.system.files import write_atomically
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["Replay", "ReplayOptions", "receipt", "replay", "replay_with", "write_receipt"]
+
+_EXITS: dict[ReplayOutcome, ExitCode] = {
+    "confirmed": ExitCode.OK,
+    "refuted": ExitCode.DIFFERENT,
+    "undecided": ExitCode.UNDECIDED,
+    "not-comparable": ExitCode.USAGE,
+}
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """What is replayed.
+
+    Attributes:
+        claim: The receipt's file.
+        models: Where its models lie here, in the order of the plan; empty where they are where they were.
+        force: Whether it is replayed on another machine, or with other versions.
+        results: The folder where runs are kept; ``None`` for the usual place.
+    """
+
+    claim: Path
+    models: tuple[str, ...] = ()
+    force: bool = False
+    results: Path | None = None
+
+
+class Replay(Displayable):
+    """What became of the claims of a receipt.
+
+    Attributes:
+        result: Everything that was found.
+    """
+
+    def __init__(self, result: ReplayResult) -> None:
+        self.result = result
+
+    @property
+    def outcome(self) -> ReplayOutcome:
+        """``confirmed``, ``refuted``, ``undecided`` or ``not-comparable``, of all claims together."""
+        return self.result.outcome
+
+    @property
+    def claims(self) -> tuple[CheckedClaim, ...]:
+        """Each claim with its outcome and the reason."""
+        return self.result.claims
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench replay`` exits with."""
+        interrupted = self.result.obstacle is not None and self.result.obstacle.code == "interrupted"
+        return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the result as a person reads it, as JSON, or as Markdown."""
+        from irbench.render.receipt import replay_view
+
+        if form == "json":
+            return msgspec.json.format(msgspec.json.encode(self.result), indent=1).decode()
+        return replay_view(self.result).as_markdown() + "\n" if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return the run and what became of its claims."""
+        return f"<Replay of {self.result.receipt.run_id}: {self.outcome}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench replay`` prints it; called by rich."""
+        from irbench.render.receipt import replay_view
+
+        return replay_view(self.result)
+
+
+def receipt(
+    run: str | PathLike[str] = "latest",
+    output: str | PathLike[str] | None = None,
+    *,
+    results: str | PathLike[str] | None = None,
+) -> Receipt:
+    """Return what a run claims, with its plan, its environment and the checksums of its models and samples.
+
+    Args:
+        run: As :func:`irbench.load` takes it.
+        output: A file to write it to, for :func:`replay`.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, it is damaged or was altered, it claims nothing, or the file cannot be
+            written.
+    """
+    return write_receipt(str(run), None if output is None else Path(output), None if results is None else Path(results))
+
+
+def write_receipt(run: str, output: Path | None, results: Path | None) -> Receipt:
+    """Return the receipt of a run, written to ``output``; raises as :func:`receipt` does."""
+    read, problems = read_run(find_run(results or default_root(), run))
+    if read is None:
+        raise IrbenchError(" ".join(map(problem_text, problems)), hint=str(problems[0].facts.get("hint") or ""))
+    made = receipt_of(read)
+    if output is not None:
+        with explained(output, "name another file with -o"):
+            write_atomically(output, encode_receipt(made))
+    return made
+
+
+def replay(
+    claim: str | PathLike[str],
+    *models: str | PathLike[str],
+    force: bool | None = None,
+    results: str | PathLike[str] | None = None,
+    progress: ProgressOption = "auto",
+) -> Replay:
+    """Measure what a receipt claims again, and say of each claim whether it is confirmed or refuted.
+
+    Args:
+        claim: A file of :func:`receipt`.
+        models: Where its models lie here, in the order of its plan; where they were by default.
+        force: Replay it on another machine, or with other versions.
+        results: The folder where runs are kept; ``None`` for the usual place.
+        progress: As :func:`irbench.run` takes it.
+
+    Raises:
+        IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
+    """
+    read = read_keywords("replay", {"force": force, "results": results}, _READERS)
+    asked = ReplayOptions(Path(claim), tuple(map(str, models)), **read)
+    with reporting(progress) as reporter:
+        return replay_with(asked, reporter)
+
+
+def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
+    """Replay what was asked for; returns and raises what :func:`replay` does."""
+    claimed = decode_receipt(read_bytes(options.claim), str(options.claim))
+    obstacle = None if options.force else _obstacle(claimed)
+    if obstacle is not None:
+        return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
+    try:
+        stored = measure(_plan(claimed, options), reporter, require=_requires_claimed(claimed))
+    except ModelChanged as changed:
+        return _not_comparable(claimed, Obstacle("model-changed", {"names": list(changed.models)}))
+    except IrbenchError as error:
+        return _not_comparable(claimed, Obstacle("not-repeatable", {"message": error.message, "hint": error.hint}))
+    run = stored.document.run_id
+    if not stored.document.complete:
+        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=Obstacle("interrupted")))
+    claims = checked_claims(claimed, stored.document, Timing().within)
+    return Replay(ReplayResult(claimed, outcome_of_claims(claims), claims, run))
+
+
+def _not_comparable(claimed: Receipt, obstacle: Obstacle) -> Replay:
+    return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
+
+
+def _obstacle(claimed: Receipt) -> Obstacle | None:
+    if fingerprint(host.describe()) != claimed.machine:
+        return Obstacle("other-machine")
+    changed = other_software(claimed.environment.get("distributions") or {})
+    return Obstacle("other-software", {"names": list(changed)}) if changed else None
+
+
+def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
+    """Return the options that ask for the claimed run again.
+
+    Raises:
+        IrbenchError: Its plan cannot be asked for again, or has another number of models.
+    """
+    planned = stored_options(claimed.plan)
+    if options.models and len(options.models) != len(planned.models):
+        raise IrbenchError(
+            f"The receipt has {len(planned.models)} models, and {len(options.models)} were given.",
+            hint=f"Give a file for each, in this order: {', '.join(planned.models)}",
+        )
+    models = options.models or planned.models
+    return replace(planned, models=models, results=options.results, name="", note=f"replays {claimed.run_id}")
+
+
+def _requires_claimed(claimed: Receipt) -> Callable[[Sequence[PlannedGroup]], None]:
+    """Return what raises :class:`ModelChanged` where a plan has a graph that the receipt does not."""
+    known = {(graph.artifact, graph.files) for graph in claimed.graphs}
+    labels = {artifact for artifact, _ in known}
+
+    def require(groups: Sequence[PlannedGroup]) -> None:
+        changed = dict.fromkeys(_unclaimed(groups))
+        if changed:
+            raise ModelChanged(changed)
+
+    def _unclaimed(groups: Sequence[PlannedGroup]) -> Iterable[str]:
+        for planned in groups:
+            for cell in planned.measured:
+                artifact = cell.artifact
+                if artifact and artifact.label in labels and (artifact.label, artifact.files) not in known:
+                    yield planned.group.workload_of(cell).bundle.name
+
+    return require
+
+
+_READERS: Readers = {"force": ("True", values.flag), "results": ('"./results"', Path)}

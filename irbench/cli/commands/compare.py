@@ -1,0 +1,92 @@
+"""``irbench compare``: whether what was measured last is slower than what was measured before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from irbench.cli.options.completion import RUN
+from irbench.cli.options.formats import OUTPUT, RESULTS
+from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import CONDITION, PERCENT, PlainDefault
+from irbench.errors import IrbenchError
+
+if TYPE_CHECKING:
+    from irbench.across_runs.conditions import Condition
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench compare before after
+  irbench compare before latest --fail-on 'p50>5%' --fail-on 'peak_memory>50MB' --confirm
+  irbench compare main.tar.gz branch.tar.gz --format md -o comment.md
+"""
+
+
+@click.command("compare", epilog=_EXAMPLES)
+@click.argument("base", required=False, type=RUN)
+@click.argument("new", required=False, default="latest", type=RUN)
+@click.option(
+    "--fail-on",
+    type=CONDITION,
+    multiple=True,
+    help="Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%. May be repeated.",
+)
+@click.option(
+    "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Changes up to this count as the same."
+)
+@click.option(
+    "--confirm",
+    is_flag=True,
+    help="Measure a regression again, both models side by side where they are there, and exit with 1 only if it is"
+    " found again. Without --fail-on: a time that is longer by more than --within.",
+)
+@click.option("--force", is_flag=True, help="Compare although the machines differ.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if a condition is undecided.")
+@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@OUTPUT
+@RESULTS
+def command(
+    base: str | None,
+    new: str,
+    fail_on: tuple[Condition, ...],
+    within: float | None,
+    confirm: bool,
+    force: bool,
+    strict: bool,
+    form: Literal["table", "json", "md"],
+    output: Path | None,
+    results: Path | None,
+) -> int:
+    """Compare stored runs row by row.
+
+    BASE and NEW are a run's name, its id or the beginning of its id, its folder, or `latest`; a folder or an archive
+    with runs in it; or machine:ID, every stored run of a machine. Rows match if everything that was asked of them is
+    equal. Every launch of both sides is used; runs that are damaged or were changed are named and left out.
+
+    Sides of different machines are refused. Other versions, models and settings are listed, because they may be what
+    is compared.
+    """
+    from irbench.api.compare import WITHIN, CompareOptions, compare_with
+    from irbench.api.progress import displayed
+    from irbench.cli.output.console import print_data, to_text
+
+    if base is None:
+        raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")
+    asked = CompareOptions(
+        base,
+        new,
+        fail_on=fail_on,
+        within=WITHIN if within is None else within,
+        force=force,
+        confirm=confirm,
+        results=results,
+    )
+    with displayed() as reporter:
+        found = compare_with(asked, reporter)
+    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    print_data(text, output)
+    return int(found.exit_code(strict=strict))

@@ -1,0 +1,54 @@
+"""``irbench history``: how the figures of a model developed over the stored runs of a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from irbench.cli.options.completion import BACKEND, MODEL_NAME
+from irbench.cli.options.formats import OUTPUT, RESULTS
+from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import CONDITION, COUNT, DURATION
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench history resnet50
+  irbench history resnet50 --backend ort --since 90d --fail-on 'p50>5%'
+"""
+
+
+@click.command("history", epilog=_EXAMPLES)
+@click.argument("model", required=False, type=MODEL_NAME, metavar="[MODEL|FILE.onnx]")
+@click.option("--backend", type=BACKEND, metavar="NAME", help="Only rows of this backend.")
+@click.option(
+    "--machine", metavar="ID", help="Fingerprint, or its beginning. [default: machine of the newest run of the model]"
+)
+@click.option("--since", type=DURATION, help="Only runs no older than this, for example 90d.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the newest N runs.")
+@click.option(
+    "--fail-on",
+    type=CONDITION,
+    multiple=True,
+    help="Exit with 1 if the last confirmed change is more: p50>5%, fps<-3%. May be repeated.",
+)
+@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@OUTPUT
+@RESULTS
+def command(form: Literal["table", "json", "md"], output: Path | None, **options: Any) -> int:
+    """Show how latency, FPS, size, compile time and memory of a model developed.
+
+    MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same
+    machine count, oldest first. A change of level is found by a permutation test, and is confirmed when three runs lie
+    on the new level; until then, and for a single run that stands out, measure again.
+    """
+    from irbench.api.history import HistoryOptions, history_with
+    from irbench.cli.output.console import print_data, to_text
+
+    found = history_with(HistoryOptions(**options))
+    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    print_data(text, output)
+    return int(found.exit_code)

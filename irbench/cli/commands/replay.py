@@ -1,0 +1,59 @@
+"""``irbench replay``: measure what a receipt claims again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from irbench.cli.options.formats import OUTPUT, RESULTS
+from irbench.cli.options.groups import OneOf
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench replay claim.irb
+  irbench replay claim.irb --model ./resnet50.onnx --force
+"""
+
+
+@click.command("replay", epilog=_EXAMPLES)
+@click.argument("claim", type=click.Path(path_type=Path), metavar="FILE.irb")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="Where a model lies here, once for each in the order of the plan. [default: where it was]",
+)
+@click.option("--force", is_flag=True, help="Replay on another machine, or with other versions.")
+@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@OUTPUT
+@RESULTS
+def command(
+    claim: Path,
+    models: tuple[str, ...],
+    force: bool,
+    form: Literal["table", "json", "md"],
+    output: Path | None,
+    results: Path | None,
+) -> int:
+    """Measure what a receipt claims again, and say whether it holds.
+
+    Each claim is confirmed (the same verdict, and the intervals agree to ±2 %), refuted (the intervals do not agree),
+    undecided, or not comparable, with the reason. The exit code is 0 if all are confirmed, 1 if one is refuted, 4 if
+    it is undecided, and 2 if nothing could be compared: another machine, other versions, or a model with another
+    checksum.
+    """
+    from irbench.api.progress import displayed
+    from irbench.api.receipt import ReplayOptions, replay_with
+    from irbench.cli.output.console import print_data, to_text
+    from irbench.cli.output.stderr import plugin_warnings_told
+
+    with displayed() as reporter, plugin_warnings_told():
+        found = replay_with(ReplayOptions(claim, models, force, results), reporter)
+    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    print_data(text, output)
+    return int(found.exit_code)

@@ -1,0 +1,115 @@
+"""The history of a model: a line for each figure of each row, with a sparkline and what changed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
+from irbench.render.across_runs_texts import amount, difference_text, problem_text, signed_percent
+from irbench.render.plain_view import PlainView
+from irbench.render.quantities import listing, plural
+from irbench.render.table import Column, Row, TextTable
+
+__all__ = ["history_view", "sparkline"]
+
+_BARS = "▁▂▃▄▅▆▇█"
+_MOST_BARS = 40
+_LEAST_RANGE = 0.1
+"""A range of less than this share of the median is drawn as if it were that large: noise must not look like change."""
+_COLUMNS = (
+    Column("row", words=True, folds=True),
+    Column("prec", words=True, drops=3),
+    Column("figure", words=True),
+    Column("runs", drops=2),
+    Column("first", drops=1),
+    Column("last"),
+    Column("trend", words=True),
+    Column("last change", words=True, folds=True),
+)
+
+
+def history_view(history: ModelHistory) -> PlainView:
+    """Return a history as a person reads it."""
+    return PlainView(
+        title=f"{history.model} · machine {history.machine} · {plural(len(history.runs), 'run')}",
+        headline=_headline(history),
+        table=TextTable(_COLUMNS, tuple(row for cell in history.rows for row in _rows(cell))),
+        notes=tuple(_notes(history)),
+        warnings=tuple(dict.fromkeys(f"warning: {problem_text(problem)}" for problem in history.problems)),
+    )
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return a bar for each of the newest values, from the smallest to the largest."""
+    shown = values[-_MOST_BARS:]
+    middle = statistics.median(shown)
+    low, high = min(shown), max(shown)
+    missing = max(0.0, _LEAST_RANGE * abs(middle) - (high - low)) / 2
+    low, high = low - missing, high + missing
+    steps = len(_BARS) - 1
+    return "".join(_BARS[round(steps * (value - low) / (high - low)) if high > low else steps // 2] for value in shown)
+
+
+def _headline(history: ModelHistory) -> str:
+    losses = [
+        f"{row.name} {figure.figure} {_relative(change)}"
+        for row in history.rows
+        for figure in row.figures
+        if (change := _current(figure)) is not None and change.is_loss
+    ]
+    if not losses:
+        return "Nothing got worse that was confirmed."
+    return f"Worse since the last confirmed change: {listing(losses)}."
+
+
+def _current(figure: FigureHistory) -> LevelChange | None:
+    """Return the newest confirmed change of a figure."""
+    return next((change for change in reversed(figure.changes) if change.confirmed), None)
+
+
+def _rows(cell: RowHistory) -> Iterator[Row]:
+    for number, figure in enumerate(cell.figures):
+        values = [point.value for point in figure.points]
+        last = figure.changes[-1] if figure.changes else None
+        cells = (
+            "" if number else cell.name,
+            "" if number else cell.key.precision,
+            figure.figure,
+            str(len(values)),
+            amount(values[0], figure.unit),
+            amount(values[-1], figure.unit),
+            sparkline(values),
+            "-" if last is None else _change(last),
+        )
+        yield Row(cells, style="red" if last is not None and last.is_loss and last.confirmed else "")
+
+
+def _change(change: LevelChange) -> str:
+    """Return ``+12.0 % since 01KAJ3WQ, confirmed``."""
+    state = "confirmed" if change.confirmed else "to be confirmed"
+    return f"{_relative(change)} since {change.run}, {state}"
+
+
+def _relative(change: LevelChange) -> str:
+    return "changed" if change.relative is None else signed_percent(change.relative.value)
+
+
+def _notes(history: ModelHistory) -> Iterator[str]:
+    for row in history.rows:
+        for figure in row.figures:
+            yield from (_explained(row, figure, change) for change in figure.changes)
+            yield from (f"{text} on {row.name}: {outcome}" for text, outcome in figure.conditions.items())
+    if any(not change.confirmed for row in history.rows for figure in row.figures for change in figure.changes):
+        yield "To be confirmed: fewer than 3 runs lie on the new level. Measure again before you act on it."
+    if history.other_machines:
+        machines = listing(f"machine:{name} ({plural(runs, 'run')})" for name, runs in history.other_machines.items())
+        yield f"Measured elsewhere too: {machines}. Choose one with --machine."
+    yield "Trends are drawn from the smallest to the largest value of each figure, and over 10 % of it at least."
+
+
+def _explained(row: RowHistory, figure: FigureHistory, change: LevelChange) -> str:
+    values = f"{amount(change.before, figure.unit)} → {amount(change.after, figure.unit)}"
+    besides = "; ".join(map(difference_text, change.differences))
+    since = f"with {change.run} ({change.created[:10]})"
+    return f"{row.name} {figure.figure} {values} {since}{f': {besides}' if besides else ''}"

@@ -1,0 +1,157 @@
+"""Two sides of stored runs beside each other: for the terminal, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
+from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
+from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
+from irbench.render.across_runs_texts import (
+    checked_text,
+    difference_text,
+    obstacle_text,
+    problem_text,
+    signed_percent,
+)
+from irbench.render.figures import NOT_MEASURED, significant
+from irbench.render.plain_view import PlainView
+from irbench.render.quantities import listing, plural
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import SEPARATOR
+from irbench.result import Verdict
+
+__all__ = ["CONFIRMATION_TEXTS", "comparison_markdown", "comparison_view"]
+
+_STYLES = {"slower": "red", "faster": "green"}
+_ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview")
+
+CONFIRMATION_TEXTS: dict[ConfirmationOutcome, str] = {
+    "confirmed": "confirmed",
+    "not-confirmed": "not confirmed, so it is no regression",
+    "undecided": "undecided",
+    "not-possible": "not possible",
+}
+_COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
+
+
+def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
+    """Return a comparison as a person reads it."""
+    return PlainView(
+        title=_title(found),
+        headline=_headline(found, confirmation),
+        table=_table(found),
+        notes=tuple(_notes(found, confirmation)),
+        warnings=tuple(_warnings(found)),
+    )
+
+
+def comparison_markdown(found: RunComparison, confirmation: Confirmation | None = None) -> str:
+    """Return a comparison as GitHub-flavoured Markdown."""
+    return comparison_view(found, confirmation).as_markdown() + "\n"
+
+
+def _title(found: RunComparison) -> str:
+    """Return the models, both sides and the machine."""
+    models = dict.fromkeys((" → ".join(dict.fromkeys((row.base_key.model, row.key.model)))) for row in found.rows)
+    machines = dict.fromkeys((found.base.machine, found.new.machine))
+    parts = (", ".join(models), f"{_side(found.base)} → {_side(found.new)}", f"machine {' → '.join(machines)}")
+    return SEPARATOR.join(part for part in parts if part)
+
+
+def _side(side: ComparedSide) -> str:
+    runs = side.runs[-1] if len(side.runs) == 1 else plural(len(side.runs), "run")
+    return side.name if side.name == runs else f"{side.name} ({runs})"
+
+
+def _headline(found: RunComparison, confirmation: Confirmation | None) -> str:
+    if not found.rows:
+        return "No row was measured on both sides."
+    counts = Counter(row.verdict for row in found.rows)
+    verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
+    parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
+    if found.asked:
+        regressed = [row.name for row in found.regressions]
+        parts.append(f"regression: {listing(regressed)}" if regressed else "no regression")
+    if confirmation is not None:
+        parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
+    return f"{'; '.join(parts)}."
+
+
+def _table(found: RunComparison) -> TextTable:
+    columns = (
+        Column("row", words=True, folds=True),
+        Column("prec", words=True, drops=2),
+        Column("base ms"),
+        Column("new ms"),
+        Column("change"),
+        Column(f"{100 * found.confidence:g} % interval"),
+        Column("verdict", words=True),
+        Column("counted", words=True, drops=1),
+    )
+    return TextTable(columns, tuple(map(_row, found.rows)))
+
+
+def _row(row: ComparedRow) -> Row:
+    time = row.time
+    shift = time.relative or time.difference
+    interval = f"[{signed_percent(shift.low)}, {signed_percent(shift.high)}]" if shift.confidence else NOT_MEASURED
+    cells = (
+        row.name,
+        row.key.precision,
+        significant(time.base),
+        significant(time.new),
+        signed_percent(shift.value),
+        interval,
+        row.verdict,
+        _counted(time),
+    )
+    return Row(cells, style=_STYLES.get(row.verdict, ""))
+
+
+def _counted(change: Change) -> str:
+    counts = str(change.base_count) if change.counted == "pairs" else f"{change.base_count} and {change.new_count}"
+    return f"{counts} {_COUNTED[change.counted]}"
+
+
+def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[str]:
+    yield from (checked_text(row.name, checked) for row in found.rows for checked in row.conditions)
+    if confirmation is not None:
+        yield from _confirmation(confirmation)
+    yield from (difference_text(difference) for difference in found.differences if not difference.blocks)
+    if found.unmatched:
+        yield f"Not compared: {', '.join(map(_unmatched, found.unmatched))}."
+    yield from _meaning(found)
+
+
+def _confirmation(confirmation: Confirmation) -> Iterator[str]:
+    if confirmation.obstacle is not None:
+        yield f"Not measured again: {obstacle_text(confirmation.obstacle)}."
+        return
+    how = {"both": "both sides in one run", "new": "NEW alone", None: ""}[confirmation.method]
+    yield f"Measured again, {how}, in run {confirmation.run}:"
+    yield from (checked_text(row.name, checked) for row in confirmation.rows for checked in row.conditions)
+
+
+def _unmatched(row: UnmatchedRow) -> str:
+    if row.in_base and row.in_new:
+        return f"{row.name} (without figures on one side)"
+    return f"{row.name} (only in {'BASE' if row.in_base else 'NEW'})"
+
+
+def _meaning(found: RunComparison) -> Iterator[str]:
+    if any(row.verdict == "preview" for row in found.rows):
+        yield "preview: an interval takes 4 launches on both sides. Measure without --quick."
+    if any(row.time.counted == "launches" and row.time.has_interval for row in found.rows):
+        yield (
+            "Intervals are over launches, each for its row alone. What the machine changed between two runs is not in"
+            f" them: --confirm measures again, and {FEWEST_RUNS} runs on both sides are compared run by run."
+        )
+
+
+def _warnings(found: RunComparison) -> Iterator[str]:
+    if found.base.runs == found.new.runs:
+        yield "warning: BASE and NEW are the same run, which has no difference from itself."
+    yield from (f"warning: {difference_text(difference)}" for difference in found.blocking)
+    yield from dict.fromkeys(f"warning: {problem_text(problem)}" for problem in found.problems)

@@ -1,0 +1,187 @@
+"""``irbench compare`` through the front door: verdicts, refusals, exit codes, regressions that are measured again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import models
+import onnx
+import pytest
+from compared_runs import EVEN, MACHINE, store, times
+from front_door import Called, irbench
+
+import irbench as api
+from irbench.errors import IrbenchError
+from irbench.stats import rederive
+from irbench.store import RunWriter, Store, default_root
+
+ENOUGH = ("--backends", "fake-a", "--budget", "60s")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.mlp(tmp_path).path
+
+
+def compared(*arguments: object) -> Called:
+    return irbench("compare", *arguments)
+
+
+def measured(model: Path, name: str, call_us: int, *arguments: object) -> str:
+    """Measure fake-a at a known speed, and return the run's folder."""
+    called = irbench("run", model, *ENOUGH, "--set", f"fake-a.call_us={call_us}", "--name", name, *arguments)
+    assert called.code == 0, called.err
+    return called.err.strip().splitlines()[-1].removeprefix("stored in ")
+
+
+def slower_copy(folder: str, name: str, factor: float, **environment: object) -> RunWriter:
+    """Store a run like another one whose launches were all slower, as if the machine had drifted."""
+    store_ = Store(default_root())
+    source = store_.load(Path(folder))
+    plan = {**source.plan, "name": name}
+    writer = store_.begin({**source.environment, **environment}, plan)
+    for record in store_.launches(Path(folder)):
+        cells = tuple(
+            replace(
+                cell,
+                rounds=tuple(
+                    replace(
+                        round_,
+                        issue_ns=(round_.issue_ns * factor).astype("int64"),
+                        completion_ns=(round_.completion_ns * factor).astype("int64"),
+                    )
+                    for round_ in cell.rounds
+                ),
+            )
+            for cell in record.cells
+        )
+        writer.add_launch(replace(record, cells=cells))
+    whole = replace(source, run_id=writer.document.run_id, created=writer.document.created, plan=plan)
+    launched = writer.commit(replace(whole, environment=writer.document.environment))
+    writer.commit(rederive(launched, store_.launches(writer.folder)))
+    return writer
+
+
+def test_two_runs_are_compared_by_name_and_nothing_fails_unless_it_is_asked_for():
+    root = default_root()
+    store(root, {"ort": EVEN}, plan={"name": "before"})
+    store(root, {"ort": times(1.1)}, plan={"name": "after"})
+    called = compared("before", "after")
+    assert called.code == 0
+    assert "1 row: 1 slower." in called.out
+    assert "+10.0 %" in called.out
+    assert compared("before", "after", "--fail-on", "p50>5%").code == 1
+    assert compared("before", "after", "--fail-on", "p50>15%").code == 0
+    assert compared("after", "before", "--fail-on", "p50>5%", "--fail-on", "fps<-1%").code == 0
+
+
+def test_the_document_and_markdown_hold_what_the_table_shows():
+    root = default_root()
+    store(root, {"ort": EVEN}, plan={"name": "before"})
+    store(root, {"ort": times(1.1)}, plan={"name": "after"})
+    asked = ("before", "after", "--fail-on", "p50>5%", "--format")
+    found = json.loads(compared(*asked, "json").out)
+    (row,) = found["comparison"]["rows"]
+    assert found["regressed"]
+    assert row["verdict"] == "slower"
+    assert row["conditions"][0]["outcome"] == "met"
+    text = compared(*asked, "md").out
+    assert text.startswith("### tiny · before (")
+    assert "| ort | fp32 |" in text
+
+
+def test_other_machines_are_refused_unless_forced():
+    root = default_root()
+    store(root, {"ort": EVEN}, plan={"name": "here"})
+    store(root, {"ort": EVEN}, plan={"name": "there"}, environment={**MACHINE, "cpus_allowed": 64})
+    refused = compared("here", "there")
+    assert refused.code == 2
+    assert "processors 2 and 64" in refused.err
+    assert "--force" in refused.err
+    forced = compared("here", "there", "--force")
+    assert forced.code == 0
+    assert "warning: another machine: processors 2 → 64" in forced.out
+
+
+def test_what_is_wrong_with_both_sides_is_said_at_once():
+    root = default_root()
+    for name in ("one", "two"):
+        writer = store(root, {"ort": EVEN}, plan={"name": name})
+        next(writer.folder.glob("launch-*")).write_bytes(b"nothing")
+    refused = compared("one", "two")
+    assert refused.code == 2
+    assert refused.err.count("checksum does not match") == 2
+    assert "one and two: no run that can be compared" in refused.err
+
+
+@pytest.mark.parametrize("condition", ["p51>5%", "p50<5%", "p50>5MB", "fast"])
+def test_a_wrong_condition_is_refused_before_anything_is_read(condition: str):
+    refused = compared("nothing", "--fail-on", condition)
+    assert refused.code == 2
+    assert "--fail-on" in refused.err
+    with pytest.raises(IrbenchError, match="fail_on"):
+        api.compare("nothing", fail_on=condition)
+
+
+def test_nothing_in_common_is_undecided_and_no_success_when_strict():
+    root = default_root()
+    store(root, {"ort": EVEN}, plan={"name": "before"})
+    store(root, {"tf": EVEN}, plan={"name": "after"})
+    assert "No row was measured on both sides." in compared("before", "after").out
+    assert compared("before", "after", "--strict").code == 4
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("known_backends")
+def test_a_slower_setting_is_confirmed_by_measuring_it_again(model: Path):
+    measured(model, "before", 1000)
+    measured(model, "after", 1500)
+    found = api.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
+    assert found.confirmation is not None
+    assert (found.confirmation.outcome, found.confirmation.method) == ("confirmed", "new")
+    assert found.regressed
+    assert [item.name for item in found.comparison.differences] == ["options"]
+    assert api.load(found.confirmation.run).document.plan["options"] == {"fake-a": {"call_us": "1500"}}
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.usefixtures("known_backends")
+def test_a_regression_that_is_not_found_again_is_no_alarm(model: Path):
+    folder = measured(model, "before", 1000)
+    slower_copy(folder, "after", 1.5)
+    assert compared("before", "after", "--fail-on", "p50>5%").code == 1
+    called = compared("before", "after", "--fail-on", "p50>5%", "--confirm")
+    assert called.code == 0, called.err
+    assert "not confirmed, so it is no regression" in called.out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("known_backends")
+def test_two_models_that_are_there_are_measured_again_in_one_run(model: Path, tmp_path: Path):
+    for name in ("before", "after"):
+        shutil.copy(model, tmp_path / f"{name}.onnx")
+    measured(tmp_path / "before.onnx", "before", 1000)
+    slower_copy(measured(tmp_path / "after.onnx", "as it was", 1000), "after", 1.5)
+    found = api.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
+    assert found.confirmation is not None
+    assert (found.confirmation.outcome, found.confirmation.method) == ("not-confirmed", "both")
+    assert set(api.load(found.confirmation.run).document.plan["models"]) == {"before", "after"}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("known_backends")
+def test_a_model_that_was_changed_is_not_measured_again(model: Path):
+    folder = measured(model, "before", 1000)
+    slower_copy(folder, "after", 1.5)
+    graph = onnx.load(model)
+    graph.producer_name = "another"
+    onnx.save(graph, model)
+    found = api.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
+    assert found.confirmation is not None
+    assert found.confirmation.obstacle is not None
+    assert found.confirmation.obstacle.code == "model-changed"
+    assert found.regressed

@@ -1,0 +1,130 @@
+"""How figures develop over runs, where their level changed, and when that is worth an alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compared_runs import MACHINE
+from documents import cell, document, group
+
+from irbench.across_runs.conditions import read_condition
+from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.history import FigureHistory, ModelHistory, history_of
+from irbench.across_runs.reading import StoredRun
+from irbench.spec import GraphFiles
+
+USUAL = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1)
+SLOWER = tuple(1.2 * value for value in USUAL)
+
+
+def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environment: Any) -> StoredRun:
+    """Return the run of a day, whose only row took so many milliseconds."""
+    made = document(
+        group(cell("ort", p50, **(row or {}))),
+        run_id=f"01KAJ3WQ4R8Z6M1X0V9T7S5{number:03d}",
+        created=f"2025-11-{number % 28 + 1:02d}T02:29:01+00:00",
+        environment={**MACHINE, **environment},
+        plan={},
+    )
+    return StoredRun(Path(), made)
+
+
+def history(values: Sequence[float], *conditions: str, **facts: Any) -> ModelHistory:
+    runs = [run(number, value, **facts) for number, value in enumerate(values)]
+    return history_of("resnet50", runs, conditions=list(map(read_condition, conditions)))
+
+
+def p50(found: ModelHistory) -> FigureHistory:
+    (row,) = found.rows
+    return next(figure for figure in row.figures if figure.figure == "p50")
+
+
+def test_a_row_has_its_figures_in_every_run_oldest_first():
+    found = history(USUAL, row={"graph_files": GraphFiles("aa", 1234)})
+    assert [figure.figure for figure in found.rows[0].figures] == ["p50", "fps", "size", "compile", "peak_memory"]
+    assert [point.value for point in p50(found).points] == list(USUAL)
+    assert all(figure.changes == () for figure in found.rows[0].figures)
+
+
+def test_a_change_is_confirmed_once_three_runs_lie_on_the_new_level():
+    (early,) = p50(history([*USUAL, *SLOWER[:2]])).changes
+    (late,) = p50(history([*USUAL, *SLOWER[:3]])).changes
+    assert (early.confirmed, late.confirmed) == (False, True)
+    assert early.run == late.run
+    assert late.is_loss
+    assert late.relative is not None
+    assert late.relative.value == pytest.approx(0.2, abs=0.01)
+
+
+def test_a_single_run_that_stands_out_is_to_be_confirmed():
+    (change,) = p50(history([*USUAL, SLOWER[0]])).changes
+    assert (change.confirmed, change.p_value) == (False, None)
+    assert p50(history([*USUAL, 37.2])).changes == ()
+    assert p50(history([*USUAL[:4], SLOWER[0]])).changes == ()
+
+
+def test_less_time_and_more_frames_are_no_loss():
+    found = history([*SLOWER, *USUAL])
+    changes = {figure.figure: figure.changes for figure in found.rows[0].figures}
+    assert not changes["p50"][0].is_loss
+    assert not changes["fps"][0].is_loss
+    assert all(change.is_loss for change in history([*USUAL, *SLOWER]).rows[0].figures[1].changes)
+
+
+def test_a_size_changes_with_the_first_run_that_has_another():
+    runs = [
+        run(number, 37.0, row={"graph_files": GraphFiles("ab"[number > 1], 1000 + number // 2)}) for number in range(4)
+    ]
+    (row,) = history_of("resnet50", runs).rows
+    (change,) = next(figure for figure in row.figures if figure.figure == "size").changes
+    assert (change.before, change.after, change.confirmed) == (1000, 1001, True)
+    assert [item.kind for item in change.differences] == ["model"]
+
+
+def test_a_change_names_what_else_changed_with_it():
+    newer = {"distributions": {"onnxruntime": "1.23.0"}}
+    runs = [run(number, value) for number, value in enumerate(USUAL)]
+    runs += [run(10 + number, value, **newer) for number, value in enumerate(SLOWER)]
+    (change,) = p50(history_of("resnet50", runs)).changes
+    assert [(item.name, item.base, item.new) for item in change.differences] == [
+        ("onnxruntime", ("1.22.0",), ("1.23.0",))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "condition", "outcome"),
+    [
+        ([*USUAL, *SLOWER[:4]], "p50>5%", "met"),
+        ([*USUAL, *SLOWER[:4]], "p50>30%", "not-met"),
+        ([*USUAL, *SLOWER[:2]], "p50>5%", "not-met"),
+        ([*USUAL, *SLOWER, *USUAL], "p50>5%", "not-met"),
+        (USUAL, "p50>5%", "not-met"),
+    ],
+    ids=["confirmed", "smaller than the limit", "not confirmed", "mended since", "no change"],
+)
+def test_only_the_newest_confirmed_change_meets_a_condition(values: Sequence[float], condition: str, outcome: str):
+    found = history(values, condition)
+    assert p50(found).conditions == {condition: outcome}
+    assert found.regressed is (outcome == "met")
+
+
+def test_runs_of_other_machines_are_counted_and_left_out():
+    runs = [*(run(number, value) for number, value in enumerate(USUAL)), run(20, 99.0, cpus_allowed=64)]
+    newest, named = history_of("resnet50", runs), history_of("resnet50", runs, fingerprint(MACHINE))
+    assert (len(newest.runs), newest.other_machines) == (1, {fingerprint(MACHINE): len(USUAL)})
+    assert (len(named.runs), sum(named.other_machines.values())) == (len(USUAL), 1)
+
+
+def test_a_limit_keeps_the_newest_runs():
+    runs = [run(number, value) for number, value in enumerate(USUAL)]
+    assert history_of("resnet50", runs, limit=3).runs == tuple(item.run_id for item in runs[-3:])
+
+
+def test_other_models_and_rows_without_figures_are_passed_over():
+    failed = run(1, 37.0, row={"state": "mismatch"})
+    other = replace(run(2, 37.0).document, groups=(group(cell("ort"), model="vgg"),))
+    assert history_of("resnet50", [failed, StoredRun(Path(), other)]).rows == ()

@@ -1,0 +1,110 @@
+"""A regression is measured again before anybody is alarmed, where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from compared_runs import EVEN, MACHINE, store, times
+
+import irbench
+from irbench.across_runs.confirmation import Confirmation
+from irbench.api import confirmation
+from irbench.api.measurement import StoredRun
+from irbench.api.options import RunOptions
+from irbench.api.planned_graphs import ModelChanged
+from irbench.errors import IrbenchError
+from irbench.store import default_root
+from irbench.system import host
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
+    """Be the machine of the stored runs, and keep what is asked of measurements."""
+    monkeypatch.setattr(host, "describe", lambda *_: MACHINE)
+    return []
+
+
+def confirmed(
+    monkeypatch: pytest.MonkeyPatch,
+    asked: list[RunOptions],
+    again: Mapping[str, Sequence[float]] | IrbenchError,
+    *,
+    environment: Mapping[str, Any] = MACHINE,
+    plan: Mapping[str, Any] | None = None,
+) -> Confirmation:
+    """Compare a run with one that is half as fast, and answer what is measured then."""
+    root = default_root()
+    store(root, {"ort": EVEN}, plan={"name": "before"}, environment=environment)
+    store(root, {"ort": times(2)}, plan={"name": "after", **(plan or {})}, environment=environment)
+
+    def measure(options: RunOptions, *_: object, **__: object) -> StoredRun:
+        asked.append(options)
+        if isinstance(again, IrbenchError):
+            raise again
+        writer = store(root, again)
+        return StoredRun(writer.document, writer.folder)
+
+    monkeypatch.setattr(confirmation, "measure", measure)
+    found = irbench.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
+    assert found.confirmation is not None
+    assert found.regressed is (found.confirmation.outcome in ("confirmed", "not-possible"))
+    return found.confirmation
+
+
+@pytest.mark.parametrize(
+    ("again", "outcome"),
+    [
+        (times(2), "confirmed"),
+        (EVEN, "not-confirmed"),
+        (times(1.03), "not-confirmed"),
+        (times(2)[:2], "undecided"),
+    ],
+    ids=["slow again", "as before", "hardly slower", "too few launches"],
+)
+def test_a_second_measurement_decides(
+    monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions], again: Sequence[float], outcome: str
+):
+    found = confirmed(monkeypatch, asked, {"ort": again})
+    assert (found.outcome, found.method) == (outcome, "new")
+    assert asked[0].models == ("tiny",)
+
+
+def test_a_row_that_did_not_run_again_decides_nothing(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
+    assert confirmed(monkeypatch, asked, {"tf": EVEN}).outcome == "undecided"
+
+
+def test_without_a_regression_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
+    store(default_root(), {"ort": EVEN}, plan={"name": "before"})
+    store(default_root(), {"ort": EVEN}, plan={"name": "after"})
+    monkeypatch.setattr(confirmation, "measure", lambda *_: pytest.fail("it was measured"))
+    assert irbench.compare("before", "after", confirm=True, progress=None).confirmation is None
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "again", "facts"),
+    [
+        ("other-machine", IrbenchError("nothing is measured"), {"environment": {**MACHINE, "cpus_allowed": 99}}),
+        (
+            "other-software",
+            IrbenchError("nothing is measured"),
+            {"environment": {**MACHINE, "distributions": {"onnxruntime": "1.0"}}},
+        ),
+        ("model-changed", ModelChanged(["tiny"]), {}),
+        ("not-repeatable", IrbenchError("the model is gone"), {}),
+    ],
+)
+def test_what_cannot_be_measured_again_is_an_alarm_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions], obstacle: str, again: IrbenchError, facts: dict[str, Any]
+):
+    found = confirmed(monkeypatch, asked, again, **facts)
+    assert found.obstacle is not None
+    assert (found.outcome, found.obstacle.code) == ("not-possible", obstacle)
+    assert bool(asked) is (not facts)
+
+
+def test_a_plan_that_cannot_be_repeated_is_no_error(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
+    found = confirmed(monkeypatch, asked, {"ort": EVEN}, plan={"data_in_memory": 2})
+    assert found.obstacle is not None
+    assert found.obstacle.code == "not-repeatable"

@@ -1,0 +1,133 @@
+"""A receipt is replayed where the machine, the versions and the models are those that were claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compared_runs import EVEN, MACHINE, store, times
+from front_door import irbench
+
+import irbench as api
+from irbench.api import receipt as receipts
+from irbench.api.measurement import StoredRun
+from irbench.api.options import RunOptions
+from irbench.api.planned_graphs import ModelChanged
+from irbench.errors import IrbenchError
+from irbench.store import default_root
+from irbench.system import host
+
+CLAIMED = {"ort": EVEN, "tf": times(2)}
+
+
+@pytest.fixture
+def claim(tmp_path: Path) -> Path:
+    """Return a receipt of a run in which ort was twice as fast as tf."""
+    store(default_root(), CLAIMED, plan={"name": "claimed"})
+    api.receipt("claimed", tmp_path / "claim.irb")
+    return tmp_path / "claim.irb"
+
+
+def answering(
+    monkeypatch: pytest.MonkeyPatch,
+    again: Mapping[str, tuple[float, ...]] | IrbenchError,
+    environment: Mapping[str, Any] = MACHINE,
+) -> list[RunOptions]:
+    """Have measurements answer with these levels on this machine, and return what was asked of them."""
+    asked: list[RunOptions] = []
+
+    def measure(options: RunOptions, *_: object, **__: object) -> StoredRun:
+        asked.append(options)
+        if isinstance(again, IrbenchError):
+            raise again
+        writer = store(default_root(), again)
+        return StoredRun(writer.document, writer.folder)
+
+    monkeypatch.setattr(receipts, "measure", measure)
+    monkeypatch.setattr(host, "describe", lambda *_: environment)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("again", "code", "said"),
+    [
+        (CLAIMED, 0, "Confirmed."),
+        ({"ort": EVEN, "tf": times(1.2)}, 1, "Refuted."),
+        ({"ort": EVEN[:3], "tf": times(2)[:3]}, 4, "Undecided."),
+        ({"xla": EVEN}, 2, "Not comparable."),
+    ],
+)
+def test_the_exit_code_says_what_became_of_the_claims(
+    monkeypatch: pytest.MonkeyPatch, claim: Path, again: dict[str, tuple[float, ...]], code: int, said: str
+):
+    asked = answering(monkeypatch, again)
+    called = irbench("replay", claim)
+    assert called.code == code, called.err
+    assert said in called.out
+    assert asked[0].models == ("tiny",)
+    assert irbench("replay", claim, "--format", "json").document["outcome"] == said.lower().strip(".").replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    ("environment", "obstacle"),
+    [
+        ({**MACHINE, "cpus_allowed": 64}, "other-machine"),
+        ({**MACHINE, "distributions": {"onnxruntime": "1.23.0"}}, "other-software"),
+    ],
+)
+def test_another_machine_and_other_versions_are_not_comparable_unless_forced(
+    monkeypatch: pytest.MonkeyPatch, claim: Path, environment: dict[str, Any], obstacle: str
+):
+    asked = answering(monkeypatch, CLAIMED, environment)
+    refused = api.replay(claim, progress=None)
+    assert refused.result.obstacle is not None
+    assert (refused.outcome, refused.result.obstacle.code, asked) == ("not-comparable", obstacle, [])
+    assert api.replay(claim, force=True, progress=None).outcome == "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("error", "obstacle"),
+    [(ModelChanged(["tiny"]), "model-changed"), (IrbenchError("there is no file tiny"), "not-repeatable")],
+)
+def test_what_cannot_be_measured_is_not_comparable_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, claim: Path, error: IrbenchError, obstacle: str
+):
+    answering(monkeypatch, error)
+    found = api.replay(claim, progress=None)
+    assert found.result.obstacle is not None
+    assert (found.outcome, found.result.obstacle.code) == ("not-comparable", obstacle)
+    assert "Not comparable: " in str(found)
+
+
+def test_models_are_replaced_in_the_order_of_the_plan(monkeypatch: pytest.MonkeyPatch, claim: Path):
+    asked = answering(monkeypatch, CLAIMED)
+    api.replay(claim, "here/tiny.onnx", progress=None)
+    assert asked[0].models == ("here/tiny.onnx",)
+    found = api.replay(claim, "a.onnx", "b.onnx", progress=None)
+    assert "2 were given" in str(found)
+
+
+def test_a_changed_receipt_is_an_error_and_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, claim: Path):
+    asked = answering(monkeypatch, CLAIMED)
+    claim.write_text(claim.read_text().replace("slower", "faster"))
+    called = irbench("replay", claim)
+    assert (called.code, asked) == (2, [])
+    assert "was changed after it was written" in called.err
+
+
+def test_a_damaged_run_has_no_receipt(tmp_path: Path):
+    writer = store(default_root(), CLAIMED, plan={"name": "claimed"})
+    next(writer.folder.glob("launch-*")).write_bytes(b"nothing")
+    called = irbench("receipt", "claimed", "-o", tmp_path / "claim.irb")
+    assert called.code == 2
+    assert "checksum does not match" in called.err
+    assert not (tmp_path / "claim.irb").exists()
+
+
+def test_a_receipt_is_shown_where_no_file_is_named(claim: Path):
+    called = irbench("receipt", "claimed")
+    assert called.code == 0
+    assert "tf against ort" in called.out
+    assert "slower" in called.out

@@ -1,0 +1,102 @@
+"""Two sides beside each other, as a person reads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from golden_files import check_golden
+
+from irbench.across_runs.cell_keys import CellKey
+from irbench.across_runs.changes import change_of_values
+from irbench.across_runs.comparison import CheckedCondition, ComparedRow, ComparedSide, RunComparison, UnmatchedRow
+from irbench.across_runs.confirmation import Confirmation, Obstacle
+from irbench.across_runs.environments import Difference
+from irbench.across_runs.figures import FIGURES
+from irbench.across_runs.problems import Problem
+from irbench.api.display import as_text
+from irbench.render.run_comparison import comparison_markdown, comparison_view
+
+KEY = CellKey("resnet50", (("image", (1, 3, 224, 224)),), "ort", "cpu", "fp32", 1, 2, 1, "copy")
+BEFORE = (37.0, 37.4, 36.8, 37.1)
+TIME = change_of_values(FIGURES["time"], BEFORE, [1.06 * value for value in BEFORE], "launches", 0.95)
+MEMORY = change_of_values(FIGURES["peak_memory"], [330e6] * 4, [410e6] * 4, "launches", 0.95)
+COMPILE = change_of_values(FIGURES["compile"], [120.0], [150.0], "values", 0.95)
+SLOWER = ComparedRow(
+    "ort",
+    KEY,
+    KEY,
+    "slower",
+    TIME,
+    ("01A",),
+    ("01B",),
+    (
+        CheckedCondition("time>5%", "met", TIME),
+        CheckedCondition("peak_memory>50MB", "met", MEMORY, relative=False),
+        CheckedCondition("compile>5%", "undecided", COMPILE),
+        CheckedCondition("p99>5%", "not-measured", None),
+    ),
+)
+PREVIEW = replace(
+    SLOWER,
+    name="openvino",
+    key=replace(KEY, backend="openvino"),
+    verdict="preview",
+    time=change_of_values(FIGURES["time"], BEFORE[:3], BEFORE[1:], "launches", 0.95),
+    conditions=(),
+)
+FOUND = RunComparison(
+    base=ComparedSide("before", ("01A",), "2025-11-21T02:29:01+00:00", "aaaa"),
+    new=ComparedSide("after", ("01B",), "2025-11-22T02:29:01+00:00", "aaaa"),
+    rows=(SLOWER, PREVIEW),
+    unmatched=(UnmatchedRow("tf", replace(KEY, backend="tf"), in_base=True, in_new=False),),
+    differences=(Difference("software", "onnxruntime", ("1.22.0",), ("1.23.0",)),),
+    problems=(Problem("incomplete", "01B", {"launches": 4}),),
+    confidence=0.95,
+    within=0.02,
+    asked=("time>5%", "peak_memory>50MB", "compile>5%", "p99>5%"),
+)
+AGAIN = Confirmation("confirmed", "both", "01C", (replace(SLOWER, conditions=SLOWER.conditions[:1]),))
+
+
+def text(found: RunComparison, confirmation: Confirmation | None = None) -> str:
+    return as_text(comparison_view(found, confirmation))
+
+
+def test_a_comparison_looks_as_it_did():
+    check_golden("compare", text(FOUND, AGAIN) + "\n")
+
+
+def test_markdown_has_the_same_cells():
+    assert "| ort | fp32 | 37.0 | 39.3 | +6.0 % |" in comparison_markdown(FOUND)
+
+
+@pytest.mark.parametrize(
+    ("confirmation", "said"),
+    [
+        (Confirmation("not-confirmed", "new", "01C"), "measured again: not confirmed, so it is no regression"),
+        (Confirmation("undecided", "new", "01C"), "measured again: undecided"),
+        (
+            Confirmation("not-possible", obstacle=Obstacle("other-software", {"names": ["onnx", "openvino"]})),
+            "Not measured again: other versions are installed now: onnx and openvino.",
+        ),
+    ],
+)
+def test_what_a_second_measurement_said_is_told(confirmation: Confirmation, said: str):
+    assert said in " ".join(text(FOUND, confirmation).split())
+
+
+def test_nothing_in_common_is_said():
+    assert "No row was measured on both sides." in text(replace(FOUND, rows=()))
+
+
+def test_other_machines_are_a_warning_where_they_were_forced():
+    blocking = Difference("machine", "processor", ("A CPU",), ("B CPU",))
+    there = replace(FOUND.new, machine="bbbb")
+    shown = text(replace(FOUND, new=there, differences=(blocking,)))
+    assert "warning: another machine: processor A CPU → B CPU" in shown
+    assert "machine aaaa → bbbb" in shown
+
+
+def test_a_run_that_is_compared_with_itself_is_told():
+    assert "BASE and NEW are the same run" in text(replace(FOUND, new=FOUND.base))
