@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
     from irbench.api.verify import Verification, verify
     from irbench.errors import IrbenchError
+    from irbench.measure.answering import answer_requests
     from irbench.runner.progress import Progress
+    from irbench.spi.own_code import CellContext
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Activity",
     "BackendRow",
+    "CellContext",
     "Diagnosis",
     "ExportedModel",
     "GraphDifference",
@@ -47,6 +50,7 @@ __all__ = [
     "TableWinner",
     "Verification",
     "__version__",
+    "answer_requests",
     "backends",
     "diff",
     "doctor",
@@ -68,6 +72,7 @@ __all__ = [
 _MODULES = {
     "Activity": "activity",
     "BackendRow": "api.backend_rows",
+    "CellContext": "spi.own_code",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
     "GraphDifference": "api.inspect",
@@ -84,6 +89,7 @@ _MODULES = {
     "SoakKeywords": "api.soak",
     "TableWinner": "api.results",
     "Verification": "api.verify",
+    "answer_requests": "measure.answering",
     "backends": "api.listings",
     "diff": "api.inspect",
     "doctor": "api.doctor",

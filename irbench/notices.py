@@ -70,10 +70,12 @@ NoteCode = Literal[
 MarkCode = Literal[
     "answers-differ",
     "changes-over-launches",
+    "no-outputs",
     "not-ranked",
     "other-precision",
     "other-than-graph",
     "oversubscribed",
+    "self-timed",
     "stored-words",
     "vendor-operators",
 ]

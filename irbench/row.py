@@ -11,7 +11,7 @@ import msgspec
 
 from irbench.notices import Mark
 from irbench.record import Failure, OutputError
-from irbench.spec import Disagreement, Io, Number, Scalar
+from irbench.spec import Disagreement, Io, Number, Program, Scalar
 
 __all__ = [
     "CellResult",
@@ -168,6 +168,8 @@ class CellResult:
     """Operator sets of vendors from which passes took operators for its graph, ``com.microsoft`` for example."""
     graph_precision: str = ""
     """The narrowest precision that its ONNX graph holds; empty in older documents, and where there is no such graph."""
+    program: Program | None = None
+    """The user's own code that it ran in place of a backend (``--cell``); null for a backend."""
 
 
 def row_names(cells: Iterable[CellResult]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from irbench.address import BackendAddress
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.int8_methods import with_suitable_int8
 from irbench.api.options import RunOptions
+from irbench.api.own_cells import require_found
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.values import Settings
@@ -46,7 +47,10 @@ _BUDGET_WITH_TAIL_S = 300.0
 _COLD = "cold starts are a run of their own"
 _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     "--quick": {"--thorough": "one is for speed, the other for precision"},
-    "--cold": dict.fromkeys(("--tail", "--sustain", "--shapes", "--feedback"), _COLD),
+    "--cold": {
+        **dict.fromkeys(("--tail", "--sustain", "--shapes", "--feedback"), _COLD),
+        "--cell": "cold starts are measured of backends",
+    },
     "--shapes": {
         "--data": "shapes are measured with generated inputs",
         "--feedback": "a decode loop has one shape",
@@ -54,6 +58,9 @@ _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Options that cannot be obeyed together, and why."""
+_FIELDS = {"cell": "cells"}
+"""What options are called in a request, where that is something else."""
+_NO_BACKENDS = ("none",)
 
 
 def refuse_contradictions(options: RunOptions) -> None:
@@ -72,8 +79,17 @@ def refuse_contradictions(options: RunOptions) -> None:
     options.inputs.require_data()
 
 
+def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
+    if options.backends != _NO_BACKENDS:
+        return resolve_backends(options.backends or ())
+    if not options.cells:
+        raise IrbenchError("--backends none leaves nothing to measure.", hint="Add a row of your own: --cell name=...")
+    return ()
+
+
 def _is_asked(options: RunOptions, option: str) -> bool:
     name, _, value = option.removeprefix("--").partition(" ")
+    name = _FIELDS.get(name, name)
     given = getattr(options, name)
     return given == value if value else bool(given)
 
@@ -84,11 +100,13 @@ def requested(options: RunOptions) -> RunRequest:
     Raises:
         IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
     """
-    backends = resolve_backends(options.backends or ())
+    require_found(options.cells)
+    backends = _backends(options)
     cpus = allowed_cpus(options.cpus)
     named = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
     variants, notes = with_suitable_int8(named, backends)
-    refuse_ineffective_levels(backends, variants)
+    if not options.cells:
+        refuse_ineffective_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
     return RunRequest(
         bundles=(),
@@ -115,6 +133,7 @@ def requested(options: RunOptions) -> RunRequest:
         note=options.note,
         inputs=options.inputs,
         notes=notes,
+        programs=options.cells,
     )
 
 

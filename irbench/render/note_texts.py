@@ -14,6 +14,8 @@ __all__ = ["MARKS", "NOTES", "mark_text", "note_text", "reference_text"]
 
 _GRAPHS = {"tf-graph": "the TensorFlow graph"}
 """What readers call a kind of artifact."""
+_USUAL_SHARE = 0.1
+"""Of the time of its rounds, what a command's own calls take at least: settle calls and requests are the rest."""
 
 
 def note_text(note: Note, context: Context) -> str:
@@ -114,6 +116,17 @@ def _oversubscribed(facts: Facts) -> str:
     return text if requested in (None, facts["threads"]) else f"{text}, {requested} requested"
 
 
+def _self_timed(facts: Facts, _: Context) -> str:
+    share = facts["share"]
+    text = "timed by the command itself, not by irbench"
+    if share is None or share >= _USUAL_SHARE:
+        return text
+    return (
+        f"{text}; its calls are only {share * 100:.2g} % of the time that it had, so it starts again often, or their"
+        " unit is wrong"
+    )
+
+
 def _precisions(facts: Facts) -> str:
     return f"computes in {facts['precision']}, the baseline in {facts['baseline_precision']}"
 
@@ -194,6 +207,15 @@ MARKS: Mapping[MarkCode, Text] = {
         "the precision differs from the baseline's, so the row is not compared",
         lambda facts, _: f"not ranked: {_precisions(facts)} (--allow-mixed compares them)",
         {"precision": "bf16", "baseline_precision": "fp32"},
+    ),
+    "no-outputs": Text(
+        "a function or a command of your own returned no outputs, so there is nothing to verify (`--cell`)",
+        lambda _, __: "not verified: it returns no outputs",
+    ),
+    "self-timed": Text(
+        "a command of your own, which measures its calls itself (`--cell`)",
+        _self_timed,
+        {"share": 0.02},
     ),
     "answers-differ": Text(
         "the graph was converted, and its outputs are too different from the model's",

@@ -11,7 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.request import RunRequest
-from irbench.spec import AGAIN, Artifact, Bundle, Cell, Feeding, Load, Precision
+from irbench.spec import AGAIN, Artifact, Bundle, Cell, Feeding, Load, Precision, Program
 from irbench.spi import Description
 
 __all__ = ["DYNAMIC", "AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
@@ -29,10 +29,12 @@ class Reader:
     Attributes:
         kinds: Artifact kinds it reads, best first.
         description: What it says of itself.
+        program: The user's own code that it is; ``None`` for a backend.
     """
 
     kinds: tuple[str, ...]
     description: Description
+    program: Program | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: Sized
         model: The model at one size.
     """
     asked: list[AskedCell] = []
-    for (name, device), streams in product(request.backends, request.streams):
+    for (name, device), streams in product(request.addresses, request.streams):
         exported = model.bundle.artifact(readers[name].kinds)
         for precision, level, required in _rows(request, readers[name], model):
             load = Load(
@@ -91,7 +93,7 @@ def asked_cells(request: RunRequest, readers: Mapping[str, Reader], model: Sized
             )
             cell_id = _new_id([item.cell for item in asked], name, device, load, level)
             artifact = at_level(exported, level) if exported is not None else None
-            cell = Cell(cell_id, artifact, name, device, load, request.io)
+            cell = Cell(cell_id, artifact, name, device, load, request.io, program=readers[name].program)
             asked.append(AskedCell(cell, level))
             if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
                 asked.append(AskedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))

@@ -52,7 +52,7 @@ class LaunchCheck:
         for call in range(feeding.checked_calls):
             if cell in self._workers.cells:
                 answer = self._workers.ask(cell.id, "verify", "answer_call", call)
-                error = self._error(cell, () if answer is None else (answer,), call=call)
+                error = self._error(cell, (answer,) if answer else (), call=call)
                 progress.output_error = worse(progress.output_error, error)
 
     def again(self, cell: Cell) -> None:

@@ -4,6 +4,7 @@ from irbench.spec.cells import AGAIN, Cell, Group, Io, Load, Precision
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement
+from irbench.spec.programs import Program
 from irbench.spec.soak import SoakPlan
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
 from irbench.spec.timing import Timing
@@ -23,6 +24,7 @@ __all__ = [
     "Load",
     "Number",
     "Precision",
+    "Program",
     "Scalar",
     "Shape",
     "SoakPlan",

@@ -9,6 +9,7 @@ from typing import Literal
 from irbench.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
+from irbench.spec.programs import Program
 
 __all__ = ["AGAIN", "Cell", "Group", "Io", "Load", "Precision"]
 
@@ -50,11 +51,12 @@ class Cell:
     Attributes:
         id: Unique in its group.
         artifact: What is compiled, its tensors with bound shapes; ``None`` where there is none.
-        backend: The backend's name.
+        backend: The backend's name; what the user calls the row where a program runs it.
         device: One of its devices.
         load: How it is driven.
         io: What is timed.
         dynamic: Whether the artifact's file leaves dimensions dynamic that could be bound.
+        program: The user's own code that runs it; ``None`` for a backend.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Cell:
     load: Load
     io: Io = "copy"
     dynamic: bool = False
+    program: Program | None = None
 
     @property
     def address(self) -> BackendAddress:

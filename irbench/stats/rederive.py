@@ -113,6 +113,7 @@ def _cell(row: CellResult) -> Cell:
         ),
         io=row.io,
         dynamic=row.dynamic,
+        program=row.program,
     )
 
 

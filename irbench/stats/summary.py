@@ -169,6 +169,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         disagreement=standing.disagreements.get(cell.id),
         vendors=cell.artifact.domains if cell.artifact is not None else (),
         graph_precision=cell.artifact.precision if cell.artifact is not None else "",
+        program=cell.program,
     )
 
 

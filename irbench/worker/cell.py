@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench import registry
 from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.clock import Stopwatch
-from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver
-from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
+from irbench.measure.descendants import descendant_folders, with_descendants
+from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver, median_completion_ns
+from irbench.measure.evidence import Counters, PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
 from irbench.record import Round, Sustained
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
-from irbench.worker.inference import infer
+from irbench.worker.commands import CommandSession
+from irbench.worker.inference import infer, plain_scalar
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
+from irbench.worker.own_code import backend_of
 
-__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
+__all__ = ["CellHost", "CellTask", "Prepared", "Warmed"]
 
 _CALLS_OF_OTHERS = 3
 """How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
-_PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,10 @@ class CellHost:
 
     def __init__(self, task: CellTask) -> None:
         self._task = task
-        self._phases = PhaseLog()
-        self._memory = PeakMemory()
+        program = task.cell.program
+        self._is_command = program is not None and program.kind == "command"
+        self._memory = PeakMemory(descendant_folders) if self._is_command else PeakMemory()
+        self._phases = PhaseLog(self._memory)
         self._session: Session | None = None
         self._slots: Sequence[Slot] = ()
         self._driver: Driver | None = None
@@ -119,7 +122,7 @@ class CellHost:
             require_loop(self._task.bundle, self._task.feeding, cell.artifact, self._feeds[0], first)
         elif with_outputs:  # only the first launch asks for them, in which nobody else starts now
             first = self._meet_shape()
-        answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
+        answers = self._given((first, *_answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         return Prepared(effective, answers)
@@ -138,7 +141,7 @@ class CellHost:
         with self._phases("warm_up"):
             window = self._call_for(self._task.timing.warm_up, calls)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
-        if len(self._slots) == 1:
+        if len(self._slots) == 1 and not self._is_command:
             self._calls_per_sample = calls_per_sample(call_ns)
             self._driver = self._make_driver(self._calls_per_sample)
         gc.collect()
@@ -177,9 +180,9 @@ class CellHost:
                 cells of a block. A decode loop begins with its initial values.
         """
         assert self._driver is not None
-        before = read_counters()
+        before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
-        evidence = evidence_between(before, read_counters())
+        evidence = evidence_between(before, self._read_counters())
         return Round(block, window.issue_ns, window.completion_ns, evidence)
 
     def alone(self, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
@@ -192,7 +195,8 @@ class CellHost:
         if samples is None:
             samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
         window = self._driver.drive(samples, first=first)
-        return Sustained(self._task.cell.id, samples * self._calls_per_sample, int(window.completion_ns[-1]))
+        made = window.completion_ns.size * self._calls_per_sample
+        return Sustained(self._task.cell.id, made, int(window.completion_ns[-1]))
 
     def tail(self, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
         """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
@@ -213,7 +217,7 @@ class CellHost:
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""
-        return tuple(_answer_all(self._slots, self._feeds))
+        return self._given(_answer_all(self._slots, self._feeds))
 
     def answer_call(self, number: int) -> tuple[Array, ...]:
         """Return the answer of the first slot to a sample, or to a step of its decode loop.
@@ -237,6 +241,10 @@ class CellHost:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()
 
+    def _given(self, answers: Iterable[tuple[Array, ...]]) -> tuple[tuple[Array, ...], ...]:
+        """Return answers; a user's own code need not give any, and a backend that gives none is wrong."""
+        return tuple(answer for answer in answers if answer or self._task.cell.program is None)
+
     def _make_feeds(self, artifact: Artifact) -> None:
         """Lay out what the slots are given: memory of its own for each stream, as in service.
 
@@ -249,6 +257,8 @@ class CellHost:
             self._turns = turns_of_streams(task.bundle, task.sizes, task.feeding, artifact, streams)
 
     def _make_driver(self, calls_per_sample: int = 1) -> Driver:
+        if isinstance(self._session, CommandSession):
+            return self._session
         if self._turns:
             return make_turning_driver(self._slots, self._turns, calls_per_sample)
         return make_driver(self._slots, self._feeds, self._task.cell.io, calls_per_sample)
@@ -258,9 +268,13 @@ class CellHost:
         """As few samples as tell a median time per completion."""
         return max(self._task.timing.min_calls, 2 * len(self._slots))
 
-    @property
+    @cached_property
     def _backend(self) -> Backend:
-        return registry.backend(self._task.cell.backend)
+        return backend_of(self._task.cell, self._task.feeding, lambda: self._feeds[0])
+
+    def _read_counters(self) -> Counters:
+        own = read_counters()
+        return with_descendants(own) if self._is_command else own
 
     def _call_for(self, seconds: float, fewest: int) -> Window:
         """Call for about so long, as often as ``fewest`` at least, and return the last calls."""
@@ -276,24 +290,3 @@ class CellHost:
 
 def _answer_all(slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:
     return (infer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
-
-
-def plain_scalar(value: Any) -> Scalar:
-    """Return what documents can hold and the coordinator can read without the runtime; others become their text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    plain: Scalar = value if type(value) in _PLAIN else str(value)
-    return plain
-
-
-def median_completion_ns(window: Window, streams: int) -> float:
-    """Return the median time per completion over a window, in nanoseconds, at least 1.
-
-    With streams it is taken over every ``streams`` completions in a row: requests that keep in step complete in
-    bursts, between which the single gaps say nothing.
-
-    Args:
-        window: At least ``streams`` samples.
-        streams: Inferences in flight.
-    """
-    stamps = np.concatenate(([0], window.completion_ns))
-    return max(1.0, float(np.median(stamps[streams:] - stamps[:-streams])) / streams)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from irbench.measure.phases import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
 
-__all__ = ["OpenSession", "infer"]
+__all__ = ["OpenSession", "infer", "plain_scalar"]
+
+_PLAIN = (str, int, float, bool, type(None))
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
@@ -57,3 +59,10 @@ class OpenSession:
 
     def __exit__(self, *_: object) -> None:
         self._session.close()
+
+
+def plain_scalar(value: Any) -> Scalar:
+    """Return what documents can hold and the coordinator can read without the runtime; others become their text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    plain: Scalar = value if type(value) in _PLAIN else str(value)
+    return plain
