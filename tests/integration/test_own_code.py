@@ -8,9 +8,9 @@ from pathlib import Path
 
 import models
 import numpy as np
-import psutil
 import pytest
 from fake_runs import cell, run
+from processes import none_left
 
 from irbench.stats import rederive
 from irbench.store import Store, default_root
@@ -177,4 +177,4 @@ def test_a_command_does_not_outlive_its_run(folder: Path) -> None:
     (folder / "own.sh").write_text("sleep 35918 &\nwhile true; do sleep 0.005; echo 4 ms; done\n")
     called = run(folder / "mlp.onnx", "--cell", "own=bash own.sh")
     assert cell(called, "own")["state"] == "ok"
-    assert not [process for process in psutil.process_iter(["cmdline"]) if "35918" in (process.info["cmdline"] or ())]
+    assert none_left(lambda process: "35918" in process.cmdline())

@@ -5,22 +5,32 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
+import launches
 import numpy as np
+import psutil
 import pytest
+from processes import none_left
 
 from irbench.errors import IrbenchError
 from irbench.measure.descendants import descendant_folders
-from irbench.spec import Artifact, Load, Program, TensorSpec
+from irbench.spec import Artifact, Load, Program, TensorSpec, Timing
+from irbench.worker import Worker
+from irbench.worker.cell import CellTask
 from irbench.worker.command_process import command_words
 from irbench.worker.commands import CommandBackend, CommandSession
 from irbench.worker.inference import infer
 
 X, TEXT = TensorSpec("file", "float32", (1, 3)), TensorSpec("a/b:0", "string", (1,))
 GRAPH = Artifact("onnx", Path("model.onnx"), (X, TEXT), (TensorSpec("y", "float32", (1, 3)),))
+IMAGE = TensorSpec("image", "float32", (1, 3, 8, 8))
+GRAPH_OF_IMAGES = Artifact("onnx", Path("model.onnx"), (IMAGE,), ())
+PATIENCE_S = 60
 FEED = (np.arange(3, dtype=np.float32).reshape(1, 3), np.array(["words"], object))
 LOOP = "while true; do sleep 0.004; echo {line}; done"
 REQUESTS = "echo '{{\"irbench\": 1}}'; while read -r verb count; do {body}; done"
@@ -207,3 +217,23 @@ def test_a_commands_own_children_are_seen(opened: Open) -> None:
     opened("sleep 60 & echo 3 ms; wait")
     arguments = [(folder / "cmdline").read_bytes() for folder in descendant_folders(os.getpid())]
     assert sum(b"sleep" in line for line in arguments) == 2
+
+
+def test_a_command_is_frozen_with_its_worker_and_gone_with_it(tmp_path: Path) -> None:
+    script = f"{sys.executable} -c \"import time; print('3 ms', flush=True); time.sleep(600)\""
+    asked = launches.group("own")
+    cell = replace(asked.cells[0], artifact=GRAPH_OF_IMAGES, program=Program("command", script))
+    task = CellTask(cell, asked.bundle, asked.sizes, Timing())
+    with Worker(tmp_path / "log") as worker:
+        worker.ask("irbench.worker.cell:CellHost", task, hold=True, deadline_s=PATIENCE_S)
+        worker.ask("import_runtime", deadline_s=PATIENCE_S)
+        effective = worker.ask("prepare", True, deadline_s=PATIENCE_S).effective
+        (command,) = psutil.Process(worker.process_id).children()
+        (files,) = Path(tempfile.gettempdir()).glob(f"irbench-worker-{command.environ()['IRBENCH_WORKER']}")
+        worker.freeze()
+        assert command.status() == psutil.STATUS_STOPPED
+        worker.thaw()
+        assert command.status() != psutil.STATUS_STOPPED
+    assert effective["returns_outputs"] is False
+    assert none_left(lambda process: process.pid == command.pid)
+    assert not files.exists()
