@@ -17,7 +17,8 @@ from irbench.output_check import compare
 from irbench.record import OutputError
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal
-from irbench.worker.inference import OpenSession, plain_scalar
+from irbench.worker.cell import plain_scalar
+from irbench.worker.inference import OpenSession
 from irbench.worker.inputs import require_loop, turns_of_streams
 
 if TYPE_CHECKING:

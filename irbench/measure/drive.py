@@ -21,7 +21,7 @@ from irbench.measure.turns import Turns, turning_slot
 from irbench.spec import Io
 from irbench.spi import AsyncSlot, Feed, Slot
 
-__all__ = ["Driver", "Window", "make_driver", "make_turning_driver", "median_completion_ns"]
+__all__ = ["Driver", "Window", "make_driver", "make_turning_driver"]
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,6 @@ class Window:
 
     issue_ns: NDArray[np.int64]
     completion_ns: NDArray[np.int64]
-
-
-def median_completion_ns(window: Window, streams: int) -> float:
-    """Return the median time per completion over a window, in nanoseconds, at least 1.
-
-    With streams it is taken over every ``streams`` completions in a row: requests that keep in step complete in
-    bursts, between which the single gaps say nothing.
-
-    Args:
-        window: At least ``streams`` samples.
-        streams: Inferences in flight.
-    """
-    stamps = np.concatenate(([0], window.completion_ns))
-    return max(1.0, float(np.median(stamps[streams:] - stamps[:-streams])) / streams)
 
 
 class Driver(Protocol):

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.clock import Stopwatch
 from irbench.measure.descendants import descendant_folders, with_descendants
-from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver, median_completion_ns
+from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver
 from irbench.measure.evidence import Counters, PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
@@ -22,15 +23,18 @@ from irbench.record import Round, Sustained
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Scalar, Timing
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
-from irbench.worker.commands import CommandSession
-from irbench.worker.inference import infer, plain_scalar
+from irbench.worker.inference import infer
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.own_code import backend_of
 
-__all__ = ["CellHost", "CellTask", "Prepared", "Warmed"]
+if TYPE_CHECKING:
+    from irbench.worker.commands import CommandSession
+
+__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
 _CALLS_OF_OTHERS = 3
 """How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
+_PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
@@ -257,8 +261,8 @@ class CellHost:
             self._turns = turns_of_streams(task.bundle, task.sizes, task.feeding, artifact, streams)
 
     def _make_driver(self, calls_per_sample: int = 1) -> Driver:
-        if isinstance(self._session, CommandSession):
-            return self._session
+        if self._is_command:
+            return cast("CommandSession", self._session)
         if self._turns:
             return make_turning_driver(self._slots, self._turns, calls_per_sample)
         return make_driver(self._slots, self._feeds, self._task.cell.io, calls_per_sample)
@@ -290,3 +294,24 @@ class CellHost:
 
 def _answer_all(slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:
     return (infer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
+
+
+def plain_scalar(value: Any) -> Scalar:
+    """Return what documents can hold and the coordinator can read without the runtime; others become their text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    plain: Scalar = value if type(value) in _PLAIN else str(value)
+    return plain
+
+
+def median_completion_ns(window: Window, streams: int) -> float:
+    """Return the median time per completion over a window, in nanoseconds, at least 1.
+
+    With streams it is taken over every ``streams`` completions in a row: requests that keep in step complete in
+    bursts, between which the single gaps say nothing.
+
+    Args:
+        window: At least ``streams`` samples.
+        streams: Inferences in flight.
+    """
+    stamps = np.concatenate(([0], window.completion_ns))
+    return max(1.0, float(np.median(stamps[streams:] - stamps[:-streams])) / streams)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from irbench.measure.phases import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
 
-__all__ = ["OpenSession", "infer", "plain_scalar"]
-
-_PLAIN = (str, int, float, bool, type(None))
+__all__ = ["OpenSession", "infer"]
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
@@ -59,10 +57,3 @@ class OpenSession:
 
     def __exit__(self, *_: object) -> None:
         self._session.close()
-
-
-def plain_scalar(value: Any) -> Scalar:
-    """Return what documents can hold and the coordinator can read without the runtime; others become their text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    plain: Scalar = value if type(value) in _PLAIN else str(value)
-    return plain

@@ -8,8 +8,6 @@ from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.spec import Cell, Feeding
 from irbench.spi import Backend, Feed
-from irbench.worker.callables import CallableBackend
-from irbench.worker.commands import CommandBackend
 from irbench.worker.inputs import takes_turns
 
 __all__ = ["backend_of"]
@@ -30,10 +28,14 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
     if program is None:
         return registry.backend(cell.backend)
     if program.kind == "callable":
+        from irbench.worker.callables import CallableBackend  # workers of other rows start sooner without it
+
         return CallableBackend(cell.backend, program)
     if takes_turns(feeding) or cell.dynamic:
         raise IrbenchError(
             "A command is given one input of one shape.",
             hint="Give --data one sample and leave --feedback and --shapes out, or give a function: module:function.",
         )
+    from irbench.worker.commands import CommandBackend
+
     return CommandBackend(cell.backend, program, feed)

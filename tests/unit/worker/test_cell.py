@@ -15,10 +15,10 @@ import pytest
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.feeds import ALIGNMENT, write_sample
-from irbench.measure.drive import Window, median_completion_ns
+from irbench.measure.drive import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
-from irbench.worker.cell import CellHost, CellTask
+from irbench.worker.cell import CellHost, CellTask, median_completion_ns
 from irbench.worker.inputs import turns_of_streams
 from irbench.worker.soak import SoakHost
 
