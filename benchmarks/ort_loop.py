@@ -1,40 +1,44 @@
-"""ONNX Runtime without irbench: ``python -m benchmarks.ort_loop MODEL.onnx THREADS SECONDS`` prints its FPS."""
+"""ONNX Runtime in a bare loop that answers requests: ``--cell "bare-loop=python -m benchmarks.ort_loop"``."""
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
+from irbench.measure.answering import answer_requests
 from irbench.measure.clock import now_ns
 
-__all__ = ["frames_per_second"]
-
-_WARM_UP_S = 1.0
+__all__ = ["timed_calls"]
 
 
-def frames_per_second(call: Callable[[], object], seconds: float) -> float:
-    """Return how often a call completes in a second, back to back, from the first issue to the last completion."""
+def timed_calls(call: Callable[[], object], calls: int) -> dict[str, float | list[int]]:
+    """Return how long each of so many calls took, back to back, and how long all did together."""
     stamps = [now_ns()]
-    while stamps[-1] - stamps[0] < seconds * 1e9:
+    while len(stamps) <= calls:
         call()
         stamps.append(now_ns())
-    return (len(stamps) - 1) / ((stamps[-1] - stamps[0]) / 1e9)
+    durations_ns = [after - before for before, after in pairwise(stamps)]
+    return {"ns": durations_ns, "total_ns": stamps[-1] - stamps[0]}
 
 
-def _main(path: str, threads: str, seconds: str) -> None:
+def _main() -> None:
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = int(threads)
+    settings.intra_op_num_threads = int(os.environ["IRBENCH_THREADS"])
     settings.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
-    generator = np.random.default_rng(0)
-    feed = {tensor.name: generator.random(tensor.shape, dtype=np.float32) for tensor in session.get_inputs()}
-    frames_per_second(lambda: session.run(None, feed), _WARM_UP_S)
-    sys.stdout.write(f"{frames_per_second(lambda: session.run(None, feed), float(seconds))}\n")
+    session = onnxruntime.InferenceSession(os.environ["IRBENCH_MODEL"], settings, providers=["CPUExecutionProvider"])
+    feed = dict(np.load(os.environ["IRBENCH_INPUTS"]))
+    names = [output.name for output in session.get_outputs()]
+    answer_requests(
+        run=lambda calls: timed_calls(lambda: session.run(None, feed), calls),
+        outputs=lambda: dict(zip(names, session.run(None, feed), strict=True)),
+        effective={"precision": "fp32", "threads": settings.intra_op_num_threads},
+    )
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _main()

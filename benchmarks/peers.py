@@ -1,8 +1,8 @@
-"""Throughput that irbench reports, against OpenVINO's own ``benchmark_app`` and a bare loop over ONNX Runtime.
+"""The speed that irbench reports of a backend, against OpenVINO's ``benchmark_app`` and a bare loop over ONNX Runtime.
 
-Both sides read the same ONNX file, pin the same threads, streams and fp32, and count completions over the wall time
-of one uninterrupted process; irbench's side is the *sustained* FPS of a run that is cut to a single launch. What is
-timed is chosen to be the same too:
+Each pair is a table of one run: the peer is a command of ``--cell``, which times itself and takes turns with irbench's
+row in every block. Both sides read the same ONNX file, in fp32, with the same threads and streams. What is timed is
+chosen to be the same too:
 
 * ``benchmark_app`` fills its input tensors once and never reads outputs, as ``--io bound`` does. It is told ``-ip
   f32``: by itself it would turn image inputs into bytes and add a conversion to the graph.
@@ -11,101 +11,85 @@ timed is chosen to be the same too:
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from typing import Any
+import math
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from benchmarks.rows import Finding, Parity
-from benchmarks.workbench import CommandFailed, Workbench, in_turn
+from benchmarks.stored import run_stored
+from benchmarks.workbench import MEASURED, CommandFailed, Workbench
+from irbench.result import CellResult, GroupResult
+from irbench.stats.intervals import Bound, Interval
 
-__all__ = ["benchmark_app_fps", "measure_openvino", "measure_ort", "sustained_fps"]
+__all__ = ["measure_openvino", "measure_ort", "parity"]
 
 _GOAL = Parity()
-_REPEATS = 12
-"""Enough that two repeats at each end, which the machine disturbed, do not decide."""
-_ONE_LAUNCH = ("--budget", "1s")
-"""Too little for a second launch."""
-_THROUGHPUT = re.compile(r"Throughput:\s*([0-9.]+) FPS")
+_BENCHMARK_APP = Path(__file__).parents[1] / "docs" / "examples" / "benchmark_app_cell.py"
+_BUDGET = ("--budget", "240s")
+_QUICK = ("--quick", "--budget", "30s")
 
 
 def measure_openvino(bench: Workbench) -> Iterator[Finding]:
     """Compare with ``benchmark_app``, one request at a time and with a stream for every thread."""
     for streams in sorted({1, bench.threads}):
-        yield _against_benchmark_app(bench, streams)
+        driven = ("-api", "sync") if streams == 1 else ("-api", "async", "-nireq", "{streams}")
+        pinned = ("-hint", "none", "-nthreads", "{threads}", "-nstreams", "{streams}", "-infer_precision", "f32")
+        app = (sys.executable, _BENCHMARK_APP, "-m", "{model}", "-d", "CPU", *driven, *pinned, "-ip", "f32")
+        table = _table(bench, "openvino", "benchmark_app", app, ("--io", "bound", "--streams", streams))
+        yield parity(table, "openvino", "benchmark_app", "sync" if streams == 1 else f"{streams} streams")
 
 
 def measure_ort(bench: Workbench) -> Iterator[Finding]:
     """Compare with a bare loop around ``session.run`` in a process of its own."""
-    own, other = in_turn(bench.repeats(_REPEATS), lambda: _irbench(bench, "ort", "copy", 1), lambda: _bare_loop(bench))
-    yield Finding("ort", "resnet50, sync", "FPS", own, other, "a bare loop", _GOAL, "--io copy")
+    loop = (sys.executable, "-m", "benchmarks.ort_loop")
+    yield parity(_table(bench, "ort", "bare-loop", loop, ("--io", "copy")), "ort", "bare-loop", "sync")
 
 
-def benchmark_app_fps(printed: str) -> float:
-    """Return the throughput that ``benchmark_app`` printed.
+def parity(table: GroupResult, backend: str, peer: str, mode: str) -> Finding:
+    """Return what a table of irbench's row and a peer says about the two.
 
-    Raises:
-        CommandFailed: There is none.
-    """
-    found = _THROUGHPUT.search(printed)
-    if found is None:
-        raise CommandFailed("benchmark_app printed no throughput")
-    return float(found[1])
-
-
-def sustained_fps(document: Any) -> float:
-    """Return the sustained FPS of a run's only cell, from the run document.
+    Args:
+        table: It; the peer is its baseline.
+        backend: Of irbench's row.
+        peer: What the peer's row is called.
+        mode: How both were driven.
 
     Raises:
-        CommandFailed: The cell failed.
+        CommandFailed: One of them failed.
     """
-    (group,) = document["groups"]
-    (cell,) = group["cells"]
-    if cell["sustained_fps"] is None:
-        reason = cell["failure"]["message"] if cell["failure"] else "it was not run alone"
-        raise CommandFailed(f"irbench gave no sustained FPS: {reason}")
-    return float(cell["sustained_fps"])
-
-
-def _against_benchmark_app(bench: Workbench, streams: int) -> Finding:
-    own, other = in_turn(
-        bench.repeats(_REPEATS),
-        lambda: _irbench(bench, "openvino", "bound", streams),
-        lambda: _benchmark_app(bench, streams),
+    rows = {row.backend: row for row in table.cells}
+    own, other = _measured(rows[backend]), _measured(rows[peer])
+    speedup = own.speedup
+    if speedup is None:
+        raise CommandFailed(f"{backend} and {peer} were not compared")
+    low, high = math.log(speedup.low), math.log(speedup.high)
+    confidence = None if speedup.verdict == "preview" else speedup.confidence
+    return Finding(
+        backend,
+        f"{table.model}, {mode}",
+        "FPS",
+        (own.fps or math.nan,),
+        (other.fps or math.nan,),
+        peer,
+        _GOAL,
+        f"one table, --io {own.io}",
+        interval=Interval(math.log(speedup.value), low, high, speedup.launches or 0, confidence, Bound(1)),
     )
-    mode = "sync" if streams == 1 else f"{streams} streams"
-    return Finding("openvino", f"resnet50, {mode}", "FPS", own, other, "benchmark_app", _GOAL, "--io bound")
 
 
-def _irbench(bench: Workbench, backend: str, io: str, streams: int) -> float:
-    cell = ("--backends", backend, "--io", io, "--streams", streams, "--threads", bench.threads)
-    alone = ("--sustain", f"{_seconds(bench)}s")
-    kept = ("--results", bench.scratch / "sustained", "--format", "json")
-    return sustained_fps(json.loads(bench.irbench("run", bench.bundle, *cell, *alone, *_ONE_LAUNCH, *kept).out))
+def _measured(row: CellResult) -> CellResult:
+    if row.state != "ok":
+        reason = row.failure.message if row.failure is not None else row.state
+        raise CommandFailed(f"{row.label} has no figures: {reason}")
+    return row
 
 
-def _benchmark_app(bench: Workbench, streams: int) -> float:
-    driven = ("-api", "sync") if streams == 1 else ("-api", "async", "-nireq", streams)
-    pinned = (
-        "-hint",
-        "none",
-        "-nthreads",
-        bench.threads,
-        "-nstreams",
-        streams,
-        "-infer_precision",
-        "f32",
-        "-ip",
-        "f32",
-    )
-    model = ("-m", bench.bundle / "model.onnx", "-d", "CPU")
-    return benchmark_app_fps(bench.run("benchmark_app", *model, *driven, *pinned, "-t", _seconds(bench)).out)
-
-
-def _bare_loop(bench: Workbench) -> float:
-    model = bench.bundle / "model.onnx"
-    return float(bench.run("python", "-m", "benchmarks.ort_loop", model, bench.threads, _seconds(bench)).out)
-
-
-def _seconds(bench: Workbench) -> int:
-    return 2 if bench.quick else 5
+def _table(
+    bench: Workbench, backend: str, peer: str, command: Sequence[object], settings: Sequence[object]
+) -> GroupResult:
+    cell = f"{peer}={shlex.join(map(str, command))}"
+    rows = ("--backends", backend, "--cell", cell, "--baseline", peer, "--threads", bench.threads)
+    budget = _QUICK if bench.quick else _BUDGET
+    return run_stored(bench, ("irbench",), bench.bundle, *rows, *settings, *budget, accept=MEASURED).table

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from irbench.render import Column, Row, TextTable
+from irbench.render.quantities import plural
 from irbench.stats.intervals import Interval, Looks, interval_at
 
 __all__ = ["Finding", "Goal", "Parity", "as_plain", "as_table"]
@@ -90,6 +91,7 @@ class Finding:
         goal: What is wanted; ``None`` where the figure is for information.
         remark: What a reader needs besides, or why there is no figure.
         failed: Whether it should have been measured and could not be.
+        interval: Of the logarithm of the ratio, where one run tells it from its launches; over repeats otherwise.
     """
 
     subject: str
@@ -101,6 +103,7 @@ class Finding:
     goal: Goal | Parity | None = None
     remark: str = ""
     failed: bool = False
+    interval: Interval | None = None
 
     def values(self, judged: Judged) -> tuple[float, ...]:
         """Return irbench's values, or their ratios to or differences from the other's, repeat by repeat."""
@@ -111,14 +114,18 @@ class Finding:
 
     @property
     def log_ratio(self) -> Interval:
-        """The interval of the median logarithm of the ratio, over the repeats that were planned and made."""
+        """The interval of the median logarithm of the ratio: the run's, or over the repeats planned and made."""
+        if self.interval is not None:
+            return self.interval
         logs = [math.log(item) for item in self.values("ratio")]
         return interval_at(logs, Looks(len(logs), len(logs)), _CONFIDENCE)
 
     @property
     def met(self) -> Met | None:
         """Whether the goal is met; ``None`` without a goal, or with fewer than two repeats."""
-        return None if self.goal is None or len(self.own) < 2 else self.goal.met(self)
+        if self.goal is None or (len(self.own) < 2 and self.interval is None):
+            return None
+        return self.goal.met(self)
 
 
 def as_plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
@@ -173,7 +180,9 @@ def _row(finding: Finding) -> Row:
 
 
 def _repeats(finding: Finding) -> str:
-    return f"{len(finding.own)} repeat{'s' if len(finding.own) > 1 else ''}"
+    if finding.interval is not None:
+        return plural(finding.interval.count, "launch")
+    return plural(len(finding.own), "repeat")
 
 
 def _amount(values: Sequence[float], finding: Finding) -> str:
@@ -186,7 +195,8 @@ def _ratio(finding: Finding) -> str:
     if isinstance(finding.goal, Parity) and finding.met is not None:
         interval = finding.log_ratio
         low, high = math.exp(interval.low), math.exp(interval.high)
-        return f"{_number(math.exp(interval.value))} {_span(low, high)} at {_CONFIDENCE * 100:g} %"
+        certain = f" at {_CONFIDENCE * 100:g} %" if interval.confidence is not None else ", a range"
+        return f"{_number(math.exp(interval.value))} {_span(low, high)}{certain}"
     span = _span(min(shown), max(shown))
     return f"{_number(statistics.median(shown))} {span}" if finding.other else span
 

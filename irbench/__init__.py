@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from irbench.api.sweep import Sweep, sweep
     from irbench.api.verify import Verification, verify
     from irbench.errors import IrbenchError
+    from irbench.measure.answering import answer_requests
     from irbench.runner.progress import Progress
+    from irbench.spi.own_code import CellContext
 
 __version__ = "0.1.0"
 
@@ -40,6 +42,7 @@ __all__ = [
     "Activity",
     "BackendRow",
     "Bisection",
+    "CellContext",
     "ComparedRuns",
     "Diagnosis",
     "ExportedModel",
@@ -63,6 +66,7 @@ __all__ = [
     "Verification",
     "__version__",
     "ab",
+    "answer_requests",
     "backends",
     "bisect",
     "compare",
@@ -94,6 +98,7 @@ _MODULES = {
     "BackendRow": "api.backend_rows",
     "Bisection": "api.bisect",
     "ComparedRuns": "api.compare",
+    "CellContext": "spi.own_code",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
     "GraphDifference": "api.inspect",
@@ -115,6 +120,7 @@ _MODULES = {
     "TableWinner": "api.results",
     "Verification": "api.verify",
     "ab": "api.ab",
+    "answer_requests": "measure.answering",
     "backends": "api.listings",
     "bisect": "api.bisect",
     "compare": "api.compare",

@@ -75,10 +75,12 @@ MarkCode = Literal[
     "answers-differ",
     "changes-over-launches",
     "late-calls",
+    "no-outputs",
     "not-ranked",
     "other-precision",
     "other-than-graph",
     "oversubscribed",
+    "self-timed",
     "stored-words",
     "vendor-operators",
 ]

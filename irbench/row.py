@@ -10,7 +10,7 @@ import msgspec
 
 from irbench.notices import Mark
 from irbench.record import Failure, OutputError
-from irbench.spec import Disagreement, GraphFiles, Group, Io, Number, PythonEnvironment, Scalar
+from irbench.spec import Disagreement, GraphFiles, Group, Io, Number, Program, PythonEnvironment, Scalar
 
 __all__ = [
     "CellResult",
@@ -217,6 +217,8 @@ class CellResult:
     """Of its inputs, at its own batch size; empty in older documents, where all rows have the table's."""
     graph_precision: str = ""
     """The narrowest precision that its ONNX graph holds; empty in older documents, and where there is no such graph."""
+    program: Program | None = None
+    """The user's own code that it ran in place of a backend (``--cell``); null for a backend."""
     graph_files: GraphFiles | None = None
     """Digest and size of its graph, before shapes were bound; null in older documents."""
     environment: PythonEnvironment | None = None

@@ -31,7 +31,7 @@ def refuse_ineffective_levels(backends: Sequence[BackendAddress], variants: Sequ
 
 def ineffective_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[Note]:
     """Yield a note for each backend that measures a graph which ``--optimize`` does not change."""
-    cells = [cell for group in groups for cell in group.measured]
+    cells = [cell for group in groups for cell in group.measured if cell.program is None]
     kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
     for name, kind in kinds.items():
         if _optimizes(request.variants) and not _reads_onnx(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from irbench.spec import SoakPlan
 from irbench.store import RunWriter, default_root
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
+from irbench.worker.watchdog import MARK
 
 __all__ = ["RowFilter", "StoredRun", "describe_plan", "measure", "measure_planned", "measure_requested"]
 
@@ -62,6 +64,7 @@ def measure(
         IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
     """
     host.require_linux()
+    _refuse_within_a_worker()
     refuse_contradictions(options)
     request = replace(requested(options), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
@@ -189,6 +192,19 @@ def _run(
 def _warn(request: RunRequest, say: Say) -> None:
     for warning in too_many_threads(request):
         say(f"warning: {warning}")
+
+
+def _refuse_within_a_worker() -> None:
+    """Refuse a run that a process of another run begins: it imports a script whose function it measures.
+
+    Raises:
+        IrbenchError: This is such a process.
+    """
+    if MARK in os.environ:
+        raise IrbenchError(
+            "A run was begun by a process that measures for another run, which imports the script of its function.",
+            hint='Begin runs below: if __name__ == "__main__":',
+        )
 
 
 def _what(options: RunOptions) -> str:

@@ -9,12 +9,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
-from irbench.api import input_values, values
+from irbench.api import input_values, own_cells, values
 from irbench.api.input_values import Data
+from irbench.api.own_cells import OwnCells, Programs
 from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
-from irbench.spec import Number, Objective, PythonEnvironment
+from irbench.spec import Number, Objective, Program, PythonEnvironment
 from irbench.suggestions import did_you_mean
 
 __all__ = ["RUN_READERS", "Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
@@ -31,7 +32,10 @@ class RunKeywords(TypedDict, total=False):
     Attributes:
         all: Every model that was exported, in place of named ones.
         imports: Modules to import before a model is exported for the run, which register its layers.
-        backends: Backends, each with a device after a colon; every installed one that can read the models by default.
+        backends: Backends, each with a device after a colon; every installed one that can read the models by default;
+            ``"none"`` where ``cells`` are all that is measured.
+        cells: Your own code as rows beside the backends, by the name of the row: ``{"mine": my_function}``,
+            ``{"mine": "package.module:function"}``, or a command ``{"mine": "./loop {model}"}``.
         batch: Samples per inference, a row for each; 1, or the model's own, by default.
         shape: Shapes of inputs, or sizes of dynamic dimensions, by name; ``batch`` overrides theirs.
         data: Samples that take turns: a file or folder, or arrays by input, or a list of those.
@@ -72,6 +76,7 @@ class RunKeywords(TypedDict, total=False):
     all: bool | None
     imports: str | Iterable[str] | None
     backends: str | Iterable[str] | None
+    cells: OwnCells | None
     batch: str | int | Iterable[int] | None
     shape: Mapping[str, str | int | Iterable[int]] | None
     data: Data | None
@@ -126,6 +131,7 @@ class RunOptions:
     all: bool = False
     imports: tuple[str, ...] = ()
     backends: tuple[str, ...] | None = None
+    cells: Programs = field(default_factory=dict[str, Program])
     batch: tuple[int, ...] | None = None
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
     data: DataSource | None = None
@@ -215,6 +221,7 @@ RUN_READERS: Readers = {
     "all": _FLAG,
     "imports": ('["my_layers"]', values.names),
     "backends": ('["ort", "openvino:gpu"]', values.names),
+    "cells": ('{"mine": my_function}, or {"mine": "./loop {model}"}', own_cells.cells),
     "batch": ("[1, 8]", values.counts),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
     "data": ('"speech/", or {"x": array}', input_values.data),

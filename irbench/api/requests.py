@@ -14,6 +14,7 @@ from irbench.address import BackendAddress
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.int8_methods import with_suitable_int8
 from irbench.api.options import RunOptions
+from irbench.api.own_cells import require_found
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.values import Settings
@@ -57,10 +58,17 @@ _BUDGET_WITH_TAIL_S = 300.0
 _COLD = "cold starts are a run of their own"
 _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     "--quick": {"--thorough": "one is for speed, the other for precision"},
-    "--cold": dict.fromkeys(
-        ("--tail", "--sustain", "--pace", "--instances", "--shapes", "--feedback", "--objective", "--max-latency"),
-        _COLD,
-    ),
+    "--cold": {
+        **dict.fromkeys(
+            ("--tail", "--sustain", "--pace", "--instances", "--shapes", "--feedback", "--objective", "--max-latency"),
+            _COLD,
+        ),
+        "--cell": "cold starts are measured of backends",
+    },
+    "--cell": {
+        "--instances": "code of your own starts its own processes",
+        "--pace": "a command of your own issues its calls itself",
+    },
     "--shapes": {
         "--data": "shapes are measured with generated inputs",
         "--feedback": "a decode loop has one shape",
@@ -68,6 +76,9 @@ _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Options that cannot be obeyed together, and why."""
+_FIELDS = {"cell": "cells"}
+"""What options are called in a request, where that is something else."""
+_NO_BACKENDS = ("none",)
 
 
 def refuse_contradictions(options: RunOptions) -> None:
@@ -86,9 +97,21 @@ def refuse_contradictions(options: RunOptions) -> None:
     options.inputs.require_data()
 
 
+def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
+    """Return the backends; those of other environments need not be installed in ours."""
+    if options.environments:
+        return tuple(map(backend_checks.parse_backend, options.backends or ()))
+    if options.backends != _NO_BACKENDS:
+        return resolve_backends(options.backends or ())
+    if not options.cells:
+        raise IrbenchError("--backends none leaves nothing to measure.", hint="Add a row of your own: --cell name=...")
+    return ()
+
+
 def _is_asked(options: RunOptions, option: str) -> bool:
     name, _, value = option.removeprefix("--").partition(" ")
-    given = getattr(options, name.replace("-", "_"))
+    name = _FIELDS.get(name, name.replace("-", "_"))
+    given = getattr(options, name)
     return given == value if value else bool(given) and given != (1,)
 
 
@@ -98,12 +121,14 @@ def requested(options: RunOptions) -> RunRequest:
     Raises:
         IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
     """
+    require_found(options.cells)
     backends = _backends(options)
     cpus = allowed_cpus(options.cpus)
     _refuse_too_many_instances(options.instances, cpus)
     named = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
     variants, notes = with_suitable_int8(named, backends)
-    refuse_ineffective_levels(backends, variants)
+    if not options.cells:
+        refuse_ineffective_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
     return RunRequest(
         bundles=(),
@@ -135,14 +160,8 @@ def requested(options: RunOptions) -> RunRequest:
         goal=_goal(options),
         notes=(*notes, *environment_notes(options.environments)),
         environments=options.environments,
+        programs=options.cells,
     )
-
-
-def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
-    """Return the backends; those of other environments need not be installed in ours."""
-    if options.environments:
-        return tuple(map(backend_checks.parse_backend, options.backends or ()))
-    return resolve_backends(options.backends or ())
 
 
 def planned(

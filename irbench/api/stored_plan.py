@@ -12,7 +12,7 @@ from irbench.api.options import RunOptions
 from irbench.api.requests import QUICK, THOROUGH
 from irbench.api.values import Sweep
 from irbench.errors import IrbenchError
-from irbench.spec import Timing
+from irbench.spec import Program, Timing
 from irbench.stats.rederive import planned_timing
 
 __all__ = ["stored_options"]
@@ -47,7 +47,9 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
     return replace(
         _with_timing(plan),
         models=tuple(map(_model, plan["models"], plan.get("sources") or plan["models"])),
-        backends=tuple(address.removesuffix(":cpu") for address in plan.get("backends") or ()) or None,
+        backends=tuple(address.removesuffix(":cpu") for address in plan.get("backends") or ())
+        or _without_backends(plan),
+        cells={name: Program(**program) for name, program in (plan.get("cells") or {}).items()},
         batch=_tuple(plan.get("batches")),
         streams=_tuple(plan.get("streams")) or (1,),
         instances=_tuple(plan.get("instances")) or (1,),
@@ -97,9 +99,14 @@ def _model(name: str, source: str) -> str:
     return source if source and (is_file or bundles.find(name) is None) else name
 
 
+def _without_backends(plan: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return what asks for the user's own code alone, where nothing else was measured."""
+    return ("none",) if plan.get("cells") else None
+
+
 def _threads(plan: Mapping[str, Any]) -> tuple[int | Literal["native"], ...] | None:
-    """Return the threads; older plans have one number, or leave them to the default."""
-    if "threads" not in plan:
+    """Return the threads, ``None`` where instances share the default; older plans have one number, or none."""
+    if "threads" not in plan or plan.get("divides_threads"):
         return None
     stored = plan["threads"] if isinstance(plan["threads"], Sequence) else [plan["threads"]]
     return tuple("native" if count is None else int(count) for count in stored)

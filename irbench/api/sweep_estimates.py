@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from irbench.api.options import RunOptions
 from irbench.api.requests import budget_s, total_threads
 from irbench.api.sweep_tables import SweepSetup, table_options
 from irbench.api.values import cpus as read_cpus
@@ -13,6 +14,8 @@ from irbench.errors import IrbenchError
 from irbench.exporter import name_of_file
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.result import CellResult, GroupResult
+from irbench.spec import Timing
+from irbench.stats import parts_of
 from irbench.store.listing import list_runs
 from irbench.store.reading import load_document
 from irbench.sweeps.cells import DEFAULTS, Settings, SweepCell, SweepTable
@@ -22,8 +25,8 @@ __all__ = ["expected_seconds", "most_seconds"]
 _MOST_RUNS = 200
 """The newest runs that are looked into: reading thousands would take longer than anyone waits for a plan."""
 
-_Row: TypeAlias = tuple[str, str, int, int | None, int, str, str]
-"""Model, backend, batch, threads, streams, level of optimisation and precision."""
+_Row: TypeAlias = tuple[str, str, int, int | None, int, int, str, str]
+"""Model, backend, batch, threads, instances, streams, level of optimisation and precision."""
 
 
 def most_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
@@ -32,7 +35,13 @@ def most_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, f
     Raises:
         IrbenchError: A setting has no value that its option takes.
     """
-    return {table.id: budget_s(table_options(table, setup)) for table in tables}
+    return {table.id: _most_seconds(table, table_options(table, setup)) for table in tables}
+
+
+def _most_seconds(table: SweepTable, options: RunOptions) -> float:
+    """Return the time of a table; one of many rows has more, unless a budget is given."""
+    parts = parts_of(len(table.cells), Timing.most_cells) if options.budget is None else 1
+    return budget_s(options) * parts
 
 
 def expected_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
@@ -65,7 +74,16 @@ def _row_of_result(group: GroupResult, cell: CellResult) -> _Row:
     backend = cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"
     asked = cell.requested
     level = cell.artifact.partition("+")[2] or UNOPTIMIZED
-    return group.model, backend, cell.batch, asked.threads, asked.streams, level, asked.precision
+    return (
+        cell.model or group.model,
+        backend,
+        cell.batch,
+        asked.threads,
+        asked.instances,
+        asked.streams,
+        level,
+        asked.precision,
+    )
 
 
 def _row_of_cell(cell: SweepCell) -> _Row | None:
@@ -75,13 +93,22 @@ def _row_of_cell(cell: SweepCell) -> _Row | None:
         return None
     recipe = variant(str(settings["optimize"]))
     precision = str(settings["precision"]) if recipe.conversion is None else recipe.conversion.precision
-    level, threads = recipe.name, _threads(settings)
-    return _name(cell), str(settings["backends"]), settings["batch"], threads, settings["streams"], level, precision
+    return (
+        _name(cell),
+        str(settings["backends"]),
+        settings["batch"],
+        _threads(settings),
+        settings["instances"],
+        settings["streams"],
+        recipe.name,
+        precision,
+    )
 
 
 def _threads(settings: Mapping[str, Any]) -> int | None:
     cpus = None if "cpus" not in settings else read_cpus(str(settings["cpus"]))
-    return total_threads(settings.get("threads"), cpus)
+    threads = total_threads(settings.get("threads"), cpus)
+    return threads if threads is None or "threads" in settings else max(1, threads // int(settings["instances"]))
 
 
 def _name(cell: SweepCell) -> str:

@@ -20,7 +20,7 @@ from irbench.measure.turns import Turns, turning_slot
 from irbench.spec import Io
 from irbench.spi import AsyncSlot, Feed, Slot
 
-__all__ = ["Driver", "Window", "complete_call", "make_driver", "make_turning_driver"]
+__all__ = ["Driver", "FollowingDriver", "Window", "complete_call", "make_driver", "make_turning_driver"]
 
 
 class Driver(Protocol):
@@ -36,6 +36,10 @@ class Driver(Protocol):
         """
         ...
 
+
+class FollowingDriver(Driver, Protocol):
+    """A driver that can take part in the window of several processes."""
+
     def follow(self, ledger: Ledger, first: int = 0) -> None:
         """Issue requests, single calls, until the ledger wants no more, and wait for those in flight.
 
@@ -44,7 +48,7 @@ class Driver(Protocol):
         ...
 
 
-def make_driver(slots: Sequence[Slot], feeds: Sequence[Feed], io: Io, calls_per_sample: int = 1) -> Driver:
+def make_driver(slots: Sequence[Slot], feeds: Sequence[Feed], io: Io, calls_per_sample: int = 1) -> FollowingDriver:
     """Return the driver that fits the slots: one at a time, queued by the runtime, or a thread for each."""
     if len(slots) == 1:
         return _Synchronous(complete_call(slots[0], feeds[0], io), calls_per_sample)
@@ -54,7 +58,7 @@ def make_driver(slots: Sequence[Slot], feeds: Sequence[Feed], io: Io, calls_per_
     return _Threaded([complete_call(slot, feed, io) for slot, feed in zip(slots, feeds, strict=True)])
 
 
-def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per_sample: int = 1) -> Driver:
+def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per_sample: int = 1) -> FollowingDriver:
     """Return a driver like :func:`make_driver` does, whose inputs change from call to call; copies are timed.
 
     Args:
@@ -129,7 +133,7 @@ class _TurningStreams:
     Which request completes first is up to the runtime, so that the place is exact where they complete in order.
     """
 
-    def __init__(self, driver: Driver, turns: Sequence[Turns]) -> None:
+    def __init__(self, driver: FollowingDriver, turns: Sequence[Turns]) -> None:
         self._driver = driver
         self._turns = {id(given): given for given in turns}.values()
         self._streams = len(turns)

@@ -6,7 +6,9 @@ wait is not known.
 
 from __future__ import annotations
 
+import contextlib
 import resource
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,27 +94,40 @@ def _growth(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else max(0, after - before)
 
 
+def _own_folder() -> tuple[Path, ...]:
+    return (_PROC_SELF,)
+
+
 class PeakMemory:
-    """Resident peak of the calling process since the last reset.
+    """Resident peak of a process since the last reset.
 
     ``ru_maxrss`` is inherited over exec and never falls, so it would show the largest
     ancestor; ``VmHWM`` can be reset through ``clear_refs`` and then tells one phase's own peak.
+
+    Args:
+        folders: Returns the folders in ``/proc`` of the processes that are meant; that of the calling one unless given.
     """
+
+    def __init__(self, folders: Callable[[], Iterable[Path]] = _own_folder) -> None:
+        self._folders = folders
 
     def reset(self) -> None:
         """Start a new peak at the present size, where the kernel allows it."""
-        try:
-            (_PROC_SELF / "clear_refs").write_text("5")
-        except OSError:
-            return  # without the reset the peak is that of the whole process: an upper bound
+        for folder in self._folders():
+            with contextlib.suppress(OSError):  # without the reset the peak is that of the whole process
+                (folder / "clear_refs").write_text("5")
 
     def read_bytes(self) -> int | None:
-        """Return the peak since the last reset, or ``None`` where the kernel does not tell."""
-        try:
-            status = (_PROC_SELF / "status").read_text()
-        except OSError:
-            return None
-        for line in status.splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+        """Return the peak since the last reset, the largest of several processes; ``None`` where it is not told."""
+        return max((peak for peak in map(_peak_bytes, self._folders()) if peak is not None), default=None)
+
+
+def _peak_bytes(folder: Path) -> int | None:
+    try:
+        status = (folder / "status").read_text()
+    except OSError:
         return None
+    for line in status.splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return None

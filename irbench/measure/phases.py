@@ -12,12 +12,16 @@ __all__ = ["PhaseLog"]
 
 
 class PhaseLog:
-    """Collects phases by name. Opening the same name twice adds up."""
+    """Collects phases by name. Opening the same name twice adds up.
 
-    def __init__(self) -> None:
+    Args:
+        memory: Whose peak is that of a phase; this process's unless given.
+    """
+
+    def __init__(self, memory: PeakMemory | None = None) -> None:
         self.durations_ns: dict[str, int] = {}
         self.peaks_bytes: dict[str, int] = {}
-        self._memory = PeakMemory()
+        self._memory = memory or PeakMemory()
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:

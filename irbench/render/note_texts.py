@@ -15,6 +15,8 @@ __all__ = ["MARKS", "NOTES", "mark_text", "note_text", "reference_text"]
 
 _GRAPHS = {"tf-graph": "the TensorFlow graph"}
 """What readers call a kind of artifact."""
+_USUAL_SHARE = 0.1
+"""Of the time of its rounds, what a command's own calls take at least: settle calls and requests are the rest."""
 
 
 def note_text(note: Note, context: Context) -> str:
@@ -123,6 +125,17 @@ def _late(facts: Facts) -> str:
     if facts["late"] > facts["calls"] / 2:
         return f"cannot keep the pace of {facts['pace_ms']:g} ms"
     return f"{facts['late']:,} of {plural(facts['calls'], 'call')} at the pace of {facts['pace_ms']:g} ms were late"
+
+
+def _self_timed(facts: Facts, _: Context) -> str:
+    share = facts["share"]
+    text = "timed by the command itself, not by irbench"
+    if share is None or share >= _USUAL_SHARE:
+        return text
+    return (
+        f"{text}; its calls are only {share * 100:.2g} % of the time that it had, so it starts again often, or their"
+        " unit is wrong"
+    )
 
 
 def _precisions(facts: Facts) -> str:
@@ -237,6 +250,15 @@ MARKS: Mapping[MarkCode, Text] = {
         "the p90 latency is above `--max-latency`, so the row is not a candidate for the best",
         lambda facts, _: f"not a candidate: p90 of {facts['p90_ms']:.3g} ms is above --max-latency",
         {"p90_ms": 61.2},
+    ),
+    "no-outputs": Text(
+        "a function or a command of your own returned no outputs, so there is nothing to verify (`--cell`)",
+        lambda _, __: "not verified: it returns no outputs",
+    ),
+    "self-timed": Text(
+        "a command of your own, which measures its calls itself (`--cell`)",
+        _self_timed,
+        {"share": 0.02},
     ),
     "answers-differ": Text(
         "the graph was converted, and its outputs are too different from the model's",

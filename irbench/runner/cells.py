@@ -12,7 +12,7 @@ from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.environment_cells import in_environments
 from irbench.runner.request import RunRequest
-from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Workload
+from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Program, Workload
 from irbench.spi import Description
 
 __all__ = ["DYNAMIC", "AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
@@ -32,10 +32,12 @@ class Reader:
     Attributes:
         kinds: Artifact kinds it reads, best first.
         description: What it says of itself.
+        program: The user's own code that it is; ``None`` for a backend.
     """
 
     kinds: tuple[str, ...]
     description: Description
+    program: Program | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def asked_cells(
         models: Those of the table, from :func:`irbench.runner.tables.compared_together`.
     """
     asked: list[AskedCell] = []
-    axes = product(range(len(models)), request.backends, request.instances, request.streams, request.threads)
+    axes = product(range(len(models)), request.addresses, request.instances, request.streams, request.threads)
     for place, (name, device), instances, streams, threads in axes:
         exported = models[place].bundle.artifact(readers[name].kinds)
         for precision, level, required in _rows(request, readers[name], models[place]):
@@ -99,7 +101,9 @@ def asked_cells(
             # a backend that is named twice is measured against itself
             cell_id = f"{cell_id}{AGAIN}" if any(known.cell.id == cell_id for known in asked) else cell_id
             artifact = at_level(exported, level) if exported is not None else None
-            cell = Cell(cell_id, artifact, name, device, load, request.io, workload=place)
+            cell = Cell(
+                cell_id, artifact, name, device, load, request.io, workload=place, program=readers[name].program
+            )
             asked += [AskedCell(each, level) for each in in_environments(cell, request.environments)]
             if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
                 asked.append(AskedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))

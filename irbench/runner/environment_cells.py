@@ -12,13 +12,13 @@ __all__ = ["environment_notes", "in_environments"]
 
 
 def in_environments(cell: Cell, environments: Sequence[PythonEnvironment]) -> tuple[Cell, ...]:
-    """Return a cell for each environment, in their order; the cell itself where there is none.
+    """Return a cell for each environment, in their order; the cell itself without any, or of the user's own code.
 
     Args:
         cell: As it runs in the Python that irbench runs in.
         environments: Other Pythons.
     """
-    if not environments:
+    if not environments or cell.program is not None:
         return (cell,)
     return tuple(
         replace(cell, id=f"{cell.id}-{environment.key}", environment=environment) for environment in environments

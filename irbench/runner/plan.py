@@ -146,7 +146,7 @@ def _artifact(reader: Reader, prepared: PreparedModel, level: str) -> tuple[Arti
     if isinstance(made, Failure):
         return at_level(exported, level), made
     foreign = sorted(set(made.domains) - set(reader.description.domains))
-    if foreign:
+    if foreign and reader.program is None:  # what a user's own code reads is not known
         return made, Failure("plan", f"it does not read the operators of {foreign[0]} that {level} writes", _PORTABLE)
     return made, None
 

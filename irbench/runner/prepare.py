@@ -24,6 +24,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.sweep import sizes_of_sweep
 from irbench.runner.tables import compared_together
 from irbench.spec import Artifact, Bundle, Feeding, Precision, Workload
+from irbench.spi import Description
 from irbench.worker.inputs import takes_turns
 
 __all__ = ["prepare"]
@@ -51,7 +52,7 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
         IrbenchError: Shapes contradict each other, the baseline is not a row, a precision cannot be read, or what
             optimising needs is not installed; only the last is known after some artifacts were made.
     """
-    readers = {name: _reader(name) for name, _ in request.backends}
+    readers = {name: _reader(name, request) for name, _ in request.addresses}
     models = _sized(request, scratch / "inputs")
     tables = compared_together(request, models)
     if request.baseline is not None:  # nothing is made for a run that is refused in the end
@@ -109,13 +110,15 @@ def _prepared(
     return PreparedModel(model, made, workshop.unbound)
 
 
-def _reader(name: str) -> Reader:
+def _reader(name: str, request: RunRequest) -> Reader:
+    if name in request.programs:
+        return Reader(("onnx", "tf-graph"), Description(name, "", None), request.programs[name])
     return Reader(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
 
 
 def _wanted(request: RunRequest, bundle: Bundle, readers: Mapping[str, Reader]) -> Iterator[tuple[Artifact, str]]:
     """Yield each form of the model that a backend reads, with each level of optimisation that it is run at."""
-    for name, _ in request.backends:
+    for name, _ in request.addresses:
         exported = bundle.artifact(readers[name].kinds)
         if exported is not None:
             yield from ((exported, level) for level in variants_of(exported, request.variants))

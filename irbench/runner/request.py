@@ -10,7 +10,7 @@ from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Bundle, Goal, Io, Precision, PythonEnvironment, SoakPlan, Timing
+from irbench.spec import Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
 
 __all__ = ["Preset", "RunRequest", "Sweep"]
 
@@ -26,6 +26,7 @@ class RunRequest:
     Attributes:
         bundles: The models.
         backends: In the order given; one that comes twice is measured against itself.
+        programs: The user's own code, by what the user calls each row; rows after those of the backends.
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
         instances: Numbers of processes that run a model side by side.
@@ -86,6 +87,12 @@ class RunRequest:
     apart: bool = False
     goal: Goal | None = None
     environments: tuple[PythonEnvironment, ...] = ()
+    programs: Mapping[str, Program] = field(default_factory=dict[str, Program])
+
+    @property
+    def addresses(self) -> tuple[BackendAddress, ...]:
+        """All that rows are made of: the backends, then the user's own code."""
+        return (*self.backends, *map(BackendAddress, self.programs))
 
     @property
     def measures_rows_alone(self) -> bool:
@@ -113,12 +120,14 @@ class RunRequest:
             "models": [bundle.name for bundle in self.bundles],
             "sources": [bundle.source for bundle in self.bundles],
             "backends": [f"{name}:{device}" for name, device in self.backends],
+            "cells": {name: asdict(program) for name, program in self.programs.items()},
             "batches": list(self.batches) if self.batches is not None else None,
             "streams": list(self.streams),
             "instances": list(self.instances),
             "precisions": list(self.precisions) if self.precisions is not None else None,
             "variants": list(self.variants),
             "threads": list(self.threads),
+            "divides_threads": self.divides_threads and self.instances != (1,),
             "apart": self.apart,
             "goal": None if self.goal is None else asdict(self.goal),
             "cpus": list(self.cpus) if self.cpus is not None else None,

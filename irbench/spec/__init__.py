@@ -4,6 +4,7 @@ from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Pr
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
+from irbench.spec.programs import Program
 from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.soak import SoakPlan
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
@@ -27,6 +28,7 @@ __all__ = [
     "Number",
     "Objective",
     "Precision",
+    "Program",
     "PythonEnvironment",
     "Scalar",
     "Shape",

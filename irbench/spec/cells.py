@@ -9,6 +9,7 @@ from typing import Literal
 from irbench.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
+from irbench.spec.programs import Program
 from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.tensors import BATCH
 
@@ -65,13 +66,14 @@ class Cell:
     Attributes:
         id: Unique in its group.
         artifact: What is compiled, its tensors with bound shapes; ``None`` where there is none.
-        backend: The backend's name.
+        backend: The backend's name; what the user calls the row where a program runs it.
         device: One of its devices.
         load: How it is driven.
         io: What is timed.
         dynamic: Whether the artifact's file leaves dimensions dynamic that could be bound.
         workload: Place of what it runs among the workloads of its group.
         environment: The Python whose runtime is measured; ``None`` for the one that irbench runs in.
+        program: The user's own code that runs it; ``None`` for a backend.
     """
 
     id: str
@@ -83,6 +85,7 @@ class Cell:
     dynamic: bool = False
     workload: int = 0
     environment: PythonEnvironment | None = None
+    program: Program | None = None
 
     @property
     def address(self) -> BackendAddress:

@@ -23,6 +23,7 @@ group                  names an object of type
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
 from irbench.spi.installation import install_command
 from irbench.spi.models import Exporter, ExporterDescription, ExportRequest, ModelSource
+from irbench.spi.own_code import CellContext
 from irbench.spi.runtime import (
     Array,
     AsyncSlot,
@@ -42,6 +43,7 @@ __all__ = [
     "AsyncSlot",
     "Availability",
     "Backend",
+    "CellContext",
     "Description",
     "ExportRequest",
     "Exporter",

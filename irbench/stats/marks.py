@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
@@ -32,6 +33,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         *_other_than_graph(cell, standing),
         *_bound_to_vendors(cell, standing),
         *_too_slow(cell, standing),
+        *_own_code(cell, records, standing),
     )
 
 
@@ -81,3 +83,23 @@ def _mixed(cell: Cell, standing: Standing) -> Iterator[Mark]:
     mixed = standing.mixed(cell.id)
     if mixed is not None and standing.states[cell.id] == "ok":
         yield mixed if cell.id in standing.compared else Mark("not-ranked", mixed.facts)
+
+
+def _own_code(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
+    """Say what irbench does not know of a row that a user's own code runs."""
+    first = first_launch(records, cell.id)
+    if cell.program is None or first is None or standing.states[cell.id] != "ok":
+        return
+    if first.effective.get("returns_outputs") is False:
+        yield Mark("no-outputs")
+    if cell.program.kind == "command":
+        yield Mark("self-timed", {"share": _share_of_time(cell, records)})
+
+
+def _share_of_time(cell: Cell, records: Sequence[LaunchRecord]) -> float | None:
+    """Return what the timed windows that a command reports are of the time that its rounds took, settling included."""
+    own = [measured for record in records for measured in record.cells if measured.cell == cell.id]
+    shares = [
+        int(round_.completion_ns[-1]) / max(1, round_.evidence.wall_ns) for launch in own for round_ in launch.rounds
+    ]
+    return statistics.median(shares) if shares else None

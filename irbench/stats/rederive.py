@@ -147,6 +147,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         dynamic=row.dynamic,
         workload=workload,
         environment=row.environment,
+        program=row.program,
     )
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from irbench import registry
 from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.clock import Stopwatch
+from irbench.measure.descendants import descendant_folders, with_descendants
 from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver
-from irbench.measure.evidence import PeakMemory, evidence_between, read_counters
+from irbench.measure.evidence import Counters, PeakMemory, evidence_between, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
 from irbench.record import Round
@@ -23,6 +24,10 @@ from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 from irbench.worker.inference import infer
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
+from irbench.worker.own_code import backend_of
+
+if TYPE_CHECKING:
+    from irbench.worker.commands import CommandSession
 
 __all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
 
@@ -81,8 +86,10 @@ class CellHost:
     def __init__(self, task: CellTask) -> None:
         self._task = task
         self._workload = task.workload
-        self._phases = PhaseLog()
-        self._memory = PeakMemory()
+        program = task.cell.program
+        self._is_command = program is not None and program.kind == "command"
+        self._memory = PeakMemory(descendant_folders) if self._is_command else PeakMemory()
+        self._phases = PhaseLog(self._memory)
         self._session: Session | None = None
         self._slots: Sequence[Slot] = ()
         self._driver: Driver | None = None
@@ -116,7 +123,7 @@ class CellHost:
             require_loop(self._workload.bundle, self._workload.feeding, cell.artifact, self._feeds[0], first)
         elif with_outputs:  # only the first launch asks for them, in which nobody else starts now
             first = self._meet_shape()
-        answers = (first, *_answer_all(self._slots[1:], self._feeds[1:])) if with_outputs else ()
+        answers = self._given((first, *_answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         return Prepared(effective, answers)
@@ -135,7 +142,7 @@ class CellHost:
         with self._phases("warm_up"):
             window = self._call_for(self._task.timing.warm_up, calls)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
-        if self._task.cell.load.concurrency == 1:
+        if self._task.cell.load.concurrency == 1 and not self._is_command:
             self._calls_per_sample = calls_per_sample(call_ns)
             self._driver = self._make_driver(self._calls_per_sample)
         gc.collect()
@@ -174,14 +181,14 @@ class CellHost:
                 cells of a block. A decode loop begins with its initial values.
         """
         assert self._driver is not None
-        before = read_counters()
+        before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
-        evidence = evidence_between(before, read_counters())
+        evidence = evidence_between(before, self._read_counters())
         return Round(block, window.issue_ns, window.completion_ns, evidence)
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""
-        return tuple(_answer_all(self._slots, self._feeds))
+        return self._given(_answer_all(self._slots, self._feeds))
 
     def answer_call(self, number: int) -> tuple[tuple[Array, ...], ...]:
         """Return what the first slot answers to a sample, or to a step of its decode loop, as the only answer.
@@ -194,7 +201,7 @@ class CellHost:
             turns.begin(0)
         outputs = infer(self._slots[0], turns.next())
         turns.take(outputs)
-        return (outputs,)
+        return self._given((outputs,))
 
     @property
     def phases_ns(self) -> Mapping[str, int]:
@@ -204,6 +211,10 @@ class CellHost:
     def peak_memory_bytes(self) -> int | None:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()
+
+    def _given(self, answers: Iterable[tuple[Array, ...]]) -> tuple[tuple[Array, ...], ...]:
+        """Return answers; a user's own code need not give any, and a backend that gives none is wrong."""
+        return tuple(answer for answer in answers if answer or self._task.cell.program is None)
 
     def _make_feeds(self, artifact: Artifact) -> None:
         """Lay out what the slots are given: memory of its own for each stream, as in service.
@@ -217,6 +228,8 @@ class CellHost:
             self._turns = turns_of_streams(workload.bundle, workload.sizes, workload.feeding, artifact, streams)
 
     def _make_driver(self, calls_per_sample: int = 1) -> Driver:
+        if self._is_command:
+            return cast("CommandSession", self._session)
         if self._turns:
             return make_turning_driver(self._slots, self._turns, calls_per_sample)
         return make_driver(self._slots, self._feeds, self._task.cell.io, calls_per_sample)
@@ -226,9 +239,13 @@ class CellHost:
         """As few samples as tell a median time per completion."""
         return max(self._task.timing.min_calls, 2 * len(self._slots))
 
-    @property
+    @cached_property
     def _backend(self) -> Backend:
-        return registry.backend(self._task.cell.backend)
+        return backend_of(self._task.cell, self._workload.feeding, lambda: self._feeds[0])
+
+    def _read_counters(self) -> Counters:
+        own = read_counters()
+        return with_descendants(own) if self._is_command else own
 
     def _call_for(self, seconds: float, fewest: int) -> Window:
         """Call for about so long, as often as ``fewest`` at least, and return the last calls."""

@@ -74,7 +74,10 @@ def require_loop(bundle: Bundle, feeding: Feeding, artifact: Artifact, feed: Fee
 
     Raises:
         BrokenLoop: An output has another shape or dtype than its input.
+        IrbenchError: There are no outputs, as a user's own code may return none.
     """
+    if feeding.feedback and not outputs:
+        raise IrbenchError("It returns no outputs, which --feedback makes inputs of.", hint="Return the outputs.")
     for given, made in places_of_feedback(bundle, feeding, artifact).items():
         order, wanted = artifact.inputs[given].permutation, feed[given]
         output = outputs[made] if order is None else outputs[made].transpose(order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from irbench.measure.paced import Schedule
 from irbench.record import Evidence
 from irbench.worker.cell import CellTask
 from irbench.worker.run import RunHost
+
+if TYPE_CHECKING:
+    from irbench.measure.drive import FollowingDriver
 
 __all__ = ["InstanceHost", "Place", "Share"]
 
@@ -71,7 +75,7 @@ class InstanceHost(RunHost):
         number = self._place.number
         ledger = SharedLedger(self._counters, number, window, self._task.cell.load.streams)
         before = read_counters()
-        self._driver.follow(ledger, first + number * window.calls - window.settle_calls)
+        cast("FollowingDriver", self._driver).follow(ledger, first + number * window.calls - window.settle_calls)
         return Share(ledger.times_ns(), evidence_between(before, read_counters()))
 
     def take_paced_share(self, schedule: Schedule, first: int = 0) -> NDArray[np.int64]:

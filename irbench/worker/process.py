@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.scratch import scratch_folder
-from irbench.worker.watchdog import MARK, kill_all, watchdog
+from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
 
 __all__ = ["CallFailed", "Worker", "WorkerDied", "WorkerTimedOut", "call_in_worker"]
@@ -228,6 +229,7 @@ class Worker:
             return
         kill_all(self.process_id, self._mark)
         self._process.wait()
+        shutil.rmtree(worker_folder(self._mark), ignore_errors=True)
         watchdog().release(self.process_id, self._mark)
         self._channel.close()
         os.close(self._exit)

@@ -11,13 +11,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["MARK", "Watchdog", "kill_all", "watchdog"]
+__all__ = ["MARK", "Watchdog", "kill_all", "watchdog", "worker_folder"]
 
 MARK = "IRBENCH_WORKER"
 """The environment variable by which a worker's offspring is known, also what became a daemon."""
@@ -80,6 +82,15 @@ def kill_all(process_group: int, mark: str) -> None:
         killed |= fresh
 
 
+def worker_folder(mark: str) -> Path:
+    """Return the folder for a worker's own files, which it makes if it needs one, and which is removed with it.
+
+    Args:
+        mark: The value of :data:`MARK` in the worker's environment.
+    """
+    return Path(tempfile.gettempdir()) / f"irbench-worker-{mark}"
+
+
 def _marked(mark: str) -> set[int]:
     """Return the ids of all processes that were given this mark; one that has ended has none any more."""
     variable = f"{MARK}={mark}".encode()
@@ -101,6 +112,7 @@ def watch() -> None:
     for worker in guarded:
         group, mark = worker.split()
         kill_all(int(group), mark)
+        shutil.rmtree(worker_folder(mark), ignore_errors=True)
 
 
 if __name__ == "__main__":

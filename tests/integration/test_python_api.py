@@ -116,6 +116,7 @@ def test_a_script_needs_no_main_guard(model: Path, tmp_path: Path):
 @pytest.mark.ci
 def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     models.mlp(tmp_path).path.rename(tmp_path / "model.onnx")
+    (tmp_path / "my_loop.py").write_text("def infer(inputs): ...\n")
     monkeypatch.chdir(tmp_path)
     text = "\n".join(FENCED.findall((ROOT / "docs" / "python.md").read_text()))
     # scripted backends take the place of the runtimes, and little time that of minutes; the rest is as it is written

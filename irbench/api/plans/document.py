@@ -165,6 +165,8 @@ class SettingsDocument(_Document):
     """Also measure latency where a call comes every so often: "10ms"."""
     cold: Flag = False
     """Measure cold starts instead of speeds."""
+    cells: dict[str, str] | None = None
+    """Code of your own as rows: { mine = "package.module:function" }, or a command."""
     import_: Annotated[Listed[Name] | None, Field(alias="import")] = None
     """Modules to import before a model is exported."""
     note: str | None = None

@@ -57,8 +57,8 @@ def plan_document(options: RunOptions, name: str) -> dict[str, Any]:
     several = {key: list(values) for key, values in axes.items() if len(values) > 1}
     single = {key: values[0] for key, values in axes.items() if len(values) == 1}
     document: dict[str, Any] = {"name": _NOT_OF_A_NAME.sub("-", name).strip("-.+_")[:80] or "run"}
-    others = [key for key in several if key in COMPARABLE and key not in (*USUAL_ROWS, "models")]
-    if others:  # a run has one document, but a table for each model
+    others = [key for key in several if key in COMPARABLE and key not in USUAL_ROWS]
+    if others:
         document["compare"] = [*USUAL_ROWS, *others]
     document["defaults"] = {**single, **_others(options)}
     return {**document, "matrix": [several]} if several else document
@@ -116,6 +116,7 @@ def _others(options: RunOptions) -> dict[str, Any]:
         "sustain": options.sustain,
         "pace": options.pace,
         "cold": options.cold,
+        "cells": {name: program.target for name, program in options.cells.items()},
         "import": list(options.imports),
         "note": options.note,
     }

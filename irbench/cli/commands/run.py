@@ -15,6 +15,7 @@ from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import OneOf, SectionedCommand
 from irbench.cli.options.types import (
     BACKENDS,
+    CELL,
     COUNTS,
     DURATION,
     LATENCY,
@@ -24,6 +25,7 @@ from irbench.cli.options.types import (
     SHAPE,
     SWEEP,
     PlainDefault,
+    as_cells,
     as_constants,
     as_feedback,
     as_settings,
@@ -32,7 +34,7 @@ from irbench.cli.options.types import (
 from irbench.cli.output.measured import measured, refuse_overwriting_models
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
-from irbench.spec import Number, Objective
+from irbench.spec import Number, Objective, Program
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
@@ -70,7 +72,15 @@ _SECTIONS = {
     type=BACKENDS,
     cls=PlainDefault,
     show_default="all installed that can read the model",
-    help="Backends to compare, with an optional device: ort:cuda.",
+    help="Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone.",
+)
+@click.option(
+    "--cell",
+    "cells",
+    type=CELL,
+    multiple=True,
+    help="Your own code as a row: name=package.module:function, or a command that prints a duration for each call;"
+    " may be repeated.",
 )
 @click.option(
     "--batch",
@@ -186,6 +196,7 @@ _SECTIONS = {
 def command(
     form: str,
     output: Path | None,
+    cells: Sequence[tuple[str, Program]],
     strict: bool,
     dry_run: bool,
     yes: bool,
@@ -207,6 +218,7 @@ def command(
 
     asked = RunOptions(
         command=command_line(),
+        cells=as_cells(cells),
         shape=as_shapes(shape),
         set=as_settings(set),
         value=as_constants(value),

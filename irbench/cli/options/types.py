@@ -10,16 +10,17 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
-from irbench.api import values
+from irbench.api import own_cells, values
 from irbench.cli.options.completion import addresses, levels, offer_list, settings
 from irbench.errors import IrbenchError
-from irbench.spec import Number
+from irbench.spec import Number, Program
 
 if TYPE_CHECKING:
     from irbench.across_runs.conditions import Condition
 
 __all__ = [
     "BACKENDS",
+    "CELL",
     "CONDITION",
     "COUNT",
     "COUNTS",
@@ -40,6 +41,7 @@ __all__ = [
     "VALUE",
     "Parsed",
     "PlainDefault",
+    "as_cells",
     "as_constants",
     "as_feedback",
     "as_settings",
@@ -125,6 +127,7 @@ def _condition(text: str) -> Condition:
 CONDITION = Parsed("p50>5%", _condition)
 PASSES = Parsed("a,b", values.ordered_names, partial(offer_list, _passes))
 BACKENDS = Parsed("a,b", values.names, partial(offer_list, addresses))
+CELL = Parsed("name=command", own_cells.cell_of_text)
 LEVELS = Parsed("a,b", values.names, partial(offer_list, levels))
 PRECISIONS = Parsed("a,b", values.names, partial(offer_list, _precisions))
 COUNT = Parsed("20", values.count)
@@ -156,6 +159,20 @@ def as_shapes(pairs: Iterable[tuple[str, tuple[int, ...]]]) -> values.Shapes:
         before = found.setdefault(name, sizes)
         if before != sizes:
             raise _contradiction("--shape", name, shape_text(before), shape_text(sizes))
+    return found
+
+
+def as_cells(pairs: Iterable[tuple[str, Program]]) -> own_cells.Programs:
+    """Return what ``--cell`` gave, by the name of the row.
+
+    Raises:
+        IrbenchError: Two rows have one name.
+    """
+    found: dict[str, Program] = {}
+    for name, program in pairs:
+        before = found.setdefault(name, program)
+        if before != program:
+            raise _contradiction("--cell", name, before.target, program.target)
     return found
 
 

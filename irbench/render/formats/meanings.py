@@ -53,6 +53,8 @@ _OF_ROWS = {
     "graph_precision": "Narrowest precision that its ONNX graph holds.",
     "graph_files_sha256": "Digest of the graph and its weights, before shapes are bound.",
     "graph_files_size_bytes": "Their size.",
+    "program_kind": "callable or command, for code of your own (--cell); null for a backend.",
+    "program_target": "The function or the command line.",
     "environment": "What the table calls the Python whose runtime was measured; null for the one that irbench ran in.",
     "environment_key": "Its part of the cell's id.",
     "environment_python": "Its interpreter; null for the one that irbench ran in.",

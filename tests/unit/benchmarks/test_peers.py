@@ -1,55 +1,55 @@
-"""Reading what peers print, and counting what a loop completes."""
+"""What a table of irbench's row and a peer says about the two, and the loop of a peer."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from documents import cell, group, speedup
 
 from benchmarks import ort_loop
-from benchmarks.peers import benchmark_app_fps, sustained_fps
+from benchmarks.peers import parity
 from benchmarks.workbench import CommandFailed
-
-PRINTED = """\
-[Step 11/11] Dumping statistics report
-[ INFO ] Execution Devices:['CPU']
-[ INFO ] Count:            123 iterations
-[ INFO ] Duration:         5020.02 ms
-[ INFO ] Latency:
-[ INFO ]    Median:        33.85 ms
-[ INFO ] Throughput:   24.50 FPS
-"""
+from irbench.record import Failure
+from irbench.result import CellResult, GroupResult
 
 
-def test_the_throughput_of_benchmark_app_is_read_from_its_last_lines() -> None:
-    assert benchmark_app_fps(PRINTED) == 24.5
+def table(own: CellResult, peer: CellResult) -> GroupResult:
+    return group(cells=(own, peer), baseline=peer.id)
 
 
-def test_output_without_a_throughput_is_a_failure_and_no_zero() -> None:
-    with pytest.raises(CommandFailed, match="no throughput"):
-        benchmark_app_fps("[ ERROR ] Exception from src/inference/src/cpp/core.cpp")
+def test_parity_is_the_speedup_of_irbenchs_row_over_the_peer_with_its_interval() -> None:
+    own = cell("openvino", 32.0, speedup=speedup(1.01, 0.99, 1.03, "same", launches=7, confidence=0.95))
+    found = parity(table(own, cell("benchmark_app", 32.3)), "openvino", "benchmark_app", "sync")
+    assert found.values("ratio") == pytest.approx([32.3 / 32.0])
+    assert math.exp(found.log_ratio.value) == pytest.approx(1.01)
+    assert math.exp(found.log_ratio.low) == pytest.approx(0.99)
+    assert found.log_ratio.count == 7
+    assert found.met == "yes"
 
 
-def test_the_sustained_fps_of_a_runs_only_cell_is_taken() -> None:
-    assert sustained_fps({"groups": [{"cells": [{"sustained_fps": 41.5, "fps": 40.0}]}]}) == 41.5
+def test_a_preview_shows_no_parity() -> None:
+    own = cell("openvino", 32.0, speedup=speedup(1.01, 1.0, 1.03, "preview", launches=3, confidence=0.95))
+    assert parity(table(own, cell("benchmark_app", 32.3)), "openvino", "benchmark_app", "sync").met == "undecided"
 
 
-def test_a_cell_that_failed_says_why() -> None:
-    cell = {"sustained_fps": None, "failure": {"message": "no kernel for Foo"}}
-    with pytest.raises(CommandFailed, match="no kernel for Foo"):
-        sustained_fps({"groups": [{"cells": [cell]}]})
+def test_a_row_that_failed_says_why() -> None:
+    failed = cell("benchmark_app", state="failed", failure=Failure("compile", "no kernel for Foo"))
+    with pytest.raises(CommandFailed, match="benchmark_app has no figures: no kernel for Foo"):
+        parity(table(cell("openvino"), failed), "openvino", "benchmark_app", "sync")
 
 
-def test_a_cell_that_was_not_run_alone_is_a_failure() -> None:
-    with pytest.raises(CommandFailed, match="not run alone"):
-        sustained_fps({"groups": [{"cells": [{"sustained_fps": None, "failure": None}]}]})
+def test_rows_that_were_not_compared_are_a_failure_and_no_parity() -> None:
+    with pytest.raises(CommandFailed, match="were not compared"):
+        parity(table(cell("openvino", speedup=None), cell("benchmark_app")), "openvino", "benchmark_app", "sync")
 
 
-def test_a_bare_loop_counts_completions_over_its_whole_wall_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_loop_times_its_calls_back_to_back(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0
 
     def call() -> None:
         nonlocal now
-        now += 300_000_000
+        now += 300
 
     monkeypatch.setattr(ort_loop, "now_ns", lambda: now)
-    # four calls of 0.3 s: the fourth, which passes the end of the second, counts in full and so does its time
-    assert ort_loop.frames_per_second(call, 1.0) == pytest.approx(4 / 1.2)
+    assert ort_loop.timed_calls(call, 4) == {"ns": [300] * 4, "total_ns": 1200}

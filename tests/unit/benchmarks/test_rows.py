@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
 from benchmarks.rows import Finding, Goal, Parity, as_plain, as_table
+from irbench.stats.intervals import Bound, Interval
 
 
 def test_ratios_and_differences_are_paired_by_repeat() -> None:
@@ -85,6 +87,18 @@ def test_parity_is_met_only_where_the_whole_interval_is_the_same_or_above() -> N
     assert parity(*[0.99] * 7, 0.97).met == "undecided"
     assert parity(*[0.9] * 4, *[1.3] * 4).met == "undecided"
     assert parity(*[0.9] * 4, *[0.97] * 4).met == "missed"
+
+
+def test_a_ratio_that_a_run_tells_is_judged_by_the_runs_own_interval() -> None:
+    told = Interval(math.log(1.01), math.log(0.99), math.log(1.02), 7, 0.95, Bound(1))
+    found = replace(parity(1.3), interval=told)
+    assert found.met == "yes"
+    (row,) = as_table([found]).complete_rows()
+    assert row[4] == "1.01 [0.99, 1.02] at 95 %"
+    assert row[7].endswith("7 launches")
+    preview = replace(found, interval=replace(told, confidence=None))
+    assert preview.met == "undecided"
+    assert as_table([preview]).complete_rows()[0][4] == "1.01 [0.99, 1.02], a range"
 
 
 def test_a_median_at_parity_does_not_make_up_for_a_wide_interval() -> None:

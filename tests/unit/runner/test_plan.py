@@ -16,7 +16,7 @@ from irbench.runner.cells import Reader, SizedModel
 from irbench.runner.plan import PlannedGroup, Prepared, PreparedModel, plan
 from irbench.runner.request import RunRequest
 from irbench.runner.tables import compared_together
-from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec, Workload
+from irbench.spec import Artifact, Bundle, Feeding, InputSpec, Program, TensorSpec, Workload
 from irbench.spi import Description
 
 FAKES = (("fake-a", "cpu"), ("fake-b", "cpu"))
@@ -44,7 +44,8 @@ def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precis
     ]
     together = compared_together(request, models)
     tables = (tuple(with_artifacts(model, request, made) for model in table) for table in together)
-    return Prepared({name: reader(name) for name, _ in request.backends}, tuple(tables))
+    own = {name: Reader(("onnx",), Description(name, "", None), program) for name, program in request.programs.items()}
+    return Prepared({**{name: reader(name) for name, _ in request.backends}, **own}, tuple(tables))
 
 
 def with_artifacts(model: SizedModel, request: RunRequest, made: Mapping[str, Artifact | Failure]) -> PreparedModel:
@@ -162,6 +163,33 @@ def test_a_precision_is_required_unless_it_is_only_that_of_a_narrow_graph(
 ) -> None:
     (group,) = planned(precision=held, backends=(("fake-a", "cpu"),), precisions=asked, variants=variants)
     assert [cell.load.precision_required for cell in group.group.cells] == required
+
+
+def test_the_users_own_code_is_a_row_after_the_backends_at_every_setting() -> None:
+    code = Program("callable", "loop:infer")
+    (group,) = planned(streams=(1, 2), programs={"mine": code}, baseline="mine x2")
+    assert [cell.label for cell in group.group.cells] == [
+        "fake-a",
+        "fake-a x2",
+        "fake-b",
+        "fake-b x2",
+        "mine",
+        "mine x2",
+    ]
+    assert [cell.program for cell in group.group.cells] == [None] * 4 + [code] * 2
+    assert group.group.baseline == "mine-cpu-fp32-x2"
+
+
+def test_the_users_own_code_may_be_all_that_is_measured() -> None:
+    (group,) = planned(backends=(), programs={"mine": Program("command", "./loop")})
+    assert rows(group) == [("mine", "fp32")]
+
+
+def test_operators_of_a_vendor_keep_a_backend_from_a_graph_and_not_the_users_own_code() -> None:
+    foreign = replace(GRAPH, variant="all", domains=("com.vendor",))
+    code = Program("callable", "loop:infer")
+    (group,) = planned(made={"all": foreign}, variants=("all",), backends=FAKES[:1], programs={"mine": code})
+    assert set(group.absent) == {"fake-a-cpu-fp32-x1-all"}
 
 
 def test_options_reach_only_the_backend_they_name() -> None:

@@ -67,9 +67,10 @@ def test_the_plan_of_a_run_asks_for_the_same_run(options: RunOptions):
     assert asked_again(options) == [options]
 
 
-def test_each_model_of_a_run_is_measured_by_itself():
-    options = RunOptions(models=("a", "b"), backends=("ort",))
-    assert sorted(found.models for found in asked_again(options)) == [("a",), ("b",)]
+@pytest.mark.parametrize("apart", [False, True])
+def test_models_and_batches_of_a_run_are_one_run_again(apart: bool):
+    options = RunOptions(models=("a", "b"), backends=("ort",), batch=(1, 8), threads=(1, 2), apart=apart)
+    assert asked_again(options) == [options]
 
 
 def test_what_a_run_left_to_the_default_is_not_written():

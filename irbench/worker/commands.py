@@ -1,0 +1,186 @@
+"""A user's command as a session that times itself: it answers requests, or calls in a loop of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from irbench.errors import IrbenchError
+from irbench.measure.drive import Window
+from irbench.spec import Artifact, Io, Load, Program, Scalar
+from irbench.spi import Availability, Description, Feed, Outputs, Phases
+from irbench.worker.command_arrays import read_arrays, write_arrays
+from irbench.worker.command_calls import OwnLoop, Requests
+from irbench.worker.command_process import CommandProcess, command_words
+from irbench.worker.watchdog import MARK, worker_folder
+
+__all__ = ["PLACEHOLDERS", "CommandBackend", "CommandSession"]
+
+PLACEHOLDERS = ("model", "inputs", "batch", "threads", "streams", "precision")
+"""Names that a command may have in braces; the variables of its environment are ``IRBENCH_`` and these in capitals."""
+
+_PROTOCOL = "irbench"
+_VERSION = 1
+
+
+class CommandBackend:
+    """Starts a command of the user's.
+
+    Args:
+        name: What the user calls the row.
+        program: A command.
+        feed: Returns the inputs of its calls.
+    """
+
+    consumes = ("onnx", "tf-graph")
+
+    def __init__(self, name: str, program: Program, feed: Callable[[], Feed]) -> None:
+        self.name = name
+        self._target = program.target
+        self._feed = feed
+
+    def describe(self) -> Description:
+        """Say what runs; nothing is known of its runtime."""
+        return Description(self.name, self._target, version=None)
+
+    def probe(self) -> Availability:
+        """Say that it runs here; nothing is known of its precisions."""
+        return Availability(("cpu",), {}, {}, {})
+
+    def import_runtime(self, load: Load, device: str) -> None:
+        """Do nothing: its start is a part of compiling."""
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> CommandSession:
+        """Start the command, and wait until it can be called."""
+        scratch = worker_folder(os.environ.get(MARK, str(os.getpid())))
+        scratch.mkdir(exist_ok=True)
+        write_arrays(scratch / "inputs.npz", artifact, self._feed())
+        with phases("compile"):
+            process = _started(self._target, artifact, load, scratch)
+            try:
+                return CommandSession(process, artifact, load, device, scratch)
+            except BaseException:
+                process.close()
+                raise
+
+
+class CommandSession:
+    """A command that times its own calls.
+
+    The first line that it writes says which kind it is. One that speaks the protocol begins with a greeting, waits for
+    requests, and calls only then. Any other calls in a loop of its own and writes durations; it runs only while it is
+    its turn, because the whole process group is frozen otherwise, and starts again if it ends.
+
+    Args:
+        process: The command.
+        artifact: What it was asked to run.
+        load: How.
+        device: What its row says.
+        scratch: A folder for outputs.
+    """
+
+    def __init__(self, process: CommandProcess, artifact: Artifact, load: Load, device: str, scratch: Path) -> None:
+        self._process, self._artifact, self._load, self._device = process, artifact, load, device
+        self._scratch = scratch
+        line = process.read_line()
+        greeting = _greeting(line)
+        process.require_own_group()
+        self._said = greeting if greeting is not None else {}
+        self._calls: Requests | OwnLoop = (
+            Requests(process, load.streams) if greeting is not None else OwnLoop(process, line, load.streams)
+        )
+
+    @property
+    def effective(self) -> Mapping[str, Scalar]:
+        """What the greeting says, and whether outputs are returned."""
+        said = self._said.get("effective", {})
+        return {
+            "precision": None,
+            "threads": None,
+            "streams": self._load.streams,
+            "device": self._device,
+            **(said if isinstance(said, Mapping) else {}),
+            "returns_outputs": self._returns_outputs,
+        }
+
+    def open_slots(self, count: int, io: Io) -> Sequence[_CommandSlot]:  # noqa: ARG002 - it decides what it copies
+        """Return what answers; all of them are the same command."""
+        return [_CommandSlot(self) for _ in range(count)]
+
+    def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:  # noqa: ARG002 - inputs stay
+        """Have the command time its calls; see :class:`irbench.measure.drive.Driver`.
+
+        Raises:
+            IrbenchError: It wrote something else, or what cannot be.
+        """
+        return self._calls.take(samples, settle_calls)
+
+    def answer(self) -> Outputs:
+        """Make one call, and return its outputs; none from a command that does not return them."""
+        if not self._returns_outputs:
+            self.drive(self._load.streams, settle_calls=0)
+            return ()
+        file = self._scratch / "outputs.npz"
+        file.unlink(missing_ok=True)
+        self._process.write_line(f"answer {file}")
+        line = self._process.read_line().strip()
+        if line != "ok" or not file.is_file():
+            raise IrbenchError(
+                f"It wrote {line!r} when it was asked for outputs.", hint=f"Write them to {file.name}, and then: ok"
+            )
+        return read_arrays(file, self._artifact)
+
+    def close(self) -> None:
+        """End the command."""
+        self._process.close()
+
+    @property
+    def _returns_outputs(self) -> bool:
+        return bool(self._said.get("outputs"))
+
+
+class _CommandSlot:
+    """One call outside any timed window, with its outputs."""
+
+    def __init__(self, session: CommandSession) -> None:
+        self._session = session
+        self._answer: Outputs = ()
+
+    def stage(self, feed: Feed) -> None: ...
+
+    def run(self) -> None:
+        self._answer = self._session.answer()
+
+    def fetch(self) -> Outputs:
+        return self._answer
+
+
+def _started(target: str, artifact: Artifact, load: Load, scratch: Path) -> CommandProcess:
+    values = {
+        "model": str(artifact.path),
+        "inputs": str(scratch / "inputs.npz"),
+        "batch": str(load.batch),
+        "threads": str(load.threads or 0),
+        "streams": str(load.streams),
+        "precision": load.precision,
+    }
+    environment = {f"IRBENCH_{name.upper()}": value for name, value in values.items()}
+    return CommandProcess(command_words(target, values), environment)
+
+
+def _greeting(line: str) -> Mapping[str, Any] | None:
+    """Return the greeting of a command that speaks the protocol; ``None`` for any other first line."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(said, dict) or _PROTOCOL not in said:
+        return None
+    if said[_PROTOCOL] != _VERSION:
+        raise IrbenchError(
+            f"It speaks version {said[_PROTOCOL]!r} of the protocol.", hint=f"This irbench speaks version {_VERSION}."
+        )
+    return said

@@ -1,0 +1,162 @@
+"""The user's own code as rows: which texts and values name it, and which are refused before anything is made."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from front_door import irbench
+
+from irbench.api.options import run_options
+from irbench.api.own_cells import cell_of_text, cells, require_found
+from irbench.errors import IrbenchError
+from irbench.measure.durations import parse_durations
+from irbench.spec import Program
+
+
+def a_function(inputs: Any) -> None: ...
+
+
+class Holder:
+    def method(self, inputs: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        ("mine=package.loop:infer", Program("callable", "package.loop:infer")),
+        ("mine=path/to/loop.py:infer", Program("callable", "path/to/loop.py:infer")),
+        ("mine = ./loop", Program("command", "./loop")),
+        ("mine=./loop --n=3 {model}", Program("command", "./loop --n=3 {model}")),
+        ("mine=server host:port", Program("command", "server host:port")),
+    ],
+)
+def test_a_single_word_with_a_colon_is_a_function_and_all_else_a_command(text: str, program: Program) -> None:
+    assert cell_of_text(text) == ("mine", program)
+
+
+def test_a_program_whose_name_has_a_colon_is_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("odd:name").touch()
+    assert cell_of_text("mine=odd:name")[1].kind == "command"
+
+
+@pytest.mark.parametrize(
+    "text", ["mine", "mine=", "=./loop", "my row=./loop", "-x=./loop", "a/b=./loop", "mine='./loop"]
+)
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"lacks|no name of a row|split into words"):
+        cell_of_text(text)
+
+
+def test_python_takes_functions_texts_and_words() -> None:
+    found = cells({"a": parse_durations, "b": "./loop {model}", "c": ["./my loop", 3], "d": "package.loop:infer"})
+    assert found == {
+        "a": Program("callable", "irbench.measure.durations:parse_durations"),
+        "b": Program("command", "./loop {model}"),
+        "c": Program("command", "'./my loop' 3"),
+        "d": Program("callable", "package.loop:infer"),
+    }
+    assert shlex.split(found["c"].target) == ["./my loop", "3"]
+
+
+def test_a_function_of_a_module_without_a_package_is_named_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "module_of_a_notebook.py"
+    file.write_text("def infer(inputs): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module(file.stem)
+    assert cells({"mine": module.infer}) == {"mine": Program("callable", f"{file}:infer")}
+
+
+def test_a_function_of_the_script_that_runs_is_named_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    main = ModuleType("__main__")
+    main.__file__ = __file__
+    exec("def infer(inputs): ...", vars(main))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert cells({"mine": main.infer}) == {"mine": Program("callable", f"{__file__}:infer")}
+    del main.__file__
+    with pytest.raises(ValueError, match="defined interactively"):
+        cells({"mine": main.infer})
+
+
+def within() -> Any:
+    def closure(inputs: Any) -> None: ...
+
+    return closure
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (lambda inputs: inputs, "such as a lambda"),
+        (within(), "within another one"),
+        (Holder().method, "has no name in a module"),
+        (partial(a_function), "has no name in a module"),
+        ([], "at least one word"),
+        (3, "no function, no command"),
+    ],
+)
+def test_what_another_process_cannot_import_is_refused(value: Any, said: str) -> None:
+    with pytest.raises(IrbenchError, match="cells=.* is not valid: .*" + said):
+        run_options([], {"cells": {"mine": value}})
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "hint"),
+    [
+        (Program("callable", "nothing_here:infer"), "There is no module nothing_here", "searched in"),
+        (Program("callable", "nothing.py:infer"), "There is no file", "Check the path"),
+        (Program("callable", "loop.py:infr"), "has no function infr", "Did you mean infer"),
+        (Program("command", "./nothing-here"), "There is no program ./nothing-here", "without a shell"),
+        (Program("command", "true {modle}"), "cannot have {modle}", "Did you mean {model}"),
+    ],
+)
+def test_code_that_is_not_there_is_refused_without_running_any(
+    program: Program, said: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop.py").write_text("raise SystemExit\ndef infer(inputs): ...\n")
+    with pytest.raises(IrbenchError) as caught:
+        require_found({"mine": program})
+    assert said in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_braces_that_mean_nothing_to_irbench_are_the_commands_own() -> None:
+    require_found({"mine": Program("command", "true {model} '{\"a\": 1}' {xyzzy}")})
+
+
+def test_a_row_cannot_be_called_like_a_backend() -> None:
+    with pytest.raises(IrbenchError, match="has the name of a backend"):
+        require_found({"fake-a": Program("command", "true")})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--cell", "a=true", "--cell", "a=false"], "--cell a=true and --cell a=false cannot be combined"),
+        (["--cell", "a=true", "--cold"], "--cold and --cell cannot be combined"),
+        (["--backends", "none"], "leaves nothing to measure"),
+        (["--cell", "a"], "lacks a name"),
+        (["--cell", "a=there/is/none"], "There is no program there/is/none"),
+    ],
+)
+def test_the_command_line_refuses_what_cannot_be_measured(arguments: list[str], said: str) -> None:
+    called = irbench("run", "model.onnx", *arguments)
+    assert called.code == 2
+    assert said in called.err.replace("\n", " ")
+
+
+def test_a_run_within_a_process_of_another_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRBENCH_WORKER", "mark")
+    called = irbench("run", "model.onnx")
+    assert called.code == 2
+    assert "__main__" in called.err

@@ -1,0 +1,138 @@
+"""A user's function as a backend: which kind it is, what it is given, and what it may return."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.spec import Artifact, Load, Program, TensorSpec
+from irbench.spi import CellContext, Session
+from irbench.worker.callables import CallableBackend, is_factory, outputs_in_order
+from irbench.worker.inference import infer
+
+X, Y = TensorSpec("x", "float32", (2, 3)), TensorSpec("y", "float32", (2, 3))
+GRAPH = Artifact(
+    "onnx", Path("model.onnx"), (X, Y), (TensorSpec("sum", "float32", (2, 3)), TensorSpec("n", "int64", ()))
+)
+FEED = (np.ones((2, 3), np.float32), np.full((2, 3), 2, np.float32))
+LOAD = Load(batch=2, threads=4, streams=3, precision="bf16")
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Call irbench from a folder with modules of the user's; what they change of this process is taken back."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    return tmp_path
+
+
+def opened(target: str, load: Load = LOAD) -> Session:
+    backend = CallableBackend("mine", Program("callable", target))
+    backend.import_runtime(load, "cpu")
+    return backend.compile(GRAPH, load, "cpu", lambda _: nullcontext())
+
+
+def test_a_function_is_called_with_the_inputs_by_name(in_folder: Path) -> None:
+    (in_folder / "loop.py").write_text("def infer(inputs):\n    return [inputs['x'] + inputs['y'], len(inputs)]\n")
+    (slot,) = opened("loop:infer").open_slots(1, "copy")
+    total, count = infer(slot, FEED)
+    assert total.tolist() == (FEED[0] + FEED[1]).tolist()
+    assert count == 2
+
+
+def test_a_function_with_a_cell_is_called_once_and_returns_the_one_that_is_timed(in_folder: Path) -> None:
+    (in_folder / "deep").mkdir()
+    (in_folder / "deep" / "helper.py").write_text("made = []\n")
+    (in_folder / "deep" / "loop.py").write_text(
+        "import helper\n"
+        "def load(cell):\n"
+        "    helper.made.append(cell)\n"
+        "    def call(inputs):\n"
+        "        return {'n': len(helper.made), 'sum': inputs.pop('x')}\n"
+        "    call.effective = {'precision': 'bf16', 'threads': cell.threads}\n"
+        "    return call\n"
+    )
+    session = opened("deep/loop.py:load")
+    slots = session.open_slots(3, "bound")
+    for slot in slots:
+        for _ in range(2):
+            assert [np.asarray(output).shape for output in infer(slot, FEED)] == [(2, 3), ()]
+    context = sys.modules["helper"].made[0]
+    assert infer(slots[0], FEED)[1] == 1
+    assert context == CellContext(Path("model.onnx"), 2, 4, 3, "bf16", {"x": (2, 3), "y": (2, 3)}, ("sum", "n"))
+    assert session.effective == {
+        "precision": "bf16",
+        "threads": 4,
+        "streams": 3,
+        "device": "cpu",
+        "returns_outputs": True,
+    }
+
+
+def test_a_class_whose_instances_are_called_is_a_function_with_a_cell() -> None:
+    class Loop:
+        def __init__(self, cell: CellContext) -> None: ...
+
+        def __call__(self, inputs: Any) -> None: ...
+
+    assert is_factory(Loop)
+    assert not is_factory(Loop.__call__)
+    assert not is_factory(lambda inputs: inputs)
+    assert not is_factory(print)
+
+
+def test_what_returns_nothing_is_known_to_be_unverified(in_folder: Path) -> None:
+    (in_folder / "loop.py").write_text("def infer(inputs): pass\n")
+    session = opened("loop:infer")
+    (slot,) = session.open_slots(1, "copy")
+    assert infer(slot, FEED) == ()
+    assert session.effective["returns_outputs"] is False
+    assert session.effective["precision"] is None
+
+
+def test_outputs_may_be_one_array_a_sequence_or_a_mapping() -> None:
+    array = np.ones(2)
+    assert list(outputs_in_order(array, ["a"])) == [array]
+    assert outputs_in_order((array, 1), ["a", "b"]) == (array, 1)
+    assert outputs_in_order({"b": 2, "a": 1, "more": 3}, ["a", "b"]) == [1, 2]
+    assert outputs_in_order(None, ["a"]) == ()
+
+
+async def coroutine() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"b": 2}, "no output called 'a'"),
+        (lambda inputs: inputs, "returned a function"),
+        (coroutine(), "coroutine"),
+    ],
+)
+def test_what_cannot_be_outputs_is_refused(answer: object, said: str) -> None:
+    with pytest.raises(IrbenchError, match=said) as caught:
+        outputs_in_order(answer, ["a"])
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("def load(cell): return 3\n", "returned int, which cannot be called"),
+        ("load = 3\n", "has no function load"),
+        ("import nothing_of_this_name\n", "No module named 'nothing_of_this_name'"),
+        ("raise RuntimeError('no device')\n", "RuntimeError: no device"),
+    ],
+)
+def test_a_function_that_cannot_be_used_says_why(module: str, said: str, in_folder: Path) -> None:
+    (in_folder / "loop.py").write_text(module)
+    with pytest.raises(IrbenchError, match=said) as caught:
+        opened("loop.py:load")
+    assert caught.value.hint
