@@ -23,6 +23,21 @@ RUNTIME = "irbench-fake-runtime"
 TESTS = Path(__file__).parent
 
 
+_LACKING = """
+import sys
+
+class Lacking:
+    names = ("click", "msgspec", "platformdirs", "pydantic", "rich", "tomli_w")
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Lacking())
+"""
+"""Takes from an environment what irbench requires and its workers do not need; the scripted backends need psutil."""
+
+
 class VersionedBackend(FakeBackend):
     """Does what the installed version's script says."""
 
@@ -55,8 +70,9 @@ def make_environment(folder: Path, version: str | None, script: Mapping[str, str
     base = shutil.which("python3", path=sysconfig.get_config_var("BINDIR")) or sys._base_executable  # type: ignore[attr-defined]
     (folder / "bin" / "python").symlink_to(base)
     (folder / "pyvenv.cfg").write_text(f"home = {Path(base).parent}\ninclude-system-site-packages = false\n")
-    # irbench's own requirements are those of this environment
+    # what workers need is that of this environment
     (packages / "borrowed.pth").write_text("".join(f"{path}\n" for path in (*_site_packages(), TESTS)))
+    (packages / "sitecustomize.py").write_text(_LACKING)
     if version is not None:
         add_runtime(packages, version, script or {})
     return folder / "bin" / "python"

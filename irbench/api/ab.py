@@ -40,7 +40,7 @@ class AbKeywords(TypedDict, total=False):
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
     allow_mixed: bool | None
-    threads: int | str | None
+    threads: str | int | Iterable[int | str] | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: str | None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from irbench import bundles
-from irbench.environments.needs import base_requirements, pinned_requirements
+from irbench.environments.needs import pinned_requirements, worker_requirements
 from irbench.environments.sources import Release
 from irbench.environments.uv import Unsolvable, call_uv
 from irbench.errors import IrbenchError
@@ -25,7 +25,7 @@ _KEY_LENGTH = 12
 def build(release: Release, say: Callable[[str], None]) -> str:
     """Return the interpreter of an environment with a release, built by uv unless it is there already.
 
-    It has the Python that irbench runs in, and what irbench requires in the versions that it runs with; in others
+    It has the Python that irbench runs in, and what workers need in the versions that irbench runs with; in others
     where the runtime needs them.
 
     Args:
@@ -70,7 +70,7 @@ def _make(release: Release, folder: Path) -> None:
 
 
 def _install(release: Release, environment: Path, others: Sequence[str]) -> None:
-    """Install a release and what irbench requires.
+    """Install a release and what workers need.
 
     Raises:
         IrbenchError: They cannot be installed together.
@@ -87,4 +87,4 @@ def _install(release: Release, environment: Path, others: Sequence[str]) -> None
 
 
 def _unpinned(release: Release) -> tuple[str, ...]:
-    return tuple(wanted for name, wanted in base_requirements().items() if name != release.distribution)
+    return tuple(wanted for name, wanted in worker_requirements().items() if name != release.distribution)

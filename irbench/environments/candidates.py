@@ -10,7 +10,7 @@ from importlib import metadata
 from irbench import registry
 from irbench.environments.building import build
 from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able
-from irbench.environments.needs import base_requirements
+from irbench.environments.needs import worker_requirements
 from irbench.environments.sources import Installed, Release, Source, normalised
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import PythonEnvironment
@@ -146,7 +146,7 @@ def labelled(environments: Sequence[PythonEnvironment]) -> tuple[PythonEnvironme
 
 
 def _own() -> Inspection:
-    distributions = {name: metadata.version(name) for name in base_requirements()}
+    distributions = {name: metadata.version(name) for name in worker_requirements()}
     return Inspection(sys.executable, tuple(sys.version_info[:3]), distributions, has_pip=True)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irbench.environments.needs import base_requirements, is_older
+from irbench.environments.needs import is_older, worker_requirements
 from irbench.errors import ExitCode, IrbenchError
 from irbench.worker.interpreters import interpreter_environment
 
@@ -42,7 +42,7 @@ class Inspection:
     Attributes:
         python: Its path.
         version: Of Python.
-        distributions: Versions of what irbench requires, by name; what is missing is not there.
+        distributions: Versions of what irbench's workers need, by name; what is missing is not there.
         has_pip: Whether it can install into its environment itself.
     """
 
@@ -63,7 +63,7 @@ def inspect_python(python: str) -> Inspection:
     Raises:
         IrbenchError: It cannot be started, or is no Python.
     """
-    command = [python, "-c", _SCRIPT, *base_requirements()]
+    command = [python, "-c", _SCRIPT, *worker_requirements()]
     try:
         done = subprocess.run(
             command,
@@ -96,7 +96,7 @@ def require_able(found: Inspection) -> None:
         )
     missing = {
         name: wanted
-        for name, wanted in base_requirements().items()
+        for name, wanted in worker_requirements().items()
         if name not in found.distributions or is_older(found.distributions[name], wanted)
     }
     if missing:

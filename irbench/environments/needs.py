@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from importlib import metadata
 
-__all__ = ["base_requirements", "is_older", "name_of", "pinned_requirements"]
+__all__ = ["is_older", "name_of", "pinned_requirements", "worker_requirements"]
 
+_NEEDED = ("numpy", "onnx")
+"""What workers import of all that irbench requires; the rest is needed where results are stored and shown."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _FLOOR = re.compile(r">=\s*([0-9.]+)")
 
 
-def base_requirements() -> dict[str, str]:
-    """Return what irbench itself requires, by distribution: ``{"numpy": "numpy>=2.1"}``. Extras are left out."""
+def worker_requirements() -> dict[str, str]:
+    """Return what irbench requires of its workers' environment, by distribution: ``{"numpy": "numpy>=2.1"}``."""
     found: dict[str, str] = {}
     for requirement in metadata.requires("irbench") or ():
         wanted, _, marker = requirement.partition(";")
-        if "extra" not in marker:
+        if "extra" not in marker and name_of(wanted) in _NEEDED:
             found[name_of(wanted)] = wanted.replace(" ", "")
     return found
 
@@ -27,7 +29,7 @@ def pinned_requirements(but: str) -> tuple[str, ...]:
     Args:
         but: The distribution of the runtime, which is no part of it.
     """
-    return tuple(f"{name}=={metadata.version(name)}" for name in base_requirements() if name != but)
+    return tuple(f"{name}=={metadata.version(name)}" for name in worker_requirements() if name != but)
 
 
 def name_of(requirement: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Self
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, how_it_ended
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
@@ -31,35 +32,6 @@ _EXIT_GRACE_S = 5.0
 _OUT_OF_MEMORY = "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
 
 
-class WorkerDied(IrbenchError):
-    """The process ended, or was ended at its deadline, before it answered.
-
-    Attributes:
-        log_tail: The last of what it wrote to stdout and stderr.
-    """
-
-    def __init__(self, message: str, *, hint: str = "", log_tail: str = "") -> None:
-        super().__init__(message, hint=hint, exit_code=ExitCode.FAILED_CELL)
-        self.log_tail = log_tail
-
-    def during(self, what: str, remedy: str = "") -> IrbenchError:
-        """Return the error that a user sees whose call ends here.
-
-        Args:
-            what: The work that failed, as a sentence: ``The export of resnet50 failed.``
-            remedy: What else may help, as a sentence.
-        """
-        return IrbenchError(f"{what} {self.message}", hint=" ".join(filter(None, [self.hint, remedy])))
-
-
-class WorkerTimedOut(WorkerDied):
-    """It was ended at its deadline."""
-
-
-class CallFailed(IrbenchError):
-    """The worker is alive, and its call raised; message and hint are those of the exception."""
-
-
 class Worker:
     """A fresh process that leads its own session.
 
@@ -69,6 +41,7 @@ class Worker:
         log: Where what it prints is written.
         cpus: The processors that it may use; ``None`` for all.
         environment: Variables to set besides the present ones.
+        inherited: Descriptors that it has under the same numbers.
         python: Another interpreter than ours; ``None`` for ours.
 
     Raises:
@@ -84,15 +57,6 @@ class Worker:
         inherited: Sequence[int] = (),
         python: str | None = None,
     ) -> None:
-        """Start it.
-
-        Args:
-            log: Where its output goes.
-            cpus: The processors that it may use.
-            environment: Variables to set besides the present ones.
-            inherited: Descriptors that it has under the same numbers.
-            python: Its interpreter; that of this process unless given.
-        """
         self.log = log
         self._mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
@@ -263,7 +227,7 @@ class Worker:
         self.kill()  # before its exit code is collected, which frees its number for others
         code = self._process.returncode
         hint = _OUT_OF_MEMORY if ended and code == -signal.SIGKILL else ""
-        how = _how_it_ended(code) if ended else "hung up without an answer and was ended"
+        how = how_it_ended(code) if ended else "hung up without an answer and was ended"
         return WorkerDied(f"It {how}.", hint=hint, log_tail=tail)
 
     def __enter__(self) -> Self:
@@ -318,12 +282,3 @@ def _started(python: str | None, channel: Channel) -> Iterator[None]:
         if python is None:
             raise
         raise IrbenchError(f"{python} cannot be started: {error.strerror}.", hint="Name a Python that runs.") from error
-
-
-def _how_it_ended(code: int) -> str:
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"crashed with {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by signal {-code}"

@@ -83,6 +83,7 @@ def test_the_version_that_changed_the_speed_is_found(
         (("--from", "2.0", "--to", "1.0"), "There is no release of irbench-fake-runtime from 2.0 to 1.0"),
         (("--from", "1.0", "--to", "1.0"), "There is one release"),
         (("--from", "1.0", "--to", "2.0", "--streams", "1,2"), "--streams takes one value in a search"),
+        (("--from", "1.0", "--to", "2.0", "--threads", "1,2"), "--threads takes one value in a search"),
         (("--from", "1.0", "--to", "2.0"), "irbench-fake-runtime 2.0 cannot be installed for Python"),
         (("--from", "1.0", "--to", "1.5", "--backend", "fake-a"), "fake-a runs irbench-fake, and versions of"),
     ],

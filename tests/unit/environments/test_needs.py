@@ -6,13 +6,12 @@ from importlib import metadata
 
 import pytest
 
-from irbench.environments.needs import base_requirements, is_older, name_of, pinned_requirements
+from irbench.environments.needs import is_older, name_of, pinned_requirements, worker_requirements
 
 
-def test_extras_are_not_needed_in_every_environment() -> None:
-    needed = base_requirements()
-    assert {"numpy", "onnx", "msgspec", "psutil"} <= set(needed)
-    assert not {"tensorflow", "openvino"} & set(needed)
+def test_workers_need_arrays_and_graphs_and_no_more_in_the_versions_that_irbench_requires() -> None:
+    assert set(worker_requirements()) == {"numpy", "onnx"}
+    assert worker_requirements()["numpy"].startswith("numpy>=")
 
 
 def test_versions_are_pinned_to_those_of_irbench_but_for_the_runtime_itself() -> None:

@@ -63,3 +63,9 @@ def test_an_interpreter_that_is_not_there_is_an_error_of_the_users(tmp_path: Pat
 
 def test_our_own_interpreter_is_started_as_ever() -> None:
     assert interpreter_command(None)[1:] == ["-P", "-m", "irbench.worker"]
+
+
+def test_the_environments_of_tests_lack_what_only_stores_and_shows_results(python: str) -> None:
+    for name in ("msgspec", "click", "rich", "pydantic"):
+        with pytest.raises(IrbenchError, match=f"No module named '{name}'"):
+            ask(python, "importlib:import_module", name)

@@ -1,0 +1,48 @@
+"""How a call to a worker fails: it raised, its process ended, or its deadline passed."""
+
+from __future__ import annotations
+
+import signal
+
+from irbench.errors import ExitCode, IrbenchError
+
+__all__ = ["CallFailed", "WorkerDied", "WorkerTimedOut", "how_it_ended"]
+
+
+class WorkerDied(IrbenchError):
+    """The process ended, or was ended at its deadline, before it answered.
+
+    Attributes:
+        log_tail: The last of what it wrote to stdout and stderr.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", log_tail: str = "") -> None:
+        super().__init__(message, hint=hint, exit_code=ExitCode.FAILED_CELL)
+        self.log_tail = log_tail
+
+    def during(self, what: str, remedy: str = "") -> IrbenchError:
+        """Return the error that a user sees whose call ends here.
+
+        Args:
+            what: The work that failed, as a sentence: ``The export of resnet50 failed.``
+            remedy: What else may help, as a sentence.
+        """
+        return IrbenchError(f"{what} {self.message}", hint=" ".join(filter(None, [self.hint, remedy])))
+
+
+class WorkerTimedOut(WorkerDied):
+    """It was ended at its deadline."""
+
+
+class CallFailed(IrbenchError):
+    """The worker is alive, and its call raised; message and hint are those of the exception."""
+
+
+def how_it_ended(code: int) -> str:
+    """Return what a process's exit code says; a negative one is the signal that ended it."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"crashed with {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
