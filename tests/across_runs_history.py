@@ -9,7 +9,7 @@ from documents import cell, document, group
 
 from irbench.across_runs.history import ModelHistory, history_of
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import StoredRun
+from irbench.across_runs.reading import CheckedRun
 
 LEVELS_MS = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1, 44.5, 44.2, 44.9, 44.6)
 
@@ -21,7 +21,7 @@ def history_example() -> ModelHistory:
     return history_of("resnet50", runs, problems=[broken])
 
 
-def _run(number: int, p50: float) -> StoredRun:
+def _run(number: int, p50: float) -> CheckedRun:
     version = "1.22.0" if number < 8 else "1.23.0"
     made = document(
         group(cell("ort", p50)),
@@ -30,4 +30,4 @@ def _run(number: int, p50: float) -> StoredRun:
         environment={**MACHINE, "distributions": {"onnxruntime": version}},
         plan={},
     )
-    return StoredRun(Path(), made)
+    return CheckedRun(Path(), made)

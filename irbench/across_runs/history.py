@@ -14,7 +14,7 @@ from irbench.across_runs.conditions import Condition, ConditionOutcome, outcome_
 from irbench.across_runs.environments import Difference, differences_between, fingerprint
 from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import StoredRun
+from irbench.across_runs.reading import CheckedRun
 from irbench.result import CellResult
 from irbench.spec import GraphFiles
 from irbench.stats.change_points import change_points
@@ -138,7 +138,7 @@ class ModelHistory:
 class _Measured:
     """A cell in one run."""
 
-    run: StoredRun
+    run: CheckedRun
     row: CellResult
 
 
@@ -153,7 +153,7 @@ class _Series:
 
 def history_of(
     model: str,
-    runs: Sequence[StoredRun],
+    runs: Sequence[CheckedRun],
     machine: str | None = None,
     *,
     limit: int | None = None,
@@ -189,7 +189,7 @@ def history_of(
     )
 
 
-def _cells(model: str, runs: Sequence[StoredRun]) -> dict[CellKey, list[_Measured]]:
+def _cells(model: str, runs: Sequence[CheckedRun]) -> dict[CellKey, list[_Measured]]:
     """Return each cell of a model with the runs in which it was measured, oldest first."""
     found: dict[CellKey, list[_Measured]] = {}
     for run in runs:

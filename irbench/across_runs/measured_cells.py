@@ -10,7 +10,7 @@ import msgspec
 
 from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
-from irbench.across_runs.reading import StoredRun
+from irbench.across_runs.reading import CheckedRun
 from irbench.result import CellResult, GroupResult
 from irbench.stats.rederive import observed_launches, planned_timing
 
@@ -30,7 +30,7 @@ class MeasuredCell:
     """
 
     key: CellKey
-    run: StoredRun
+    run: CheckedRun
     rows: tuple[CellResult, ...]
     samples: tuple[CellSamples, ...] = field(repr=False)
     inputs: str = ""
@@ -55,7 +55,7 @@ class MeasuredCell:
         return self.row.state == "ok" and bool(self.by_launch(FIGURES["time"]))
 
 
-def measured_cells(run: StoredRun) -> Mapping[CellKey, MeasuredCell]:
+def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
     """Return every cell of a run by what was asked of it, also those without figures."""
     found: dict[CellKey, list[tuple[CellSamples, str]]] = {}
     for number, table in enumerate(run.document.groups):
@@ -64,7 +64,7 @@ def measured_cells(run: StoredRun) -> Mapping[CellKey, MeasuredCell]:
     return {key: _cell(key, run, parts) for key, parts in found.items()}
 
 
-def _samples(run: StoredRun, number: int, table: GroupResult) -> Iterator[CellSamples]:
+def _samples(run: CheckedRun, number: int, table: GroupResult) -> Iterator[CellSamples]:
     timing = planned_timing(run.document.plan)
     records = [record for record in run.records if record.group == number]
     yield from (
@@ -72,7 +72,7 @@ def _samples(run: StoredRun, number: int, table: GroupResult) -> Iterator[CellSa
     )
 
 
-def _cell(key: CellKey, run: StoredRun, parts: Sequence[tuple[CellSamples, str]]) -> MeasuredCell:
+def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, str]]) -> MeasuredCell:
     samples = tuple(samples for samples, _ in parts)
     return MeasuredCell(key, run, tuple(part.row for part in samples), samples, parts[0][1])
 

@@ -17,14 +17,14 @@ from irbench.store.folders import RUN_FILE
 from irbench.store.launches import decode_launch
 from irbench.store.reading import load_document, read_launch
 
-__all__ = ["StoredRun", "read_document", "read_documents", "read_run"]
+__all__ = ["CheckedRun", "read_document", "read_documents", "read_run"]
 
 _SAME = 1e-9
 """Figures are derived by the same functions from the same integers; only the order of sums may differ."""
 
 
 @dataclass(frozen=True)
-class StoredRun:
+class CheckedRun:
     """One run.
 
     Attributes:
@@ -43,7 +43,7 @@ class StoredRun:
         return self.document.run_id
 
 
-def read_run(folder: Path) -> tuple[StoredRun | None, tuple[Problem, ...]]:
+def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
     """Return a run with its samples, and everything that is wrong with it.
 
     Every launch's file is compared with its checksum, and the figures of every row with those that follow from the
@@ -68,19 +68,19 @@ def read_run(folder: Path) -> tuple[StoredRun | None, tuple[Problem, ...]]:
     if not records:
         return None, (Problem("not-measured", document.run_id),)
     incomplete = () if document.complete else (Problem("incomplete", document.run_id, {"launches": len(records)}),)
-    return StoredRun(folder, document, records), incomplete
+    return CheckedRun(folder, document, records), incomplete
 
 
-def read_document(folder: Path) -> tuple[StoredRun | None, tuple[Problem, ...]]:
+def read_document(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
     """Return a run without its samples, whose files are compared with their checksums all the same."""
     document, unreadable = _document(folder)
     if document is None:
         return None, unreadable
     damaged = tuple(problem for name in sorted(document.launches) for problem in _changed(folder, name, document))
-    return (None, damaged) if damaged else (StoredRun(folder, document), ())
+    return (None, damaged) if damaged else (CheckedRun(folder, document), ())
 
 
-def read_documents(folders: Iterable[Path]) -> tuple[tuple[StoredRun, ...], tuple[Problem, ...]]:
+def read_documents(folders: Iterable[Path]) -> tuple[tuple[CheckedRun, ...], tuple[Problem, ...]]:
     """Return the runs in these folders that can be read, oldest first, and what is wrong with the others."""
     read = [read_document(folder) for folder in folders]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)

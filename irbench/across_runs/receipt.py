@@ -14,7 +14,7 @@ import msgspec
 
 from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.reading import StoredRun
+from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
 from irbench.result import GroupResult, RunDocument
 from irbench.spec import GraphFiles
@@ -99,7 +99,7 @@ class Receipt:
     sha256: str = ""
 
 
-def receipt_of(run: StoredRun) -> Receipt:
+def receipt_of(run: CheckedRun) -> Receipt:
     """Return the receipt of a run, whose claims are derived from its samples again.
 
     Raises:

@@ -10,7 +10,7 @@ from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import StoredRun, read_documents, read_run
+from irbench.across_runs.reading import CheckedRun, read_documents, read_run
 from irbench.errors import IrbenchError
 from irbench.store.folders import RUN_FILE, run_folders
 from irbench.store.listing import find_run
@@ -35,7 +35,7 @@ class Side:
     """
 
     name: str
-    runs: tuple[StoredRun, ...]
+    runs: tuple[CheckedRun, ...]
     problems: tuple[Problem, ...]
 
 
@@ -70,7 +70,7 @@ def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
     return {key: tuple(_like_the_newest(cells)) for key, cells in found.items()}
 
 
-def machine_called(runs: Iterable[StoredRun], name: str) -> str:
+def machine_called(runs: Iterable[CheckedRun], name: str) -> str:
     """Return the fingerprint that begins with ``name``, of the machine of some of these runs.
 
     Raises:

@@ -13,7 +13,7 @@ from irbench.across_runs.conditions import Condition
 from irbench.across_runs.confirmation import Confirmation, Method, Obstacle, confirmed_row, judge
 from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
-from irbench.across_runs.reading import StoredRun, read_run
+from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side, cells_of
 from irbench.api.measurement import measure
 from irbench.api.options import RunOptions
@@ -107,7 +107,7 @@ def _again(
     found: RunComparison,
     conditions: Sequence[Condition],
     before: Mapping[CellKey, tuple[MeasuredCell, ...]],
-    again: StoredRun,
+    again: CheckedRun,
 ) -> list[ComparedRow]:
     """Return each regression as it was measured again."""
     cells = measured_cells(again)

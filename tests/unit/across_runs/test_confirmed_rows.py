@@ -11,7 +11,7 @@ from irbench.across_runs.comparison import ComparedRow, compare_sides
 from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.confirmation import confirmed_row, judge
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
-from irbench.across_runs.reading import StoredRun, read_run
+from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side
 
 LIMIT = read_condition("time>5%")
@@ -19,13 +19,13 @@ DRIFTING = (10.0, 14.0, 9.0, 16.0, 12.0, 20.0)
 """Launches whose levels differ more than any change that is looked for."""
 
 
-def run(root: Path, **levels_ms: tuple[float, ...]) -> StoredRun:
+def run(root: Path, **levels_ms: tuple[float, ...]) -> CheckedRun:
     found, _ = read_run(store(root, levels_ms).folder)
     assert found is not None
     return found
 
 
-def cell(of: StoredRun, backend: str) -> MeasuredCell:
+def cell(of: CheckedRun, backend: str) -> MeasuredCell:
     """Return the row of a backend."""
     return next(found for key, found in measured_cells(of).items() if key.backend == backend)
 

@@ -14,14 +14,14 @@ from documents import cell, document, group
 from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.history import FigureHistory, ModelHistory, history_of
-from irbench.across_runs.reading import StoredRun
+from irbench.across_runs.reading import CheckedRun
 from irbench.spec import GraphFiles
 
 USUAL = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1)
 SLOWER = tuple(1.2 * value for value in USUAL)
 
 
-def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environment: Any) -> StoredRun:
+def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environment: Any) -> CheckedRun:
     """Return the run of a day, whose only row took so many milliseconds."""
     made = document(
         group(cell("ort", p50, **(row or {}))),
@@ -30,7 +30,7 @@ def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environ
         environment={**MACHINE, **environment},
         plan={},
     )
-    return StoredRun(Path(), made)
+    return CheckedRun(Path(), made)
 
 
 def history(values: Sequence[float], *conditions: str, **facts: Any) -> ModelHistory:
@@ -127,4 +127,4 @@ def test_a_limit_keeps_the_newest_runs():
 def test_other_models_and_rows_without_figures_are_passed_over():
     failed = run(1, 37.0, row={"state": "mismatch"})
     other = replace(run(2, 37.0).document, groups=(group(cell("ort"), model="vgg"),))
-    assert history_of("resnet50", [failed, StoredRun(Path(), other)]).rows == ()
+    assert history_of("resnet50", [failed, CheckedRun(Path(), other)]).rows == ()

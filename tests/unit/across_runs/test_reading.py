@@ -13,14 +13,14 @@ from stored_runs import altered
 
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import StoredRun, read_run
+from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import MACHINE as MACHINE_PREFIX
 from irbench.across_runs.sides import Side, read_side
 from irbench.errors import IrbenchError
 from irbench.store.archives import pack, unpack
 
 
-def read(folder: Path) -> tuple[StoredRun | None, list[Problem]]:
+def read(folder: Path) -> tuple[CheckedRun | None, list[Problem]]:
     run, problems = read_run(folder)
     return run, list(problems)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from compared_runs import EVEN, store, times
 
-from irbench.across_runs.reading import StoredRun, read_run
+from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.errors import IrbenchError
 
 
-def stored(root: Path, **levels_ms: tuple[float, ...]) -> StoredRun:
+def stored(root: Path, **levels_ms: tuple[float, ...]) -> CheckedRun:
     run, _ = read_run(store(root, levels_ms, graph="abc").folder)
     assert run is not None
     return run
