@@ -154,4 +154,4 @@ _ALL = (
 
 FIGURES: Mapping[str, ComparedFigure] = {figure.name: figure for figure in _ALL}
 """By name, in the order in which they are listed. ``time`` is what verdicts are made from: of one batch, or of one
-completion of a row with several streams. The phases are those of a run's first launch."""
+sample of a row with several streams or instances. The phases are those of a run's first launch."""

@@ -15,7 +15,7 @@ from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side, cells_of
-from irbench.api.measurement import measure
+from irbench.api.measurement import StoredRun, measure
 from irbench.api.options import RunOptions
 from irbench.api.planned_graphs import ModelChanged, graphs_of, requires_graphs
 from irbench.api.progress import Reporter
@@ -58,8 +58,7 @@ def confirm(
         return Confirmation("not-possible", obstacle=obstacle)
     try:
         repetition = _repetition(base, new, found)
-        options = replace(repetition.options, results=results)
-        stored = measure(options, reporter, require=requires_graphs(graphs_of(repetition.documents)))
+        stored = _measured(repetition, results, reporter)
     except ModelChanged as changed:
         return Confirmation("not-possible", obstacle=Obstacle("model-changed", {"names": list(changed.models)}))
     except IrbenchError as error:
@@ -70,6 +69,21 @@ def confirm(
         return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=Obstacle("interrupted"))
     rows = tuple(_again(found, conditions, cells_of(sides[0]), again))
     return Confirmation(judge(rows), repetition.method, again.run_id, rows)
+
+
+def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter) -> StoredRun:
+    """Measure both models in one table; apart where their outputs differ, as they do after training.
+
+    Raises:
+        IrbenchError: The models are not what was measured, or cannot be measured.
+    """
+    require = requires_graphs(graphs_of(repetition.documents))
+    options = replace(repetition.options, results=results)
+    stored = measure(options, reporter, require=require)
+    differ = any(row.state == "mismatch" for table in stored.document.groups for row in table.cells)
+    if repetition.method == "both" and differ:
+        return measure(replace(options, apart=True), reporter, require=require)
+    return stored
 
 
 def other_software(measured: Mapping[str, str]) -> tuple[str, ...]:

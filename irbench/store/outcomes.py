@@ -24,7 +24,7 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         run_id=document.run_id,
         created=document.created,
         folder=folder,
-        models=tuple(dict.fromkeys(table.model for table in document.tables)),
+        models=tuple(dict.fromkeys(_models(document))),
         rows=tuple(dict.fromkeys(names)),
         backends=tuple(dict.fromkeys(cell.backend for cell in cells)),
         outcomes=tuple(dict.fromkeys(_outcomes(document))) or (Outcome("not-measured"),),
@@ -41,6 +41,14 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         ),
         machine=_machine(document.environment),
     )
+
+
+def _models(document: RunDocument) -> Iterator[str]:
+    """Yield the model of each table, and those of its rows."""
+    for table in document.tables:
+        yield table.model
+        if isinstance(table, GroupResult):
+            yield from (row.model for row in table.cells if row.model is not None)
 
 
 def _rows(document: RunDocument) -> Iterator[tuple[CellResult | ColdRow | SoakRow, ...]]:

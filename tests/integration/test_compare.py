@@ -15,7 +15,7 @@ from front_door import Called, irbench
 
 import irbench as api
 from irbench.errors import IrbenchError
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import RunWriter, Store, default_root
 
 ENOUGH = ("--backends", "fake-a", "--budget", "60s")

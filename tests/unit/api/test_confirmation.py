@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,3 +109,23 @@ def test_a_plan_that_cannot_be_repeated_is_no_error(monkeypatch: pytest.MonkeyPa
     found = confirmed(monkeypatch, asked, {"ort": EVEN}, plan={"data_in_memory": 2})
     assert found.obstacle is not None
     assert found.obstacle.code == "not-repeatable"
+
+
+@pytest.mark.parametrize(("state", "apart"), [("ok", [False]), ("mismatch", [False, True])])
+def test_models_whose_outputs_differ_are_measured_apart(monkeypatch: pytest.MonkeyPatch, state: str, apart: list[bool]):
+    monkeypatch.setattr(host, "describe", lambda *_: MACHINE)
+    root, asked = default_root(), []
+    store(root, {"ort": EVEN}, plan={"name": "before", "models": ["old"]}, table={"model": "old"})
+    store(root, {"ort": times(2)}, plan={"name": "after", "models": ["new"]}, table={"model": "new"})
+
+    def measure(options: RunOptions, *_: object, **__: object) -> StoredRun:
+        asked.append(options)
+        writer = store(root, {"ort": times(2)}, table={"model": "new"})
+        (table,) = writer.document.groups
+        rows = tuple(replace(row, state=state) for row in table.cells)
+        return StoredRun(replace(writer.document, groups=(replace(table, cells=rows),)), writer.folder)
+
+    monkeypatch.setattr(confirmation, "measure", measure)
+    irbench.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
+    assert [options.apart for options in asked] == apart
+    assert asked[0].models == ("old", "new")

@@ -278,3 +278,11 @@ def test_names_of_runs_sort_by_time_and_are_ulids():
 def test_a_document_in_the_store_is_plain_json_that_any_tool_reads(store: Store):
     plain = json.loads((measured(store).folder / "run.json").read_text(encoding="utf-8"))
     assert plain["groups"][0]["cells"][0]["latency_ms"]["p50"] == 32.5
+
+
+def test_a_run_is_listed_under_the_models_of_all_its_rows(tmp_path: Path):
+    rows = tuple(replace(row, model=model) for row, model in zip(example().cells, ("a", "b", "a", "c"), strict=True))
+    writer = Store(tmp_path).begin(ENVIRONMENT, {})
+    writer.commit(replace(writer.document, groups=(replace(example(), model="a", cells=rows),), complete=True))
+    (entry,) = Store(tmp_path).listing().entries
+    assert entry.models == ("a", "b", "c")
