@@ -136,7 +136,8 @@ def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_A
     against = "slower" if lead.reason is None else lead.reason
     turned = _Statement(1 / lead.value, 1 / lead.high, 1 / lead.low, against)
     others = (row.id for row in table.cells if row.id != lead.cell and row.state == "ok")
-    yield from ((("winner", keys[other], None), turned) for other in others)
+    for other in others:
+        yield ("winner", keys[other], None), turned
 
 
 def _checked(claim: Claim, again: _Statement | None, within: float) -> CheckedClaim:

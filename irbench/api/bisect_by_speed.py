@@ -108,13 +108,16 @@ class SpeedJudge:
         self, baseline: str, version: str, decide: Callable[[Comparison], T | None]
     ) -> tuple[Comparison, T | None, int]:
         """Compare until it is decided, or too often; return how often, too."""
-        for attempt in range(_MOST_ATTEMPTS):
+        attempt = 0
+        while True:
             comparison = self.compare(baseline, version, attempt)
             decision = decide(comparison)
+            attempt += 1
             if decision is not None:
-                break
-            self._reporter.say(f"{version} against {baseline}: undecided after {attempt + 1} of {_MOST_ATTEMPTS} tries")
-        return comparison, decision, attempt + 1
+                return comparison, decision, attempt
+            self._reporter.say(f"{version} against {baseline}: undecided after {attempt} of {_MOST_ATTEMPTS} tries")
+            if attempt == _MOST_ATTEMPTS:
+                return comparison, None, attempt
 
 
 def _comparison(baseline: str, version: str, old: CellResult, new: CellResult, run_id: str) -> Comparison:

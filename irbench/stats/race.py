@@ -92,8 +92,8 @@ def most_urgent(
 def _open_lead(launches: Sequence[Observed], standing: Standing, timing: Timing) -> tuple[str | None, ...]:
     """Return the leader, its nearest rival, and every other cell that may be faster, the least sure first."""
     finding = find_winner(launches, standing.candidates, timing, standing.link)
-    may_be_faster = [cell for cell, behind in finding.rivals.items() if behind.low <= 0]
-    return finding.leader, *sorted(may_be_faster, key=lambda cell: finding.rivals[cell].low), finding.rival
+    may_be_faster = sorted((behind.low, cell) for cell, behind in finding.rivals.items() if behind.low <= 0)
+    return finding.leader, *(cell for _, cell in may_be_faster), finding.rival
 
 
 def launch_counts(launches: Sequence[Observed], standing: Standing) -> dict[str, int]:
