@@ -23,15 +23,10 @@ from irbench.row import (
     PacedLatency,
     PhasesMs,
     Requested,
-    RowName,
     Spans,
     Speedup,
     State,
     Verdict,
-    cell_names,
-    name_of,
-    row_names,
-    tell_apart,
 )
 from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective
@@ -50,7 +45,6 @@ __all__ = [
     "PhasesMs",
     "Reference",
     "Requested",
-    "RowName",
     "RunDocument",
     "Spans",
     "Speedup",
@@ -59,10 +53,6 @@ __all__ = [
     "Verdict",
     "Warn",
     "Winner",
-    "cell_names",
-    "name_of",
-    "row_names",
-    "tell_apart",
 ]
 
 SCHEMA_VERSION = 2

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
 from irbench.notices import Mark
 from irbench.record import Failure, OutputError
-from irbench.spec import Disagreement, GraphFiles, Group, Io, Number, Program, PythonEnvironment, Scalar
+from irbench.spec import Disagreement, GraphFiles, Io, Number, Program, PythonEnvironment, Scalar
 
 __all__ = [
     "CellResult",
@@ -19,16 +19,11 @@ __all__ = [
     "PacedLatency",
     "PhasesMs",
     "Requested",
-    "RowName",
     "Spans",
     "Speedup",
     "State",
     "Verdict",
     "all_threads",
-    "cell_names",
-    "name_of",
-    "row_names",
-    "tell_apart",
 ]
 
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
@@ -239,90 +234,6 @@ def all_threads(effective: Mapping[str, Scalar], requested: Requested) -> int | 
     """
     threads = effective.get("threads")
     return requested.instances * threads if isinstance(threads, int) else None
-
-
-@dataclass(frozen=True)
-class RowName:
-    """What a row is called, and what else tells it from rows that are called the same.
-
-    Attributes:
-        label: Backend, variant and streams: ``openvino+basic x4``.
-        model: What it runs.
-        precision: The one asked for: it tells rows apart where the effective one does not, because ``native`` may turn
-            out to be ``fp32``.
-        batch: Samples per inference.
-        threads: Asked for; ``None`` for ``native``.
-    """
-
-    label: str
-    model: str
-    precision: str
-    batch: int
-    threads: int | None
-
-    @property
-    def details(self) -> tuple[str, ...]:
-        """What may follow the label, the most telling first."""
-        threads = "native threads" if self.threads is None else f"{self.threads} thread{'s' * (self.threads != 1)}"
-        return self.model, self.precision, f"batch {self.batch}", threads
-
-
-class NamedRow(Protocol):
-    """A row of any table, as far as it has a name."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def requested(self) -> Requested: ...
-
-
-def row_names(cells: Iterable[CellResult]) -> dict[str, str]:
-    """Return what sentences call each row of a table, by cell id: no two are called the same."""
-    return tell_apart({cell.id: name_of(cell, cell.model or "") for cell in cells})
-
-
-def cell_names(group: Group) -> dict[str, str]:
-    """Return the same of the cells of a group, before there is a table."""
-    loads = {cell.id: (cell.label, group.workload_of(cell).bundle.name, cell.load) for cell in group.cells}
-    return tell_apart(
-        {
-            cell: RowName(label, model, load.precision, load.batch, load.threads)
-            for cell, (label, model, load) in loads.items()
-        }
-    )
-
-
-def name_of(row: NamedRow, model: str = "") -> RowName:
-    """Return the name of a row.
-
-    Args:
-        row: It.
-        model: What it runs; empty where all rows of the table run the same.
-    """
-    return RowName(row.label, model, row.requested.precision, row.batch, row.requested.threads)
-
-
-def tell_apart(names: Mapping[str, RowName]) -> dict[str, str]:
-    """Return each row's label by its id, with those details in which rows of the same label differ."""
-    alike: dict[str, list[RowName]] = {}
-    for name in names.values():
-        alike.setdefault(name.label, []).append(name)
-    differing = {label: _differing(rows) for label, rows in alike.items()}
-    return {
-        row: " ".join((name.label, *(name.details[place] for place in differing[name.label])))
-        for row, name in names.items()
-    }
-
-
-def _differing(names: Sequence[RowName]) -> tuple[int, ...]:
-    """Return the places of the details in which names differ."""
-    return tuple(
-        place
-        for place, details in enumerate(zip(*(name.details for name in names), strict=True))
-        if len(set(details)) > 1
-    )
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from irbench.api.backend_rows import BackendRow, as_json, as_table, backend_rows
 from irbench.api.display import Displayable
 from irbench.api.measurement import measure_planned
 from irbench.api.options import Readers, read_keywords
+from irbench.api.processors import allowed_cpus, total_threads
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
-from irbench.api.requests import allowed_cpus, total_threads
 from irbench.api.resolve import resolve_backends, resolve_bundles
 from irbench.api.run_destination import RunDestination
 from irbench.diagnostics import Facts, Report, describe_machine, find, judge_self_comparison, watch

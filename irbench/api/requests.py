@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import msgspec
 
@@ -15,6 +15,7 @@ from irbench.api.ineffective_options import ineffective_layouts, ineffective_lev
 from irbench.api.int8_methods import with_suitable_int8
 from irbench.api.options import RunOptions
 from irbench.api.own_cells import require_found
+from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_instances
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.values import Settings
@@ -33,17 +34,14 @@ from irbench.runner.request import RunRequest
 from irbench.runner.sizes import refuse_unknown_names
 from irbench.spec import Goal, Precision, Timing
 from irbench.suggestions import did_you_mean
-from irbench.system import host
 
 __all__ = [
     "QUICK",
     "THOROUGH",
-    "allowed_cpus",
     "budget_s",
     "planned",
     "refuse_contradictions",
     "requested",
-    "total_threads",
 ]
 
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
@@ -124,7 +122,7 @@ def requested(options: RunOptions) -> RunRequest:
     require_found(options.cells)
     backends = _backends(options)
     cpus = allowed_cpus(options.cpus)
-    _refuse_too_many_instances(options.instances, cpus)
+    refuse_too_many_instances(options.instances, cpus)
     named = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
     variants, notes = with_suitable_int8(named, backends)
     if not options.cells:
@@ -138,7 +136,7 @@ def requested(options: RunOptions) -> RunRequest:
         instances=options.instances,
         precisions=_precisions(options.precision),
         variants=variants,
-        threads=_threads(options, cpus),
+        threads=asked_threads(options.threads, cpus),
         divides_threads=options.threads is None,
         cpus=cpus,
         io=options.io,
@@ -197,56 +195,15 @@ def planned(
     ), groups
 
 
-def _threads(options: RunOptions, cpus: tuple[int, ...] | None) -> tuple[int | None, ...]:
-    return tuple(dict.fromkeys(total_threads(asked, cpus) for asked in options.threads or (None,)))
-
-
 def _goal(options: RunOptions) -> Goal | None:
     if options.objective is None and options.max_latency is None:
         return None
     return Goal(options.objective or "fps", None if options.max_latency is None else 1e3 * options.max_latency)
 
 
-def total_threads(asked: int | Literal["native"] | None, cpus: tuple[int, ...] | None) -> int | None:
-    """Return the threads of each process; ``None`` leaves them to the runtimes."""
-    if asked is None:
-        return host.allowance(cpus).threads
-    return asked if isinstance(asked, int) else None
-
-
 def budget_s(options: RunOptions) -> float:
     """Return the time that a table may take, in seconds; where a budget is given, that of the whole run."""
     return _timing(options).budget if options.budget is None else options.budget
-
-
-def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """Return the processors that were asked for.
-
-    Raises:
-        IrbenchError: One of them is not available to this process.
-    """
-    allowed = host.allowance().cpus
-    missing = sorted(set(asked or ()) - set(allowed))
-    if missing:
-        listing = ",".join(str(cpu) for cpu in allowed)
-        raise IrbenchError(
-            f"--cpus contains processor {missing[0]}, which is not available.", hint=(f"Available: {listing}")
-        )
-    return asked
-
-
-def _refuse_too_many_instances(instances: tuple[int, ...], cpus: tuple[int, ...] | None) -> None:
-    """Refuse more processes than there are processors, of which each is to have its own.
-
-    Raises:
-        IrbenchError: That is so.
-    """
-    processors = len(host.allowance(cpus).cpus)
-    if max(instances) > processors:
-        raise IrbenchError(
-            f"--instances {max(instances)} needs as many processors, and {processors} can be used.",
-            hint="Each instance has processors of its own: use fewer of them, or more processors with --cpus.",
-        )
 
 
 def _timing(options: RunOptions) -> Timing:

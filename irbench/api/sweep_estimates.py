@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from irbench.api.options import RunOptions
-from irbench.api.requests import budget_s, total_threads
+from irbench.api.processors import total_threads
+from irbench.api.requests import budget_s
 from irbench.api.sweep_tables import SweepSetup, table_options
 from irbench.api.values import cpus as read_cpus
 from irbench.errors import IrbenchError

@@ -8,8 +8,9 @@ from functools import partial
 
 from irbench.api.measurement import StoredRun
 from irbench.api.options import RunOptions
+from irbench.api.processors import allowed_cpus
 from irbench.api.progress import Reporter
-from irbench.api.requests import allowed_cpus, refuse_contradictions, requested
+from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.resolve import require_model, resolve_backends
 from irbench.api.run_destination import RunDestination
 from irbench.api.sweep_tables import SweepSetup, measure_table, table_done, table_options

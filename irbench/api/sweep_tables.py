@@ -16,7 +16,8 @@ from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.run_destination import RunDestination
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.result import CellResult, GroupResult, row_names
+from irbench.result import CellResult, GroupResult
+from irbench.row_names import row_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irbench.result import GroupResult, row_names
+from irbench.result import GroupResult
+from irbench.row_names import row_names
 
 __all__ = ["Context", "context_of"]
 

@@ -9,7 +9,8 @@ from irbench.render.context import Context
 from irbench.render.figures import ratio
 from irbench.render.quantities import plural
 from irbench.render.table_title import COMPARED_BY
-from irbench.result import CellResult, GroupResult, Lead, NoWinner, Winner, row_names
+from irbench.result import CellResult, GroupResult, Lead, NoWinner, Winner
+from irbench.row_names import row_names
 
 __all__ = ["headline"]
 

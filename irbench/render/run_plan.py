@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench.render.quantities import plural
 from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
-from irbench.row import cell_names
+from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TextIO
 
 from irbench.errors import IrbenchError
 from irbench.record import CellLaunch, LaunchRecord, Sustained
-from irbench.result import RunDocument, row_names
+from irbench.result import RunDocument
+from irbench.row_names import row_names
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 

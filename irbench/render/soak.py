@@ -14,7 +14,7 @@ from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
-from irbench.row import name_of, tell_apart
+from irbench.row_names import name_of, tell_apart
 from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakStop, SoakTable
 from irbench.stats.soak import blocks_left_out
 from irbench.stats.trend import FEWEST_VALUES

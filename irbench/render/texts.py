@@ -13,6 +13,7 @@ from irbench.render.comparison_texts import COMPARISON_TEXTS
 from irbench.render.context import Context
 from irbench.render.machine_texts import MACHINE_TEXTS
 from irbench.render.text_types import WarningText, said
+from irbench.render.throughput_texts import THROUGHPUT_TEXTS
 
 __all__ = ["WARNINGS", "WarningWords", "by_cost", "warning_words"]
 
@@ -62,7 +63,7 @@ _STORED: Mapping[WarningCode, WarningText] = {
     )
 }
 WARNINGS: Mapping[WarningCode, WarningText] = {
-    code: {**MACHINE_TEXTS, **COMPARISON_TEXTS, **_STORED}[code] for code in _BY_COST
+    code: {**MACHINE_TEXTS, **COMPARISON_TEXTS, **THROUGHPUT_TEXTS, **_STORED}[code] for code in _BY_COST
 }
 
 

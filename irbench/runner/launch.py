@@ -14,7 +14,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import cpu_pressure, snapshot
 from irbench.record import BlockEvidence, LaunchRecord, Sustained
-from irbench.result import cell_names
+from irbench.row_names import cell_names
 from irbench.runner.answers import fallback
 from irbench.runner.block import block_evidence
 from irbench.runner.capacity import GroupTooLarge, needs_split

@@ -9,7 +9,8 @@ from statistics import NormalDist
 
 from irbench.activity import Outlook
 from irbench.record import LaunchRecord
-from irbench.result import StoppedBy, cell_names
+from irbench.result import StoppedBy
+from irbench.row_names import cell_names
 from irbench.spec import Group, Timing
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
 from irbench.stats.observed import Observed, observe

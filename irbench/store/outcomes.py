@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from irbench.cold_row import ColdRow, ColdTable
-from irbench.result import CellResult, GroupResult, RunDocument, name_of, row_names, tell_apart
+from irbench.result import CellResult, GroupResult, RunDocument
 from irbench.row import State
+from irbench.row_names import name_of, row_names, tell_apart
 from irbench.soak_row import SoakRow, SoakTable
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 

@@ -11,7 +11,8 @@ import msgspec
 from irbench.cold_row import cold_names
 from irbench.errors import IrbenchError
 from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, ExportColumn, Kind, RowSource
-from irbench.result import RunDocument, name_of, row_names, tell_apart
+from irbench.result import RunDocument
+from irbench.row_names import name_of, row_names, tell_apart
 from irbench.store.document import representable
 from irbench.suggestions import nearest
 
