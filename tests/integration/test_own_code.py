@@ -12,7 +12,7 @@ import pytest
 from fake_runs import cell, run
 from processes import none_left
 
-from irbench.stats import rederive
+from irbench.stats.rederive import rederive
 from irbench.store import Store, default_root
 
 FUNCTIONS = """
