@@ -144,7 +144,7 @@ def test_a_model_whose_every_optimisation_fails_does_not_keep_another_from_being
 
     monkeypatch.setattr(prepare, "optimize", optimize_others)
     other = shutil.copy(model, tmp_path / "other.onnx")
-    asked = ("--backends", "fake-a,fake-b", "--optimize", "basic")
+    asked = ("--backends", "fake-a,fake-b", "--optimize", "basic", "--apart")
     called = irbench_here("run", model, other, *asked, "--format", "json", *FASTEST)
     assert called.code == 3, called.err
     first, second = called.document["groups"]
