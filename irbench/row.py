@@ -24,6 +24,7 @@ __all__ = [
     "State",
     "Verdict",
     "all_threads",
+    "is_too_slow",
 ]
 
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
@@ -234,6 +235,11 @@ def all_threads(effective: Mapping[str, Scalar], requested: Requested) -> int | 
     """
     threads = effective.get("threads")
     return requested.instances * threads if isinstance(threads, int) else None
+
+
+def is_too_slow(row: CellResult) -> bool:
+    """Whether a row answers later than was asked for, so that it is no candidate for the best."""
+    return any(mark.code == "above-max-latency" for mark in row.marks)
 
 
 @dataclass(frozen=True)

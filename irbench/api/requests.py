@@ -17,7 +17,7 @@ from irbench.api.options import RunOptions
 from irbench.api.own_cells import require_found
 from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_instances
 from irbench.api.progress import Say
-from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
+from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
 from irbench.api.values import Settings
 from irbench.errors import IrbenchError
 from irbench.optimizer import variant
@@ -65,7 +65,6 @@ _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     },
     "--cell": {
         "--instances": "code of your own starts its own processes",
-        "--pace": "a command of your own issues its calls itself",
     },
     "--shapes": {
         "--data": "shapes are measured with generated inputs",
@@ -106,6 +105,15 @@ def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
     return ()
 
 
+def _refuse_own_pace(options: RunOptions) -> None:
+    commands = [name for name, program in options.cells.items() if program.kind == "command"]
+    if commands and options.pace is not None:
+        raise IrbenchError(
+            f"--pace does not apply to {commands[0]}: a command of your own issues its calls itself.",
+            hint="Leave one of them out, or write it as a function of Python.",
+        )
+
+
 def _is_asked(options: RunOptions, option: str) -> bool:
     name, _, value = option.removeprefix("--").partition(" ")
     name = _FIELDS.get(name, name.replace("-", "_"))
@@ -120,6 +128,7 @@ def requested(options: RunOptions) -> RunRequest:
         IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
     """
     require_found(options.cells)
+    _refuse_own_pace(options)
     backends = _backends(options)
     cpus = allowed_cpus(options.cpus)
     refuse_too_many_instances(options.instances, cpus)
@@ -176,7 +185,7 @@ def planned(
     Raises:
         IrbenchError: A model is not there, or the plan is impossible.
     """
-    bundles = resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports)
+    bundles = named_apart(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
     swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
     refuse_unknown_names({**request.shapes, **swept}, bundles)
     refuse_unknown_values(request.inputs, bundles)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from irbench import backend_checks, bundles, registry
@@ -32,6 +34,7 @@ __all__ = [
     "FIRST_MODEL",
     "able_backends",
     "is_first_run",
+    "named_apart",
     "require_model",
     "resolve_backends",
     "resolve_bundles",
@@ -69,6 +72,21 @@ def resolve_bundles(
         say(f"no model has been exported yet: using {FIRST_MODEL}")
         return (_exported(FIRST_MODEL, imports, say),)
     return tuple(_bundle(name, imports, say) for name in dict.fromkeys(names))
+
+
+def named_apart(found: Sequence[Bundle]) -> tuple[Bundle, ...]:
+    """Return models with names of their own: files of one name are told apart by their folders, then by numbers."""
+    often = Counter(bundle.name for bundle in found)
+    named = [
+        bundle.name if often[bundle.name] == 1 else f"{bundle.name} ({Path(bundle.source).parent.name or '.'})"
+        for bundle in found
+    ]
+    taken: Counter[str] = Counter()
+    told: list[Bundle] = []
+    for bundle, name in zip(found, named, strict=True):
+        taken[name] += 1
+        told.append(replace(bundle, name=name if taken[name] == 1 else f"{name} {taken[name]}"))
+    return tuple(told)
 
 
 def require_model(name: str, imports: tuple[str, ...] = ()) -> None:

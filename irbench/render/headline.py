@@ -9,7 +9,8 @@ from irbench.render.context import Context
 from irbench.render.figures import ratio
 from irbench.render.quantities import plural
 from irbench.render.table_title import COMPARED_BY
-from irbench.result import CellResult, GroupResult, Lead, NoWinner, Winner
+from irbench.result import GroupResult, Lead, NoWinner, Winner
+from irbench.row import is_too_slow
 from irbench.row_names import row_names
 
 __all__ = ["headline"]
@@ -52,8 +53,8 @@ def _leader(result: GroupResult, context: Context) -> str:
         )
     if not ranked:
         return "no row has a valid result"
-    if _none_is_fast_enough(ranked):
-        return f"no row has a p90 latency of at most {_bound_ms(result):g} ms"
+    if _bound_ms(result) < math.inf and ranked:
+        return _without_rivals([names[cell.id] for cell in ranked if not is_too_slow(cell)], _bound_ms(result))
     return f"only {names[ranked[0].id]} has a valid result" if len(ranked) == 1 < len(result.cells) else ""
 
 
@@ -61,8 +62,11 @@ def _bound_ms(result: GroupResult) -> float:
     return math.inf if result.goal is None or result.goal.max_latency_ms is None else result.goal.max_latency_ms
 
 
-def _none_is_fast_enough(ranked: Sequence[CellResult]) -> bool:
-    return all(any(mark.code == "above-max-latency" for mark in cell.marks) for cell in ranked)
+def _without_rivals(able: Sequence[str], bound_ms: float) -> str:
+    """Return which row answers in time, where there are no two of them."""
+    if not able:
+        return f"no row has a p90 latency of at most {bound_ms:g} ms"
+    return f"only {able[0]} has a p90 latency of at most {bound_ms:g} ms" if len(able) == 1 else ""
 
 
 def _lead(result: GroupResult, lead: Lead, context: Context) -> str:

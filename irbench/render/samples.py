@@ -100,16 +100,16 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
     timing = planned_timing(document.plan)
     for record in launches:
         table = document.groups[record.group]
-        table_facts = (document.run_id, record.group, table.model, table.batch)
         names = row_names(table.cells)
+        facts_of = {row.id: (document.run_id, record.group, row.model or table.model, row.batch) for row in table.cells}
         blocks = sort_blocks(record, timing)
         for cell in record.cells:
             whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
             found = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))
-            yield from (Sample(*table_facts, *whose, *facts) for facts in found)
+            yield from (Sample(*facts_of[cell.cell], *whose, *facts) for facts in found)
         for alone in record.sustained:
             whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
-            yield Sample(*table_facts, *whose, *_sustained(alone))
+            yield Sample(*facts_of[alone.cell], *whose, *_sustained(alone))
 
 
 def _rounds(cell_launch: CellLaunch, blocks: Blocks) -> Iterator[tuple[Any, ...]]:

@@ -271,7 +271,7 @@ class Launch:
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         for cell in cells:
-            self._say(Activity("paced", cell.label))
+            self._say(Activity("paced", self._names[cell.id]))
             calls = self._forecast.paced_calls(cell)
             patience_s = self._patience_s(self._forecast.paced_s(cell.id, calls))
             asked = (pace_ns, calls, self._number * calls)

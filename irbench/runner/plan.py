@@ -96,11 +96,37 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
         IrbenchError: No backend can run any model, or the baseline is not a row.
     """
     groups = tuple(_group(request, prepared.readers, models) for models in prepared.tables)
+    if request.environments:
+        groups = tuple(table for group in groups for table in _by_setting(group))
     if not any(group.can_run for group in groups):
         failure = next(iter(groups[0].absent.values()))
         names = " and ".join(bundle.name for bundle in request.bundles)
         raise IrbenchError(f"None of the backends can run {names}: {failure.message}.", hint=failure.hint or "")
     return groups
+
+
+def _by_setting(planned: PlannedGroup) -> tuple[PlannedGroup, ...]:
+    """Return a group for each setting, which holds its rows of all environments and none of another setting.
+
+    Otherwise a ratio would tell of versions and settings at once.
+    """
+    settings: dict[str, list[Cell]] = {}
+    for cell in planned.group.cells:
+        key = "" if cell.environment is None else cell.environment.key
+        settings.setdefault(cell.id.removesuffix(f"-{key}"), []).append(cell)
+    return tuple(_of_setting(planned, tuple(cells)) for cells in settings.values())
+
+
+def _of_setting(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
+    ids = [cell.id for cell in cells]
+    group = planned.group
+    baseline = group.baseline if group.baseline in ids else ids[0]
+    return replace(
+        planned,
+        group=replace(group, cells=cells, baseline=baseline),
+        absent={cell: failure for cell, failure in planned.absent.items() if cell in ids},
+        others={cell: other for cell, other in planned.others.items() if cell in ids},
+    )
 
 
 def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[PreparedModel]) -> PlannedGroup:

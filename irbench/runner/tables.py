@@ -30,7 +30,7 @@ def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tupl
     networks = frozenset(registry.names(registry.MODELS))
     tables: list[list[SizedModel]] = []
     for model in models:
-        joined = (table for table in tables if any(_join(known, model, networks) for known in table))
+        joined = (table for table in tables if _joins(table, model, networks))
         table = next(joined, None)
         if table is None:
             tables.append([model])
@@ -44,14 +44,20 @@ def same_inputs(first: Workload, second: Workload) -> bool:
     return first.feeding == second.feeding and _inputs(first) == _inputs(second)
 
 
-def _join(known: SizedModel, model: SizedModel, networks: frozenset[str]) -> bool:
+def _joins(table: Sequence[SizedModel], model: SizedModel, networks: frozenset[str]) -> bool:
+    """Whether a model is a row of a table: it fits one of its models, and is no other network of the zoo than any."""
+    sources = {known.bundle.source for known in table} & networks
+    if model.bundle.source in networks and sources - {model.bundle.source}:
+        return False
+    return any(_fit(known, model) for known in table)
+
+
+def _fit(known: SizedModel, model: SizedModel) -> bool:
     first, second = known.workload, model.workload
     if first.feeding.count != second.feeding.count or len(first.feeding.samples) != len(second.feeding.samples):
         return False
     if first.bundle is second.bundle:
         return first.feeding.count == 1
-    if {first.bundle.source, second.bundle.source} <= networks:
-        return False
     return _inputs(first) == _inputs(second) and _outputs(first) == _outputs(second)
 
 

@@ -116,8 +116,8 @@ def _fps_differ(scene: Scene) -> Iterator[Warn]:
 
 
 def _sustained_differs(scene: Scene) -> Iterator[Warn]:
-    if scene.group.objective == "cost":
-        return
+    if scene.group.goal is not None and scene.group.objective != "fps":
+        return  # something else was asked for
 
     def sustained(cell: str) -> Mapping[int, float]:
         return sustained_by_launch(scene.records, cell, scene.rows[cell].batch)

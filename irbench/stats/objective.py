@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-import numpy as np
+from irbench.record import CellLaunch, Round
+from irbench.spec import Objective
+from irbench.stats.rounds import round_statistic_ns
 
-from irbench.record import CellLaunch, LaunchRecord, Round
-from irbench.spec import Group, Objective
-from irbench.stats.estimators import percentile
-from irbench.stats.rounds import call_latency_ns, round_statistic_ns
-
-__all__ = ["above_max_latency", "round_cost_ns"]
+__all__ = ["round_cost_ns"]
 
 _SHORTEST_NS = 1e-3
 """Keeps logarithms finite where the kernel saw no processor time."""
@@ -26,28 +22,6 @@ def round_cost_ns(objective: Objective) -> Callable[[CellLaunch, Round, int], fl
     the time per sample.
     """
     return _COSTS[objective]
-
-
-def above_max_latency(group: Group, records: Sequence[LaunchRecord]) -> Mapping[str, float]:
-    """Return the cells whose p90 latency is above what the group's goal allows, with it in milliseconds.
-
-    It is the median over launches of each launch's 90th percentile, burn-in left out where there is more.
-    """
-    bound_ms = group.goal.max_latency_ms if group.goal is not None else None
-    if bound_ms is None:
-        return {}
-    measured = {
-        cell.id: [launch for record in records for launch in record.cells if launch.cell == cell.id]
-        for cell in group.cells
-    }
-    found = {cell: statistics.median(map(_p90_ms, launches)) for cell, launches in measured.items() if launches}
-    return {cell: p90_ms for cell, p90_ms in found.items() if p90_ms > bound_ms}
-
-
-def _p90_ms(launch: CellLaunch) -> float:
-    counted = [round_ for round_ in launch.rounds if round_.block > 0] or launch.rounds
-    calls = [call_latency_ns(round_, launch.calls_per_sample) for round_ in counted]
-    return percentile(np.concatenate(calls) / 1e6, 90) if calls else 0.0
 
 
 def _latency(launch: CellLaunch, round_: Round, _batch: int) -> float:

@@ -10,7 +10,6 @@ from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.result import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
 from irbench.stats.effective import changing
-from irbench.stats.objective import above_max_latency
 
 __all__ = ["Admission", "Standing", "decide_standing", "first_launch"]
 
@@ -43,7 +42,8 @@ class Standing:
         compared: The baseline and every cell that may be compared with it, in the group's order.
         disagreements: In what a cell's graph falls short of the model it was converted from, where it does.
         in_parts: Whether there are more cells than one launch held.
-        too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds.
+        too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds; see
+            :func:`irbench.stats.latency_limit.within_max_latency`.
     """
 
     states: Mapping[str, State]
@@ -107,7 +107,6 @@ def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Ad
         ),
         disagreements={cell: held.disagreement for cell, held in artifacts.items() if held.disagreement is not None},
         in_parts=_in_parts(records),
-        too_slow=above_max_latency(group, records),
     )
 
 

@@ -13,6 +13,7 @@ from irbench.result import StoppedBy
 from irbench.row_names import cell_names
 from irbench.spec import Group, Timing
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
+from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import Observed, observe
 from irbench.stats.planning import fewest_blocks
 from irbench.stats.race import aim_of, contenders, most_urgent
@@ -83,11 +84,11 @@ def next_launch(
         admission: Who may be compared.
         pace: Where the group stands in time.
     """
-    standing = decide_standing(group, records, admission)
+    launches = observe(group, records, timing)
+    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
     new = _never_launched(group, records, admission)
     if not standing.healthy and not new:
         return Next(stopped_by="failures")
-    launches = observe(group, records, timing)
     wanted = _wanted(group, launches, standing, timing, new)
     if not wanted:
         return Next(stopped_by="target")
@@ -226,8 +227,8 @@ def unit_half_width(count: int, timing: Timing, confidence: float | None) -> flo
 
 def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> Outlook | None:
     """Return how the interval that decides narrows; ``None`` where nothing can be said."""
-    standing = decide_standing(group, records, admission)
     launches = observe(group, records, timing)
+    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
     aim = aim_of(launches, standing, timing)
     if aim is None or aim.interval.count < 2:
         return None

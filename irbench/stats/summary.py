@@ -46,6 +46,7 @@ from irbench.stats.figures import (
     span_over_launches,
     sustained_by_launch,
 )
+from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, observe
@@ -81,7 +82,7 @@ def summarise(
         verified_against: Where the expected outputs came from.
     """
     launches = observe(group, records, timing)
-    standing = decide_standing(group, records, admission)
+    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
     rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
     rows = {cell: _filled(row, records, launches, timing) for cell, row in rows.items()}
     rows = _compared(rows, records, launches, standing, timing)

@@ -7,7 +7,7 @@ from typing import Any
 
 from irbench.cold_row import ColdRow, ColdTable
 from irbench.result import CellResult, GroupResult, RunDocument
-from irbench.row import State
+from irbench.row import State, is_too_slow
 from irbench.row_names import name_of, row_names, tell_apart
 from irbench.soak_row import SoakRow, SoakTable
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
@@ -34,7 +34,7 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         complete=document.complete,
         name=str(document.plan.get("name") or ""),
         note=str(document.plan.get("note") or ""),
-        batches=tuple(dict.fromkeys(table.batch for table in document.tables)),
+        batches=tuple(dict.fromkeys(cell.batch for cell in cells)),
         streams=tuple(dict.fromkeys(cell.requested.streams for cell in cells)),
         threads=next((cell.requested.threads for cell in cells), None),
         precisions=tuple(
@@ -59,7 +59,7 @@ def _rows(document: RunDocument) -> Iterator[tuple[CellResult | ColdRow | SoakRo
 
 
 def _names(rows: Collection[CellResult | ColdRow | SoakRow]) -> dict[str, str]:
-    return tell_apart({row.id: name_of(row) for row in rows})
+    return tell_apart({row.id: name_of(row, getattr(row, "model", None) or "") for row in rows})
 
 
 def _is_measured(row: CellResult | ColdRow | SoakRow) -> bool:
@@ -110,7 +110,7 @@ def _outcome(group: GroupResult) -> Outcome:
         result: OutcomeKind = "winner" if group.winner is not None else _why_not(group)
         return Outcome(result, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
     for cell in group.cells:
-        if cell.state == "ok" and cell.latency_ms is not None:
+        if cell.state == "ok" and cell.latency_ms is not None and not is_too_slow(cell):
             return Outcome("only", names[cell.id], p50_ms=cell.latency_ms.p50)
     return _without_figures({cell.state for cell in group.cells})
 

@@ -68,7 +68,7 @@ _SECTIONS = {
     type=COUNTS,
     cls=PlainDefault,
     show_default="1, or the model's own",
-    help="Batch sizes; one table for each.",
+    help="Batch sizes; one table for each, as for streams and threads.",
 )
 @click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
 @measuring.DATA

@@ -286,3 +286,6 @@ def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
     text = shown(group(cell("ort", marks=(late,)), cell("tf", marks=(late,)), goal=Goal("fps", 50.0)))
     assert "no row has a p90 latency of at most 50 ms" in text
     assert "compared by FPS with p90 of at most 50 ms" in text
+    assert "only tf has a p90 latency of at most 50 ms" in shown(
+        group(cell("ort", marks=(late,)), cell("tf"), goal=Goal("fps", 50.0))
+    )

@@ -11,6 +11,7 @@ from launches import MS, group, launch, measured, streamed, synchronous
 from irbench.record import Evidence, LaunchRecord, Round
 from irbench.spec import Goal, Group, Timing
 from irbench.stats import Admission, summarise
+from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import observe
 from irbench.stats.standing import decide_standing
 
@@ -77,6 +78,7 @@ def test_a_row_that_answers_too_late_is_no_candidate_and_says_so() -> None:
     asked = replace(with_batches(a=1, b=8, c=4), goal=Goal("fps", max_latency_ms=35.0))
     found = records(a=10.0, b=40.0, c=30.0)
     standing = decide_standing(asked, found, Admission())
+    standing = within_max_latency(standing, asked, found, observe(asked, found, TIMING))
     assert standing.candidates == ("a", "c")
     assert standing.too_slow == {"b": pytest.approx(40.0)}
     table = summarise(asked, found, TIMING, Admission(), stopped_by="target", seconds=1.0)
@@ -99,3 +101,17 @@ def test_what_was_asked_for_is_not_contradicted_by_other_figures() -> None:
 
     assert reason(group("a", "b")) == "throughput-disagrees"
     assert reason(replace(group("a", "b"), goal=Goal("latency"))) is None
+
+
+def test_rare_slow_calls_count_only_where_there_are_enough_to_tell() -> None:
+    rare = [synchronous(block, [10.0 * MS] * 6 + [90.0 * MS] * 2) for block in range(6)]
+    few = [synchronous(block, [10.0 * MS] * 6 + [90.0 * MS] * 2) for block in range(4)]
+
+    def too_slow(rounds: list[Round]) -> bool:
+        asked = replace(group("a", "b"), goal=Goal("fps", max_latency_ms=50.0))
+        found = [launch(number, [measured("a", rounds), measured("b", rounds)]) for number in range(4)]
+        standing = decide_standing(asked, found, Admission())
+        return "a" in within_max_latency(standing, asked, found, observe(asked, found, TIMING)).too_slow
+
+    assert too_slow(rare)
+    assert not too_slow(few)
