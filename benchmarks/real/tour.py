@@ -113,7 +113,7 @@ class Tour:
             *(
                 f"{cell.label}: {cell.failure.message if cell.failure else cell.state}"
                 for cell in cells
-                if cell.state != "ok" and cell.backend not in self.refused_by
+                if cell.state != "ok" and not {cell.backend, cell.label} & self.refused_by
             ),
         )
 
