@@ -43,6 +43,7 @@ def store(
     plan: Mapping[str, Any] | None = None,
     table: Mapping[str, Any] | None = None,
     graph: str = "",
+    batch: int = 1,
 ) -> RunWriter:
     """Store a run in which each row took these milliseconds in its launches.
 
@@ -53,8 +54,9 @@ def store(
         plan: Of its document.
         table: Fields of its table to change, and those of its rows that have the same names.
         graph: Digest of the graph that every row ran; empty for none.
+        batch: Samples per inference of every row.
     """
-    group = made.group(*levels_ms)
+    group = made.group(*levels_ms, batch=batch)
     records = made.even(levels_ms)
     found = summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
     writer = Store(root).begin(environment, {"models": ["tiny"], "timing": {}, **(plan or {})})

@@ -16,6 +16,7 @@ from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.reading import read_run
 from irbench.across_runs.sides import Side
 from irbench.record import Failure
+from irbench.spec import Goal, Objective
 
 
 def side(name: str, *runs: Path) -> Side:
@@ -44,6 +45,15 @@ def test_a_row_has_the_verdict_that_its_launches_support(tmp_path: Path, factor:
     assert row.time.relative.value == pytest.approx(factor - 1, abs=1e-6)
     assert row.time.relative.low < factor - 1 < row.time.relative.high
     assert (row.time.counted, row.time.base_count, row.time.new_count) == ("launches", 6, 6)
+
+
+@pytest.mark.parametrize("objective", ["latency", "fps", "cost"])
+def test_a_row_has_the_same_time_whatever_its_run_was_to_find(tmp_path: Path, objective: Objective):
+    facts = {"table": {"goal": Goal(objective)}}
+    (row,) = compared(
+        tmp_path, {"ort": EVEN}, {"ort": EVEN}, base_facts={"batch": 8}, new_facts={"batch": 8, **facts}
+    ).rows
+    assert (row.verdict, row.time.base, row.time.new) == ("same", pytest.approx(10.01), pytest.approx(10.01))
 
 
 def test_a_difference_as_large_as_the_scatter_is_undecided(tmp_path: Path):
