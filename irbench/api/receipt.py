@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -20,12 +19,11 @@ from irbench.api.confirmation import other_software
 from irbench.api.display import Displayable
 from irbench.api.measurement import measure
 from irbench.api.options import Readers, RunOptions, read_keywords
-from irbench.api.planned_graphs import ModelChanged
+from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.across_runs_texts import problem_text
-from irbench.runner.plan import PlannedGroup
 from irbench.spec import Timing
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import default_root
@@ -172,7 +170,8 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
     if obstacle is not None:
         return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
     try:
-        stored = measure(_plan(claimed, options), reporter, require=_requires_claimed(claimed))
+        require = requires_graphs(claimed.graphs, any_name=True)
+        stored = measure(_plan(claimed, options), reporter, require=require)
     except ModelChanged as changed:
         return _not_comparable(claimed, Obstacle("model-changed", {"names": list(changed.models)}))
     except IrbenchError as error:
@@ -209,26 +208,6 @@ def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
         )
     models = options.models or planned.models
     return replace(planned, models=models, results=options.results, name="", note=f"replays {claimed.run_id}")
-
-
-def _requires_claimed(claimed: Receipt) -> Callable[[Sequence[PlannedGroup]], None]:
-    """Return what raises :class:`ModelChanged` where a plan has a graph that the receipt does not."""
-    known = {(graph.artifact, graph.files) for graph in claimed.graphs}
-    labels = {artifact for artifact, _ in known}
-
-    def require(groups: Sequence[PlannedGroup]) -> None:
-        changed = dict.fromkeys(_unclaimed(groups))
-        if changed:
-            raise ModelChanged(changed)
-
-    def _unclaimed(groups: Sequence[PlannedGroup]) -> Iterable[str]:
-        for planned in groups:
-            for cell in planned.measured:
-                artifact = cell.artifact
-                if artifact and artifact.label in labels and (artifact.label, artifact.files) not in known:
-                    yield planned.group.workload_of(cell).bundle.name
-
-    return require
 
 
 _READERS: Readers = {"force": ("True", values.flag), "results": ('"./results"', Path)}
