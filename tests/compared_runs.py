@@ -44,6 +44,7 @@ def store(
     table: Mapping[str, Any] | None = None,
     graph: str = "",
     batch: int = 1,
+    row: Mapping[str, Any] | None = None,
 ) -> RunWriter:
     """Store a run in which each row took these milliseconds in its launches.
 
@@ -55,6 +56,7 @@ def store(
         table: Fields of its table to change, and those of its rows that have the same names.
         graph: Digest of the graph that every row ran; empty for none.
         batch: Samples per inference of every row.
+        row: Fields of every row to change.
     """
     group = made.group(*levels_ms, batch=batch)
     records = made.even(levels_ms)
@@ -63,10 +65,8 @@ def store(
     for record in records:
         writer.add_launch(record)
     changes = table or {}
-    rows = tuple(
-        replace(cell, **{name: changes[name] for name in ("model", "shapes") if name in changes})
-        for cell in found.cells
-    )
+    of_rows = {name: changes[name] for name in ("model", "shapes") if name in changes}
+    rows = tuple(replace(cell, **of_rows, **(row or {})) for cell in found.cells)
     found = replace(found, cells=rows, **changes)
     writer.commit(replace(writer.document, groups=(_with_graph(found, graph),), complete=True))
     return writer

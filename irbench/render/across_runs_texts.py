@@ -44,6 +44,9 @@ PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "no-speeds": lambda run, _facts: f"{run} measured cold starts or memory and not speeds, and is not used.",
     "not-measured": lambda run, _facts: f"{run} has no launch, and is not used.",
     "incomplete": lambda run, facts: f"{run} is incomplete: {plural(facts['launches'], 'launch')} of it are used.",
+    "same-names": lambda run, facts: (
+        f"{run} has different models of the name {listing(facts['models'])}, and rows of one name are not used."
+    ),
 }
 
 DIFFERENCE_TEXTS: Mapping[DifferenceKind, str] = {
