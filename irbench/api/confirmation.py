@@ -20,6 +20,7 @@ from irbench.api.measurement import StoredRun, measure
 from irbench.api.options import RunOptions
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import Reporter
+from irbench.api.stored_code import own_code_obstacle
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.result import RunDocument
@@ -43,6 +44,8 @@ def confirm(
     conditions: Sequence[Condition],
     results: Path | None,
     reporter: Reporter,
+    *,
+    allow_own_code: bool = False,
 ) -> Confirmation:
     """Measure the plan of the newer side again, with the model of the older side beside it where both are there.
 
@@ -52,6 +55,7 @@ def confirm(
         conditions: What it checked.
         results: The folder where runs are kept; ``None`` for the usual place.
         reporter: Hears what is measured.
+        allow_own_code: Whether rows of own code, and functions that make models, are run again.
     """
     base, new = (side.runs[-1].document for side in sides)
     obstacle = _obstacle(new)
@@ -59,6 +63,9 @@ def confirm(
         return Confirmation("not-possible", obstacle=obstacle)
     try:
         repetition = _repetition(base, new, found)
+        refused = None if allow_own_code else own_code_obstacle(repetition.options)
+        if refused is not None:
+            return Confirmation("not-possible", obstacle=refused)
         stored = _measured(repetition, results, reporter)
     except ModelChanged as changed:
         return Confirmation("not-possible", obstacle=Obstacle("model-changed", {"names": list(changed.models)}))

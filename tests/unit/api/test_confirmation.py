@@ -146,3 +146,16 @@ def test_files_of_one_name_are_not_measured_in_one_run(monkeypatch: pytest.Monke
     assert found is not None
     assert (found.outcome, found.method) == ("confirmed", "new")
     assert [options.models for options in asked] == [("/new/net.onnx",)]
+
+
+def test_own_code_is_measured_again_only_if_it_is_allowed(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
+    cells = {"mine": {"kind": "command", "target": "./loop {model}"}}
+    found = confirmed(monkeypatch, asked, {"ort": times(2)}, plan={"cells": cells})
+    assert found.obstacle is not None
+    assert (found.outcome, found.obstacle.code, asked) == ("not-possible", "own-code", [])
+    assert found.obstacle.facts == {"code": ["mine=./loop {model}"]}
+    allowed = irbench.compare(
+        "before", "after", fail_on="p50>5%", confirm=True, allow_own_code=True, progress=None
+    ).confirmation
+    assert allowed is not None
+    assert (allowed.outcome, list(asked[0].cells)) == ("confirmed", ["mine"])
