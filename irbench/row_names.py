@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from irbench.row import CellResult, Requested
 from irbench.spec import Group
 
 __all__ = ["RowName", "cell_names", "name_of", "row_names", "tell_apart"]
+
+Place = TypeVar("Place")
+"""What tells rows apart for a program: a cell id, with the number of a table where there are several."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ def name_of(row: NamedRow, model: str = "") -> RowName:
     return RowName(row.label, model, row.requested.precision, row.batch, row.requested.threads)
 
 
-def tell_apart(names: Mapping[str, RowName]) -> dict[str, str]:
-    """Return each row's label by its id, with those details in which rows of the same label differ."""
+def tell_apart(names: Mapping[Place, RowName]) -> dict[Place, str]:
+    """Return each row's label by its place, with those details in which rows of the same label differ."""
     alike: dict[str, list[RowName]] = {}
     for name in names.values():
         alike.setdefault(name.label, []).append(name)

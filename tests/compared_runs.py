@@ -43,6 +43,8 @@ def store(
     plan: Mapping[str, Any] | None = None,
     table: Mapping[str, Any] | None = None,
     graph: str = "",
+    batch: int = 1,
+    row: Mapping[str, Any] | None = None,
 ) -> RunWriter:
     """Store a run in which each row took these milliseconds in its launches.
 
@@ -53,18 +55,18 @@ def store(
         plan: Of its document.
         table: Fields of its table to change, and those of its rows that have the same names.
         graph: Digest of the graph that every row ran; empty for none.
+        batch: Samples per inference of every row.
+        row: Fields of every row to change.
     """
-    group = made.group(*levels_ms)
+    group = made.group(*levels_ms, batch=batch)
     records = made.even(levels_ms)
     found = summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
     writer = Store(root).begin(environment, {"models": ["tiny"], "timing": {}, **(plan or {})})
     for record in records:
         writer.add_launch(record)
     changes = table or {}
-    rows = tuple(
-        replace(cell, **{name: changes[name] for name in ("model", "shapes") if name in changes})
-        for cell in found.cells
-    )
+    of_rows = {name: changes[name] for name in ("model", "shapes") if name in changes}
+    rows = tuple(replace(cell, **of_rows, **(row or {})) for cell in found.cells)
     found = replace(found, cells=rows, **changes)
     writer.commit(replace(writer.document, groups=(_with_graph(found, graph),), complete=True))
     return writer

@@ -257,5 +257,20 @@ def _of_cell(match: _Match, name: str) -> Iterator[Difference]:
     precisions = [str(cell.row.effective.get("precision", "")) for cell in (before, after)]
     if precisions[0] != precisions[1]:
         yield Difference("settings", f"effective precision of {name}", (precisions[0],), (precisions[1],))
+    programs = [cell.row.program.target if cell.row.program is not None else "" for cell in (before, after)]
+    if programs[0] != programs[1]:
+        yield Difference("settings", f"program of {name}", (programs[0],), (programs[1],))
+    yield from _of_environments(before, after, name)
     if before.inputs != after.inputs:
         yield Difference("inputs", f"data of {name}", (before.inputs or "generated",), (after.inputs or "generated",))
+
+
+def _of_environments(before: MeasuredCell, after: MeasuredCell, name: str) -> Iterator[Difference]:
+    """Yield what differs of the Pythons in which a row's runtime was measured."""
+    pythons = [cell.row.environment for cell in (before, after)]
+    base, new = (
+        {} if python is None else {"python": python.python_version, **python.distributions} for python in pythons
+    )
+    for package in sorted(base.keys() & new.keys()):
+        if base[package] != new[package]:
+            yield Difference("software", f"{package} of {name}", (base[package],), (new[package],))

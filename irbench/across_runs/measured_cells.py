@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -11,10 +11,10 @@ import msgspec
 from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
 from irbench.across_runs.reading import CheckedRun
-from irbench.result import CellResult, GroupResult
+from irbench.result import CellResult, GroupResult, RunDocument
 from irbench.stats.rederive import observed_launches, planned_timing
 
-__all__ = ["MeasuredCell", "measured_cells"]
+__all__ = ["MeasuredCell", "ambiguous_models", "measured_cells"]
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,13 @@ class MeasuredCell:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it has right outputs and a time."""
-        return self.row.state == "ok" and bool(self.by_launch(FIGURES["time"]))
+        """Whether it has right outputs, a time, and one model."""
+        return self.row.state == "ok" and not self.is_ambiguous and bool(self.by_launch(FIGURES["time"]))
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether its rows ran different graphs: models of one name, whose times are not of the same thing."""
+        return _several_graphs(self.rows)
 
 
 def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
@@ -62,6 +67,19 @@ def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
         for samples in _samples(run, number, table):
             found.setdefault(key_of(table, samples.row), []).append((samples, _inputs(table)))
     return {key: _cell(key, run, parts) for key, parts in found.items()}
+
+
+def ambiguous_models(document: RunDocument) -> tuple[str, ...]:
+    """Return the names of models of which several are of one name, so that their rows cannot be told apart."""
+    found: dict[CellKey, list[CellResult]] = {}
+    for table in document.groups:
+        for row in table.cells:
+            found.setdefault(key_of(table, row), []).append(row)
+    return tuple(dict.fromkeys(key.model for key, rows in found.items() if _several_graphs(rows)))
+
+
+def _several_graphs(rows: Iterable[CellResult]) -> bool:
+    return len({row.graph_files for row in rows if row.graph_files is not None}) > 1
 
 
 def _samples(run: CheckedRun, number: int, table: GroupResult) -> Iterator[CellSamples]:

@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 __all__ = ["Problem", "ProblemCode"]
 
-ProblemCode = Literal["unreadable", "without-samples", "figures-altered", "no-speeds", "not-measured", "incomplete"]
+ProblemCode = Literal[
+    "unreadable", "without-samples", "figures-altered", "no-speeds", "not-measured", "incomplete", "same-names"
+]
 """``unreadable``: damaged, of a newer format or changed after it was stored; ``without-samples``: a document without
 the files that it was derived from; ``figures-altered``: figures that do not follow from its samples; ``no-speeds``: a
 run of cold starts or a soak; ``not-measured``: no launch was finished; ``incomplete``: it ended early, and what is
-there is used."""
+there is used; ``same-names``: rows of different models with one name, which are not used."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Problem:
     Attributes:
         code: What is wrong.
         run: The run's id, or the path where none is known.
-        facts: What the words need: ``message`` and ``hint`` of an unreadable one, ``rows`` whose figures were altered.
+        facts: What the words need: ``message`` and ``hint`` of an unreadable one, ``rows`` whose figures were altered,
+            ``models`` of which several have one name.
     """
 
     code: ProblemCode
@@ -32,4 +35,4 @@ class Problem:
     @property
     def excludes(self) -> bool:
         """Whether the run is not used."""
-        return self.code != "incomplete"
+        return self.code not in ("incomplete", "same-names")

@@ -14,13 +14,13 @@ import msgspec
 
 from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.graphs import MeasuredGraph, measured_graphs
 from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
-from irbench.result import GroupResult, RunDocument
-from irbench.spec import GraphFiles
+from irbench.result import GroupResult
 from irbench.stats.rederive import rederive
 
-__all__ = ["Claim", "ClaimKind", "ClaimedGraph", "Receipt", "decode_receipt", "encode_receipt", "receipt_of"]
+__all__ = ["Claim", "ClaimKind", "Receipt", "decode_receipt", "encode_receipt", "receipt_of"]
 
 _FORMAT = 1
 
@@ -28,21 +28,6 @@ ClaimKind = Literal["winner", "speedup", "latency"]
 """``winner``: a row is faster than every other; ``speedup``: than the baseline; ``latency``: the p50 of a table's only
 row, in milliseconds."""
 ClaimedVerdict = Literal["faster", "slower", "same", "measured"]
-
-
-@dataclass(frozen=True)
-class ClaimedGraph:
-    """A graph that was measured.
-
-    Attributes:
-        model: The model's name.
-        artifact: What documents call the graph: ``onnx``, ``onnx+basic-int8``.
-        files: Its digest and size.
-    """
-
-    model: str
-    artifact: str
-    files: GraphFiles
 
 
 @dataclass(frozen=True)
@@ -94,7 +79,7 @@ class Receipt:
     environment: Mapping[str, Any]
     plan: Mapping[str, Any]
     launches: Mapping[str, str]
-    graphs: tuple[ClaimedGraph, ...]
+    graphs: tuple[MeasuredGraph, ...]
     claims: tuple[Claim, ...]
     sha256: str = ""
 
@@ -122,7 +107,7 @@ def receipt_of(run: CheckedRun) -> Receipt:
             environment=document.environment,
             plan=document.plan,
             launches=document.launches,
-            graphs=tuple(_graphs(run.document)),
+            graphs=measured_graphs(run.document),
             claims=claims,
         )
     )
@@ -166,16 +151,6 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
 def _sealed(receipt: Receipt) -> Receipt:
     content = msgspec.json.encode(replace(receipt, sha256=""), order="sorted")
     return replace(receipt, sha256=hashlib.sha256(content).hexdigest())
-
-
-def _graphs(document: RunDocument) -> Iterator[ClaimedGraph]:
-    seen = {
-        (row.model or table.model, row.artifact): row.graph_files
-        for table in document.groups
-        for row in table.cells
-        if row.graph_files is not None
-    }
-    yield from (ClaimedGraph(model, artifact, files) for (model, artifact), files in seen.items())
 
 
 def _claims(table: GroupResult) -> Iterator[Claim]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
+from irbench.across_runs.measured_cells import MeasuredCell, ambiguous_models, measured_cells
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun, read_documents, read_run
 from irbench.errors import IrbenchError
@@ -54,20 +54,27 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     """
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
-    return Side(name, tuple(runs), tuple(problem for _, problems in read for problem in problems))
+    problems = [problem for _, problems in read for problem in problems]
+    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in _same_names(run))))
 
 
 def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
     """Return each cell of a side with the runs that count for it, oldest first.
 
-    These are the newest run that measured it, and those before on the same machine, with the same versions and the
-    same graph: what changed in between is no scatter.
+    These are the newest run that measured it, and those before on the same machine, with the same versions, settings
+    and data and the same graph or program: what changed in between is no scatter.
     """
     found: dict[CellKey, list[MeasuredCell]] = {}
     for run in side.runs:
         for key, cell in measured_cells(run).items():
             found.setdefault(key, []).append(cell)
     return {key: tuple(_like_the_newest(cells)) for key, cells in found.items()}
+
+
+def _same_names(run: CheckedRun) -> Iterator[Problem]:
+    models = ambiguous_models(run.document)
+    if models:
+        yield Problem("same-names", run.run_id, {"models": list(models)})
 
 
 def machine_called(runs: Iterable[CheckedRun], name: str) -> str:
@@ -137,4 +144,12 @@ def _is_alike(cell: MeasuredCell, newest: MeasuredCell) -> bool:
     before, now = cell.run.document, newest.run.document
     same_machine = fingerprint(before.environment) == fingerprint(now.environment)
     same_software = software_facts(before) == software_facts(now)
-    return same_graph and same_machine and same_software and cell.inputs == newest.inputs
+    return same_graph and same_machine and same_software and _asked(cell) == _asked(newest)
+
+
+def _asked(cell: MeasuredCell) -> tuple[object, ...]:
+    """Return what was asked of a cell besides its key: what it computed with, and how it was set up."""
+    plan, row = cell.run.document.plan, cell.row
+    properties = (plan.get("options") or {}).get(row.backend) or {}
+    python = row.environment and (row.environment.python_version, dict(row.environment.distributions))
+    return cell.inputs, properties, plan.get("cpus"), row.program, python

@@ -45,6 +45,7 @@ class CompareOptions:
         within: Changes up to this fraction count as the same.
         force: Whether sides of different machines are compared.
         confirm: Whether regressions are measured again.
+        allow_own_code: Whether that runs rows of own code, and functions that make models.
         results: The folder where runs are kept; ``None`` for the usual place.
     """
 
@@ -54,6 +55,7 @@ class CompareOptions:
     within: float = WITHIN
     force: bool = False
     confirm: bool = False
+    allow_own_code: bool = False
     results: Path | None = None
 
     @property
@@ -131,6 +133,7 @@ def compare(
     within: str | float | None = None,
     force: bool | None = None,
     confirm: bool | None = None,
+    allow_own_code: bool | None = None,
     results: str | PathLike[str] | None = None,
     progress: ProgressOption = "auto",
 ) -> ComparedRuns:
@@ -144,13 +147,21 @@ def compare(
         within: Changes up to this count as the same: ``"2%"`` or 0.02.
         force: Compare sides that were measured on different machines.
         confirm: Measure regressions again before ``regressed`` is true.
+        allow_own_code: Run the commands and functions that the stored plan names to confirm a regression.
         results: The folder where runs are kept; ``None`` for the usual place.
         progress: As :func:`irbench.run` takes it.
 
     Raises:
         IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.
     """
-    given = {"fail_on": fail_on, "within": within, "force": force, "confirm": confirm, "results": results}
+    given = {
+        "fail_on": fail_on,
+        "within": within,
+        "force": force,
+        "confirm": confirm,
+        "allow_own_code": allow_own_code,
+        "results": results,
+    }
     asked = CompareOptions(str(base), str(new), **read_keywords("compare", given, _READERS))
     with reporting(progress) as reporter:
         return compare_with(asked, reporter)
@@ -172,9 +183,16 @@ def compare_with(options: CompareOptions, reporter: Reporter) -> ComparedRuns:
             )
         if not (options.confirm and found.regressions):
             return ComparedRuns(found)
-        from irbench.api.confirmation import confirm
+        return ComparedRuns(found, _confirmed(found, sides, options, reporter))
 
-        return ComparedRuns(found, confirm(found, sides, options.checked, options.results, reporter))
+
+def _confirmed(
+    found: RunComparison, sides: tuple[Side, Side], options: CompareOptions, reporter: Reporter
+) -> Confirmation:
+    from irbench.api.confirmation import confirm
+
+    allowed = options.allow_own_code
+    return confirm(found, sides, options.checked, options.results, reporter, allow_own_code=allowed)
 
 
 def conditions(value: str | Iterable[str]) -> tuple[Condition, ...]:
@@ -230,5 +248,6 @@ _READERS: Readers = {
     "within": ('"2%", or 0.02', values.fraction),
     "force": ("True", values.flag),
     "confirm": ("True", values.flag),
+    "allow_own_code": ("True", values.flag),
     "results": ('"./results"', Path),
 }

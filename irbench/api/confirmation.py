@@ -12,13 +12,15 @@ from irbench.across_runs.comparison import ComparedRow, RunComparison
 from irbench.across_runs.conditions import Condition
 from irbench.across_runs.confirmation import Confirmation, Method, Obstacle, confirmed_row, judge
 from irbench.across_runs.environments import fingerprint, software_facts
+from irbench.across_runs.graphs import measured_graphs
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side, cells_of
 from irbench.api.measurement import StoredRun, measure
 from irbench.api.options import RunOptions
-from irbench.api.planned_graphs import ModelChanged, graphs_of, requires_graphs
+from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import Reporter
+from irbench.api.stored_code import own_code_obstacle
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.result import RunDocument
@@ -42,6 +44,8 @@ def confirm(
     conditions: Sequence[Condition],
     results: Path | None,
     reporter: Reporter,
+    *,
+    allow_own_code: bool = False,
 ) -> Confirmation:
     """Measure the plan of the newer side again, with the model of the older side beside it where both are there.
 
@@ -51,6 +55,7 @@ def confirm(
         conditions: What it checked.
         results: The folder where runs are kept; ``None`` for the usual place.
         reporter: Hears what is measured.
+        allow_own_code: Whether rows of own code, and functions that make models, are run again.
     """
     base, new = (side.runs[-1].document for side in sides)
     obstacle = _obstacle(new)
@@ -58,6 +63,9 @@ def confirm(
         return Confirmation("not-possible", obstacle=obstacle)
     try:
         repetition = _repetition(base, new, found)
+        refused = None if allow_own_code else own_code_obstacle(repetition.options)
+        if refused is not None:
+            return Confirmation("not-possible", obstacle=refused)
         stored = _measured(repetition, results, reporter)
     except ModelChanged as changed:
         return Confirmation("not-possible", obstacle=Obstacle("model-changed", {"names": list(changed.models)}))
@@ -77,7 +85,7 @@ def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter)
     Raises:
         IrbenchError: The models are not what was measured, or cannot be measured.
     """
-    require = requires_graphs(graphs_of(repetition.documents))
+    require = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
     options = replace(repetition.options, results=results)
     stored = measure(options, reporter, require=require)
     differ = any(row.state == "mismatch" for table in stored.document.groups for row in table.cells)
@@ -111,7 +119,8 @@ def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _R
         before = stored_options(base.plan).models
     except IrbenchError:
         before = ()
-    if before and not set(before) & set(options.models):
+    same = set(before) & set(options.models) or set(base.plan.get("models", ())) & set(new.plan["models"])
+    if before and not same:  # two files of one name would have other names beside each other, and no row of theirs
         both = replace(options, models=(*before, *options.models), baseline=None)
         return _Repetition(both, "both", (base, new))
     return _Repetition(options, "new", (new,))

@@ -17,7 +17,7 @@ from irbench.errors import IrbenchError
 from irbench.spec import Program
 from irbench.suggestions import nearest
 
-__all__ = ["OwnCells", "Programs", "cell_of_text", "cells", "require_found"]
+__all__ = ["OwnCells", "Programs", "cell_of_text", "cells", "program_files", "require_found"]
 
 OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any]]
 """By row: ``module:function`` or a command, as a text; the words of a command; or a function of a module."""
@@ -65,6 +65,29 @@ def require_found(programs: Programs) -> None:
             _require_function(program.target)
         else:
             _require_command(program.target)
+
+
+def program_files(program: Program) -> tuple[Path, ...]:
+    """Return the files of the user's own code, as far as they are known without running it.
+
+    These are the file of a function's module, or a command's program and those of its arguments that are files.
+    """
+    from irbench.exporter.modules import find_users_module
+
+    if program.kind == "callable":
+        module = program.target.rpartition(":")[0]
+        found = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
+        return (found,) if found is not None and found.is_file() else ()
+    command, *arguments = shlex.split(program.target)
+    words = (shutil.which(command) or command, *arguments)
+    return tuple(path for path in map(Path, words) if _is_file(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # an argument may be no path at all
+        return False
 
 
 def _name(name: str) -> str:

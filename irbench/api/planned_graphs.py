@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from irbench.across_runs.graphs import MeasuredGraph, is_another_graph
 from irbench.errors import IrbenchError
-from irbench.result import RunDocument
 from irbench.runner.plan import PlannedGroup
-from irbench.spec import GraphFiles
 
-__all__ = ["ModelChanged", "graphs_of", "requires_graphs"]
-
-Graphs = Mapping[tuple[str, str], GraphFiles]
-"""By the name of the model and what the document calls the graph: ``onnx``, ``onnx+basic-int8``."""
+__all__ = ["ModelChanged", "requires_graphs"]
 
 
 class ModelChanged(IrbenchError):
@@ -30,29 +26,27 @@ class ModelChanged(IrbenchError):
         )
 
 
-def graphs_of(documents: Iterable[RunDocument]) -> Graphs:
-    """Return the graphs that runs measured, as far as their documents say it; the newest of a name."""
-    return {
-        (row.model or table.model, row.artifact): row.graph_files
-        for document in documents
-        for table in document.groups
-        for row in table.cells
-        if row.graph_files is not None
-    }
+def requires_graphs(
+    known: Sequence[MeasuredGraph], *, any_name: bool = False
+) -> Callable[[Sequence[PlannedGroup]], None]:
+    """Return what raises :class:`ModelChanged` where a plan has another graph than the one that is known.
 
-
-def requires_graphs(known: Graphs) -> Callable[[Sequence[PlannedGroup]], None]:
-    """Return what raises :class:`ModelChanged` where a plan has another graph under a name that is known."""
+    Args:
+        known: Graphs that were measured.
+        any_name: Whether models may be called something else than when they were measured.
+    """
 
     def require(groups: Sequence[PlannedGroup]) -> None:
-        planned = {
-            (planned.group.workload_of(cell).bundle.name, cell.artifact.label): cell.artifact.files
-            for planned in groups
-            for cell in planned.measured
-            if cell.artifact is not None
-        }
-        changed = dict.fromkeys(name[0] for name, files in planned.items() if files != known.get(name, files))
+        changed = dict.fromkeys(_changed(groups))
         if changed:
             raise ModelChanged(changed)
+
+    def _changed(groups: Sequence[PlannedGroup]) -> Iterable[str]:
+        for planned in groups:
+            for cell in planned.measured:
+                model, artifact = planned.group.workload_of(cell).bundle.name, cell.artifact
+                of_model = [graph for graph in known if any_name or graph.model == model]
+                if artifact and is_another_graph(of_model, artifact.label, cell.load.batch, artifact.files):
+                    yield model
 
     return require

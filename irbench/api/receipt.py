@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -20,12 +19,12 @@ from irbench.api.confirmation import other_software
 from irbench.api.display import Displayable
 from irbench.api.measurement import measure
 from irbench.api.options import Readers, RunOptions, read_keywords
-from irbench.api.planned_graphs import ModelChanged
+from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.stored_code import own_code_obstacle
 from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.across_runs_texts import problem_text
-from irbench.runner.plan import PlannedGroup
 from irbench.spec import Timing
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import default_root
@@ -54,12 +53,14 @@ class ReplayOptions:
         claim: The receipt's file.
         models: Where its models lie here, in the order of the plan; empty where they are where they were.
         force: Whether it is replayed on another machine, or with other versions.
+        allow_own_code: Whether rows of own code, and functions that make models, are run.
         results: The folder where runs are kept; ``None`` for the usual place.
     """
 
     claim: Path
     models: tuple[str, ...] = ()
     force: bool = False
+    allow_own_code: bool = False
     results: Path | None = None
 
 
@@ -144,6 +145,7 @@ def replay(
     claim: str | PathLike[str],
     *models: str | PathLike[str],
     force: bool | None = None,
+    allow_own_code: bool | None = None,
     results: str | PathLike[str] | None = None,
     progress: ProgressOption = "auto",
 ) -> Replay:
@@ -153,13 +155,14 @@ def replay(
         claim: A file of :func:`receipt`.
         models: Where its models lie here, in the order of its plan; where they were by default.
         force: Replay it on another machine, or with other versions.
+        allow_own_code: Run the commands and functions that its plan names; without it such a plan is not replayed.
         results: The folder where runs are kept; ``None`` for the usual place.
         progress: As :func:`irbench.run` takes it.
 
     Raises:
         IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
     """
-    read = read_keywords("replay", {"force": force, "results": results}, _READERS)
+    read = read_keywords("replay", {"force": force, "allow_own_code": allow_own_code, "results": results}, _READERS)
     asked = ReplayOptions(Path(claim), tuple(map(str, models)), **read)
     with reporting(progress) as reporter:
         return replay_with(asked, reporter)
@@ -172,7 +175,11 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
     if obstacle is not None:
         return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
     try:
-        stored = measure(_plan(claimed, options), reporter, require=_requires_claimed(claimed))
+        planned = _plan(claimed, options)
+        refused = _own_code(planned, options)
+        if refused is not None:
+            return _not_comparable(claimed, refused)
+        stored = measure(planned, reporter, require=requires_graphs(claimed.graphs, any_name=True))
     except ModelChanged as changed:
         return _not_comparable(claimed, Obstacle("model-changed", {"names": list(changed.models)}))
     except IrbenchError as error:
@@ -195,6 +202,13 @@ def _obstacle(claimed: Receipt) -> Obstacle | None:
     return Obstacle("other-software", {"names": list(changed)}) if changed else None
 
 
+def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
+    """Return why a plan is not run that names code of whoever made the receipt; a model that was given is no such."""
+    if options.allow_own_code:
+        return None
+    return own_code_obstacle(replace(planned, models=()) if options.models else planned)
+
+
 def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
     """Return the options that ask for the claimed run again.
 
@@ -211,24 +225,8 @@ def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
     return replace(planned, models=models, results=options.results, name="", note=f"replays {claimed.run_id}")
 
 
-def _requires_claimed(claimed: Receipt) -> Callable[[Sequence[PlannedGroup]], None]:
-    """Return what raises :class:`ModelChanged` where a plan has a graph that the receipt does not."""
-    known = {(graph.artifact, graph.files) for graph in claimed.graphs}
-    labels = {artifact for artifact, _ in known}
-
-    def require(groups: Sequence[PlannedGroup]) -> None:
-        changed = dict.fromkeys(_unclaimed(groups))
-        if changed:
-            raise ModelChanged(changed)
-
-    def _unclaimed(groups: Sequence[PlannedGroup]) -> Iterable[str]:
-        for planned in groups:
-            for cell in planned.measured:
-                artifact = cell.artifact
-                if artifact and artifact.label in labels and (artifact.label, artifact.files) not in known:
-                    yield planned.group.workload_of(cell).bundle.name
-
-    return require
-
-
-_READERS: Readers = {"force": ("True", values.flag), "results": ('"./results"', Path)}
+_READERS: Readers = {
+    "force": ("True", values.flag),
+    "allow_own_code": ("True", values.flag),
+    "results": ('"./results"', Path),
+}

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from irbench.api.own_cells import program_files
 from irbench.errors import IrbenchError
 from irbench.runner.continuation import GroupSoFar, asks_for_the_same, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.spec import Bundle
+from irbench.spec import Bundle, Program
 from irbench.store import RunWriter, Store, default_root
 
 __all__ = ["RunDestination", "files_digest"]
@@ -28,7 +29,7 @@ class RunDestination:
     Attributes:
         results: The folder where runs are kept; ``None`` for the usual place.
         unfinished: The id of a run that ended early, which goes on where it asked for the same.
-        models: The digest of the models' files that it measured; see :func:`files_digest`.
+        models: The digest of the files that it measured, models and the user's own code; see :func:`files_digest`.
         begun: Called with the run's id and that digest when its folder is there, before anything is measured.
     """
 
@@ -51,7 +52,7 @@ class RunDestination:
             IrbenchError: The folder cannot be made or written, or the disk is full.
         """
         store = Store(self.results or default_root())
-        models = files_digest(request.bundles)
+        models = files_digest(request.bundles, request.programs.values())
         found = self._reopened(store, environment, request.as_plan(), groups) if models == self.models else None
         writer, so_far = found or (store.begin(environment, request.as_plan()), None)
         self.begun(writer.document.run_id, models)
@@ -74,11 +75,9 @@ class RunDestination:
             return None
 
 
-def files_digest(models: Iterable[Bundle]) -> str:
-    """Return a digest of paths, sizes and times of change of models' files."""
-    states = [
-        (str(artifact.path), (state := artifact.path.stat()).st_size, state.st_mtime_ns)
-        for bundle in models
-        for artifact in bundle.artifacts
-    ]
+def files_digest(models: Iterable[Bundle], programs: Iterable[Program] = ()) -> str:
+    """Return a digest of paths, sizes and times of change of models' files, and of the files of the user's own code."""
+    of_models = [artifact.path for bundle in models for artifact in bundle.artifacts]
+    of_programs = [path for program in programs for path in program_files(program)]
+    states = [(str(path), (state := path.stat()).st_size, state.st_mtime_ns) for path in (*of_models, *of_programs)]
     return hashlib.sha256(repr(states).encode()).hexdigest()[:16]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -17,7 +17,7 @@ from irbench.api.run_destination import RunDestination
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.result import CellResult, GroupResult
-from irbench.row_names import row_names
+from irbench.row_names import name_of, tell_apart
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell
@@ -95,23 +95,24 @@ def measure_table(
 def table_done(table: SweepTable, stored: StoredRun) -> TableDone:
     """Return what a sweep keeps of a table that was measured."""
     document = stored.document
-    rows = tuple(row for group in document.groups for row in _row_facts(group))
     return TableDone(
         table=table.id,
         run=document.run_id,
         exit_code=int(exit_code(document, strict=False)),
         batch=document.tables[0].batch if document.tables else 0,
         seconds=sum(group.seconds for group in document.groups) + sum(cold.seconds for cold in document.cold_starts),
-        rows=rows,
+        rows=tuple(_row_facts(document.groups)),
         busy=any(2 * (group.blocks_disturbed or 0) > group.blocks_measured for group in document.groups),
     )
 
 
-def _row_facts(group: GroupResult) -> Iterable[RowFacts]:
-    names = row_names(group.cells)
-    for cell in group.cells:
+def _row_facts(groups: Sequence[GroupResult]) -> Iterable[RowFacts]:
+    """Yield the rows of all groups of a run; no two have one name."""
+    rows = {(number, cell.id): (group, cell) for number, group in enumerate(groups) for cell in group.cells}
+    names = tell_apart({place: name_of(cell, cell.model or group.model) for place, (group, cell) in rows.items()})
+    for place, (_, cell) in rows.items():
         failure = "" if cell.failure is None else cell.failure.message
-        yield RowFacts(names[cell.id], cell.state, cell.fps, _peak_bytes(cell), failure)
+        yield RowFacts(names[place], cell.state, cell.fps, _peak_bytes(cell), failure)
 
 
 def _peak_bytes(cell: CellResult) -> int | None:
@@ -164,14 +165,15 @@ class _Rows:
 
 def _is_row(cell: Cell, settings: Settings, model: str) -> bool:
     load = cell.load
-    found = {
+    found: dict[str, object] = {
         "models": model,
-        "backends": str(cell.address),
         "batch": load.batch,
         "streams": load.streams,
         "instances": load.instances,
         "threads": load.threads or "native",
     }
+    if cell.program is None:  # the plan's backends say nothing of the user's own code
+        found["backends"] = str(cell.address)
     same = all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in found.items())
     return same and _is_level(cell, settings)
 

@@ -44,6 +44,9 @@ PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "no-speeds": lambda run, _facts: f"{run} measured cold starts or memory and not speeds, and is not used.",
     "not-measured": lambda run, _facts: f"{run} has no launch, and is not used.",
     "incomplete": lambda run, facts: f"{run} is incomplete: {plural(facts['launches'], 'launch')} of it are used.",
+    "same-names": lambda run, facts: (
+        f"{run} has different models of the name {listing(facts['models'])}, and rows of one name are not used."
+    ),
 }
 
 DIFFERENCE_TEXTS: Mapping[DifferenceKind, str] = {
@@ -65,6 +68,10 @@ OBSTACLE_TEXTS: Mapping[ObstacleCode, Callable[[Mapping[str, Any]], str]] = {
     "other-machine": lambda _facts: "this is not the machine that it was measured on",
     "other-software": lambda facts: f"other versions are installed now: {listing(facts['names'])}",
     "model-changed": lambda facts: f"the graph of {listing(facts['names'])} is not the one that was measured",
+    "own-code": lambda facts: (
+        f"the stored plan would run code: {_as_written('; '.join(facts['code']))} (read it, then allow it with"
+        " --allow-own-code)"
+    ),
     "not-repeatable": lambda facts: f"{facts['message']} {facts['hint']}".strip(),
     "interrupted": lambda _facts: "it was interrupted",
 }
@@ -132,6 +139,11 @@ def _interval(shift: Shift, shown: Callable[[float], str], *, exact: bool) -> st
     if shift.confidence is None:
         return " (no interval)"
     return f" [{shown(shift.low)}, {shown(shift.high)}]"
+
+
+def _as_written(code: str) -> str:
+    """Return code whole, with escapes in place of what a terminal would not show."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in code)
 
 
 def _values(values: tuple[str, ...]) -> str:

@@ -63,7 +63,8 @@ def observed_launches(
     """Return a stored table's launches, reduced to the times of a row, which other rows of its table do not change.
 
     Rows of the same mode and batch are reduced with it: a table with rows of several kinds compares them by something
-    that all of them have.
+    that all of them have. What the run was asked to find the best row in does not count either, so that a row has the
+    same times in every run.
 
     Args:
         table: As stored.
@@ -72,7 +73,8 @@ def observed_launches(
         timing: From :func:`planned_timing`.
     """
     alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
-    return observe(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), records, timing)
+    group = replace(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), goal=None)
+    return observe(group, records, timing)
 
 
 def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchRecord]) -> GroupResult:

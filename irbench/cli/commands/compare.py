@@ -44,6 +44,9 @@ Examples:
     help="Measure a regression again, both models side by side where they are there, and exit with 1 only if it is"
     " found again. Without --fail-on: a time that is longer by more than --within.",
 )
+@click.option(
+    "--allow-own-code", is_flag=True, help="Let --confirm run the commands and functions that the stored plan names."
+)
 @click.option("--force", is_flag=True, help="Compare although the machines differ.")
 @click.option("--strict", is_flag=True, help="Exit with 4 if a condition is undecided.")
 @click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
@@ -55,6 +58,7 @@ def command(
     fail_on: tuple[Condition, ...],
     within: float | None,
     confirm: bool,
+    allow_own_code: bool,
     force: bool,
     strict: bool,
     form: Literal["table", "json", "md"],
@@ -83,6 +87,7 @@ def command(
         within=WITHIN if within is None else within,
         force=force,
         confirm=confirm,
+        allow_own_code=allow_own_code,
         results=results,
     )
     with displayed() as reporter:

@@ -29,6 +29,7 @@ Examples:
     help="Where a model lies here, once for each in the order of the plan. [default: where it was]",
 )
 @click.option("--force", is_flag=True, help="Replay on another machine, or with other versions.")
+@click.option("--allow-own-code", is_flag=True, help="Run the commands and functions that the receipt's plan names.")
 @click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
 @OUTPUT
 @RESULTS
@@ -36,6 +37,7 @@ def command(
     claim: Path,
     models: tuple[str, ...],
     force: bool,
+    allow_own_code: bool,
     form: Literal["table", "json", "md"],
     output: Path | None,
     results: Path | None,
@@ -46,14 +48,18 @@ def command(
     undecided, or not comparable, with the reason. The exit code is 0 if all are confirmed, 1 if one is refuted, 4 if
     it is undecided, and 2 if nothing could be compared: another machine, other versions, or a model with another
     checksum.
+
+    A plan with rows of own code, or with a model that a function makes, is not replayed without --allow-own-code: the
+    code is shown, and may do anything that you may.
     """
     from irbench.api.progress import displayed
     from irbench.api.receipt import ReplayOptions, replay_with
     from irbench.cli.output.console import print_data, to_text
     from irbench.cli.output.stderr import plugin_warnings_told
 
+    asked = ReplayOptions(claim, models, force, allow_own_code, results)
     with displayed() as reporter, plugin_warnings_told():
-        found = replay_with(ReplayOptions(claim, models, force, results), reporter)
+        found = replay_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
     print_data(text, output)
     return int(found.exit_code)

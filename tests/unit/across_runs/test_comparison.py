@@ -14,8 +14,9 @@ from irbench.across_runs.changes import FEWEST_RUNS
 from irbench.across_runs.comparison import RunComparison, compare_sides
 from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.reading import read_run
-from irbench.across_runs.sides import Side
+from irbench.across_runs.sides import Side, read_side
 from irbench.record import Failure
+from irbench.spec import Goal, Objective, Program, PythonEnvironment
 
 
 def side(name: str, *runs: Path) -> Side:
@@ -44,6 +45,15 @@ def test_a_row_has_the_verdict_that_its_launches_support(tmp_path: Path, factor:
     assert row.time.relative.value == pytest.approx(factor - 1, abs=1e-6)
     assert row.time.relative.low < factor - 1 < row.time.relative.high
     assert (row.time.counted, row.time.base_count, row.time.new_count) == ("launches", 6, 6)
+
+
+@pytest.mark.parametrize("objective", ["latency", "fps", "cost"])
+def test_a_row_has_the_same_time_whatever_its_run_was_to_find(tmp_path: Path, objective: Objective):
+    facts = {"table": {"goal": Goal(objective)}}
+    (row,) = compared(
+        tmp_path, {"ort": EVEN}, {"ort": EVEN}, base_facts={"batch": 8}, new_facts={"batch": 8, **facts}
+    ).rows
+    assert (row.verdict, row.time.base, row.time.new) == ("same", pytest.approx(10.01), pytest.approx(10.01))
 
 
 def test_a_difference_as_large_as_the_scatter_is_undecided(tmp_path: Path):
@@ -115,6 +125,47 @@ def test_of_a_side_only_runs_like_its_newest_count(tmp_path: Path):
     found = compare_sides(side("all", *runs), side("newest", runs[-1]), [], 0.02)
     assert len(found.rows[0].base_runs) == 2
     assert found.rows[0].verdict == "same"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "newest"),
+    [
+        ({"plan": {"options": {"ort": {"call_us": "7"}}}}, {"plan": {"options": {"ort": {"call_us": "9"}}}}),
+        ({"plan": {"cpus": [0]}}, {"plan": {"cpus": [0, 1]}}),
+        ({"row": {"program": Program("command", "./loop")}}, {"row": {"program": Program("command", "./loop -O3")}}),
+        (
+            {"row": {"environment": PythonEnvironment("a", "", None, distributions={"onnxruntime": "1.22"})}},
+            {"row": {"environment": PythonEnvironment("a", "", None, distributions={"onnxruntime": "1.23"})}},
+        ),
+    ],
+    ids=["properties", "processors", "programs", "environments"],
+)
+def test_what_was_set_up_in_another_way_is_not_counted_and_is_listed(
+    tmp_path: Path, earlier: dict[str, Any], newest: dict[str, Any]
+):
+    before = store(tmp_path, {"ort": times(5)}, **earlier).folder
+    after = store(tmp_path, {"ort": EVEN}, **newest).folder
+    found = compare_sides(side("both", before, after), side("after", after), [], 0.02)
+    assert len(found.rows[0].base_runs) == 1
+    apart = compare_sides(side("before", before), side("after", after), [], 0.02)
+    assert len(apart.differences) == 1
+
+
+def test_properties_of_another_backend_change_nothing(tmp_path: Path):
+    before = store(tmp_path, {"ort": EVEN}, plan={"options": {"tf": {"a": "1"}}}).folder
+    after = store(tmp_path, {"ort": EVEN}).folder
+    found = compare_sides(side("both", before, after), side("after", after), [], 0.02)
+    assert len(found.rows[0].base_runs) == 2
+
+
+def test_rows_that_only_their_graphs_tell_apart_are_named_and_not_pooled(tmp_path: Path):
+    writer, other = store(tmp_path, {"ort": EVEN}, graph="aa"), store(tmp_path, {"ort": EVEN}, graph="bb")
+    tables = (*writer.document.groups, *other.document.groups)
+    writer.commit(replace(writer.document, groups=tables, irbench_version="0"))
+    both = read_side(str(writer.folder), tmp_path, tmp_path, lambda *_: None)
+    assert [(problem.code, problem.facts) for problem in both.problems] == [("same-names", {"models": ["tiny"]})]
+    found = compare_sides(side("one", other.folder), both, [], 0.02)
+    assert (found.rows, [row.in_base and row.in_new for row in found.unmatched]) == ((), [True])
 
 
 def test_a_row_that_failed_on_one_side_is_not_compared(tmp_path: Path):

@@ -129,3 +129,33 @@ def test_models_whose_outputs_differ_are_measured_apart(monkeypatch: pytest.Monk
     irbench.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
     assert [options.apart for options in asked] == apart
     assert asked[0].models == ("old", "new")
+
+
+def test_files_of_one_name_are_not_measured_in_one_run(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
+    root = default_root()
+    for name, level in (("old", EVEN), ("new", times(2))):
+        store(root, {"ort": level}, plan={"name": name, "models": ["net"], "sources": [f"/{name}/net.onnx"]})
+
+    def measure(options: RunOptions, *_: object, **__: object) -> StoredRun:
+        asked.append(options)
+        writer = store(root, {"ort": times(2)})
+        return StoredRun(writer.document, writer.folder)
+
+    monkeypatch.setattr(confirmation, "measure", measure)
+    found = irbench.compare("old", "new", confirm=True, progress=None).confirmation
+    assert found is not None
+    assert (found.outcome, found.method) == ("confirmed", "new")
+    assert [options.models for options in asked] == [("/new/net.onnx",)]
+
+
+def test_own_code_is_measured_again_only_if_it_is_allowed(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
+    cells = {"mine": {"kind": "command", "target": "./loop {model}"}}
+    found = confirmed(monkeypatch, asked, {"ort": times(2)}, plan={"cells": cells})
+    assert found.obstacle is not None
+    assert (found.outcome, found.obstacle.code, asked) == ("not-possible", "own-code", [])
+    assert found.obstacle.facts == {"code": ["mine=./loop {model}"]}
+    allowed = irbench.compare(
+        "before", "after", fail_on="p50>5%", confirm=True, allow_own_code=True, progress=None
+    ).confirmation
+    assert allowed is not None
+    assert (allowed.outcome, list(asked[0].cells)) == ("confirmed", ["mine"])

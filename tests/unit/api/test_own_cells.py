@@ -15,6 +15,7 @@ from front_door import irbench
 
 from irbench.api.options import run_options
 from irbench.api.own_cells import cell_of_text, cells, require_found
+from irbench.api.run_destination import files_digest
 from irbench.errors import IrbenchError
 from irbench.measure.durations import parse_durations
 from irbench.spec import Program
@@ -160,3 +161,26 @@ def test_a_run_within_a_process_of_another_run_is_refused(monkeypatch: pytest.Mo
     called = irbench("run", "model.onnx")
     assert called.code == 2
     assert "__main__" in called.err
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        Program("callable", "mine_here.py:infer"),
+        Program("callable", "mine_here:infer"),
+        Program("command", "python mine_here.py {model}"),
+        Program("command", "./mine_here.py"),
+    ],
+    ids=["function of a file", "function of a module", "script", "program"],
+)
+def test_a_change_of_the_own_code_is_a_change_of_what_was_measured(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path("mine_here.py")
+    file.write_text("def infer(inputs): ...\n")
+    file.chmod(0o755)
+    before = files_digest([], [program])
+    assert files_digest([], [program]) == before
+    file.write_text("def infer(inputs): return {}\n")
+    assert files_digest([], [program]) != before

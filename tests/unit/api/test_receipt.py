@@ -101,6 +101,40 @@ def test_what_cannot_be_measured_is_not_comparable_with_the_reason(
     assert "Not comparable: " in str(found)
 
 
+CODE: dict[str, Any] = {"kind": "command", "target": "./loop {model}; \x1b[2J"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "code"),
+    [
+        ({"cells": {"mine": CODE}}, "mine=./loop {model}; \\x1b[2J"),
+        ({"models": ["net"], "sources": ["package.net:build"]}, "package.net:build"),
+    ],
+    ids=["rows", "models"],
+)
+def test_code_of_a_receipt_is_shown_and_runs_only_if_it_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plan: dict[str, Any], code: str
+):
+    store(default_root(), CLAIMED, plan={"name": "coded", **plan})
+    file = tmp_path / "coded.irb"
+    api.receipt("coded", file)
+    asked = answering(monkeypatch, CLAIMED)
+    refused = irbench("replay", file, "--force")
+    assert (refused.code, asked) == (2, [])
+    assert code in refused.out.replace("\n", " ")
+    assert "--allow-own-code" in refused.out
+    assert irbench("replay", file, "--allow-own-code").code == 0
+    assert api.replay(file, allow_own_code=True, progress=None).outcome == "confirmed"
+
+
+def test_a_model_in_place_of_a_function_needs_no_permission(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    store(default_root(), CLAIMED, plan={"name": "coded", "models": ["net"], "sources": ["package.net:build"]})
+    api.receipt("coded", tmp_path / "coded.irb")
+    asked = answering(monkeypatch, CLAIMED)
+    assert api.replay(tmp_path / "coded.irb", "here/net.onnx", progress=None).outcome == "confirmed"
+    assert asked[0].models == ("here/net.onnx",)
+
+
 def test_models_are_replaced_in_the_order_of_the_plan(monkeypatch: pytest.MonkeyPatch, claim: Path):
     asked = answering(monkeypatch, CLAIMED)
     api.replay(claim, "here/tiny.onnx", progress=None)
