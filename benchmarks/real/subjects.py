@@ -26,8 +26,8 @@ class Subject:
         path: Its file in the wheels, or its folder.
         sample: Returns one input of each, in the model's order, for a number; real ones, of batch 1.
         decide: Returns what a program decides by the outputs: classes, or which of them are above a threshold.
-        refused_by: Backends or rows that cannot run the graph, and ``int8`` where it cannot be converted: rows in the table,
-            and no fault of irbench.
+        refused_by: Backends or rows that cannot run the graph, and ``int8`` where it cannot be converted: rows in the
+            table, and no fault of irbench.
     """
 
     name: str
@@ -130,7 +130,7 @@ SUBJECTS = (
         "state",
         "sr",
         refused_by=("openvino", "int8", "ort+basic", "ort+extended", "ort+all"),
-    ),  # fmt: skip
+    ),
     _voice_activity("silero_vad_16k_op15", "input", "state", "sr"),
     _voice_activity("silero_vad_op18_ifless", "input", "sr", "state", refused_by=("int8",)),
     _voice_activity("silero_vad_half", "input", "state"),
