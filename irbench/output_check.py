@@ -109,7 +109,8 @@ def judge(error: OutputError, precision: str, graph_precision: str = "") -> Fail
         precision: What the runtime read back, not what was asked for.
         graph_precision: What the graph holds; empty where that is unknown.
     """
-    precision = max(precision, graph_precision or precision, key=tolerance)
+    known = [name for name in (precision, graph_precision) if name in TOLERANCES] or [_UNKNOWN_PRECISION]
+    precision = max(known, key=tolerance)
     allowed = tolerance(precision)
     if error.max_rel <= allowed:
         return None

@@ -100,6 +100,8 @@ class ComparedRuns(Displayable):
             return ExitCode.INTERRUPTED
         if self.regressed:
             return ExitCode.DIFFERENT
+        if not self.comparison.rows:  # a gate that compares nothing must not pass
+            return ExitCode.USAGE
         return ExitCode.UNDECIDED if strict and self.undecided else ExitCode.OK
 
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:

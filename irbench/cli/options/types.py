@@ -106,6 +106,13 @@ def _duration_s(text: str) -> float:
         ) from error
 
 
+def _with_unit(read: Callable[[str], float], text: str) -> float:
+    """Return a time that may be milliseconds as well as seconds, so that its unit must be written."""
+    if text.replace(".", "", 1).isdigit():
+        raise ValueError(f"{text!r} has no unit")
+    return read(text)
+
+
 def _passes(_begun: str) -> tuple[str, ...]:
     from irbench import registry
 
@@ -135,8 +142,8 @@ COUNTS = Parsed("1,8", values.counts)
 THREADS = Parsed("4|native", values.threads)
 THREAD_COUNTS = Parsed("1,4|native", values.thread_counts)
 DURATION = Parsed("90s|5m", _duration_s)
-LATENCY = Parsed("50ms", _duration_s)
-PACE = Parsed("10ms", values.pace_s)
+LATENCY = Parsed("50ms", partial(_with_unit, _duration_s))
+PACE = Parsed("10ms", partial(_with_unit, values.pace_s))
 PERCENT = Parsed("1%", values.fraction)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)
