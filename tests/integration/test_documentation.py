@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
 import models
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from irbench.cli import cli
 from irbench.errors import ExitCode
@@ -105,8 +110,8 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_program():
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == {*map(int, ExitCode), DEFECT}
 
 
-FROM_A_REGISTRY = ("irbench ab ", "irbench bisect ")
-"""Commands that download runtimes; ``test_ab.py`` and ``test_bisect.py`` follow them without a network."""
+FOLLOWED_ELSEWHERE = ("irbench ab ", "irbench bisect ", "irbench sweep ")
+"""Commands that download runtimes or measure many tables; tests of their own follow them in small."""
 
 
 def in_small(command: str) -> str:
@@ -114,8 +119,31 @@ def in_small(command: str) -> str:
     if command.startswith("irbench soak"):
         return re.sub(r"--for \S+", "--for 2s", command)
     if not command.startswith("irbench run"):
-        return command
+        return command.removesuffix(" --confirm")  # which measures as long as the run did
     return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"
+
+
+def prepare_inputs(folder: Path) -> None:
+    """Write the models and the data that the README names: one on real inputs, a decode loop, and two alike."""
+    value = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[1, 8])
+    cast = helper.make_node("Cast", ["sr"], ["rate"], to=TensorProto.FLOAT)
+    rate = helper.make_tensor_value_info("sr", TensorProto.INT64, [])
+    graphs = {
+        "speech": (
+            [cast, helper.make_node("Mul", ["sound", "rate"], ["loud"])],
+            [value("sound"), rate],
+            [value("loud")],
+        ),
+        "rnn_step": ([helper.make_node("Tanh", ["h0"], ["h"])], [value("h0")], [value("h")]),
+    }
+    for name, (nodes, inputs, outputs) in graphs.items():
+        graph = helper.make_graph(nodes, name, inputs, outputs)
+        model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+        onnx.save(model, folder / f"{name}.onnx")
+    (folder / "speech").mkdir()
+    np.savez(folder / "speech" / "one.npz", sound=np.ones((1, 8), np.float32))
+    models.mlp(folder).path.rename(folder / "fp32.onnx")
+    shutil.copy(folder / "fp32.onnx", folder / "int8.onnx")
 
 
 @pytest.mark.slow
@@ -128,9 +156,10 @@ def test_the_commands_of_the_readme_work_one_after_the_other(tmp_path: Path, own
     user["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), user["PATH"]])
     (tmp_path / "my_package.py").write_text(PACKAGE)
     models.two_inputs(tmp_path).path.rename(tmp_path / "model.onnx")
+    prepare_inputs(tmp_path)
     follow(f"python -c {shlex.quote(KERAS_FILE)}")
     shown = [line for line in shown_lines(README) if line.startswith("irbench ")]
-    commands = [in_small(line) for line in shown if not line.startswith(FROM_A_REGISTRY)]
+    commands = [in_small(line) for line in shown if not line.startswith(FOLLOWED_ELSEWHERE)]
     assert len(commands) > 5
     for command in commands:
         follow(command)
