@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from irbench.api.soak import SoakKeywords, soak
     from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
     from irbench.api.sweep import Sweep, sweep
+    from irbench.api.tune import Tuning, tune
+    from irbench.api.tuning.options import TuneKeywords
     from irbench.api.verify import Verification, verify
     from irbench.errors import IrbenchError
     from irbench.measure.answering import answer_requests
@@ -63,6 +65,8 @@ __all__ = [
     "SoakKeywords",
     "Sweep",
     "TableWinner",
+    "TuneKeywords",
+    "Tuning",
     "Verification",
     "__version__",
     "ab",
@@ -89,6 +93,7 @@ __all__ = [
     "run",
     "soak",
     "sweep",
+    "tune",
     "verify",
 ]
 
@@ -118,6 +123,8 @@ _MODULES = {
     "SoakKeywords": "api.soak",
     "Sweep": "api.sweep",
     "TableWinner": "api.results",
+    "TuneKeywords": "api.tuning.options",
+    "Tuning": "api.tune",
     "Verification": "api.verify",
     "ab": "api.ab",
     "answer_requests": "measure.answering",
@@ -143,6 +150,7 @@ _MODULES = {
     "run": "api.run",
     "soak": "api.soak",
     "sweep": "api.sweep",
+    "tune": "api.tune",
     "verify": "api.verify",
 }
 

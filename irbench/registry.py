@@ -14,7 +14,18 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.spi import Availability, Backend, Description, Exporter, ExporterDescription, ModelSource, Pass, Quantizer
+from irbench.spec import Artifact, Load
+from irbench.spi import (
+    Availability,
+    Backend,
+    Description,
+    Exporter,
+    ExporterDescription,
+    ModelSource,
+    Pass,
+    Quantizer,
+    StreamAdvisor,
+)
 from irbench.suggestions import did_you_mean
 
 __all__ = [
@@ -201,6 +212,15 @@ def distributions() -> tuple[str, ...]:
 def probe(name: str) -> Availability:
     """Let a backend look at this machine through its runtime. Call it in a worker: it imports the runtime."""
     return backend(name).probe()
+
+
+def advised_streams(name: str, artifact: Artifact, load: Load, device: str) -> int:
+    """Return how many inferences at a time a backend's runtime advises; 1 where it does not. Call it in a worker."""
+    found = backend(name)
+    if not isinstance(found, StreamAdvisor):
+        return 1
+    found.import_runtime(load, device)
+    return found.advised_streams(artifact, load, device)
 
 
 @cache

@@ -40,12 +40,14 @@ class Requested:
         streams: Inferences that each process keeps in flight.
         precision: What it must compute in.
         instances: Processes that run the model side by side.
+        options: Properties of its backend in which rows of the table differ (``--vary``).
     """
 
     threads: int | None
     streams: int
     precision: str
     instances: int = 1
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def all_threads(self) -> int | None:

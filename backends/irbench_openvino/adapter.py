@@ -13,7 +13,17 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
-from irbench_openvino.properties import CACHE_FOLDERS, KNOWN, PRECISION, RESERVED, compile_properties, read_back
+from irbench_openvino.properties import (
+    CACHE_FOLDERS,
+    HINTS,
+    KNOWN,
+    PRECISION,
+    RESERVED,
+    compile_properties,
+    read_back,
+    without_streams,
+)
+from irbench_openvino.usage import usage
 
 __all__ = ["OpenVinoBackend"]
 
@@ -46,6 +56,7 @@ class OpenVinoBackend:
             reserved=RESERVED,
             int8_methods=("static",),
             cache_folders=CACHE_FOLDERS,
+            hints=HINTS,
         )
 
     def probe(self) -> Availability:
@@ -79,6 +90,19 @@ class OpenVinoBackend:
             **read_back(compiled, load.options),
         }
         return OpenVinoSession(compiled, artifact, effective)
+
+    def advised_streams(self, artifact: Artifact, load: Load, device: str) -> int:
+        """Compile a model with the hints of a load, and return what OpenVINO calls the optimal number of requests."""
+        core = runtime.load().Core()
+        target = _require(core, device)
+        wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
+        with runtime.plain_reasons():
+            compiled = core.compile_model(_read(core, artifact.path), target, without_streams(wanted))
+        return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
+
+    def usage(self, model: str, load: Load, device: str) -> str:
+        """Return how OpenVINO is called for a load."""
+        return usage(model, load, _DEVICES[device])
 
 
 def _read(core: Any, path: Path) -> Any:

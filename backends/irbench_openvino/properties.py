@@ -9,11 +9,21 @@ from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal
 from irbench.suggestions import did_you_mean
 
-__all__ = ["CACHE_FOLDERS", "KNOWN", "PRECISION", "RESERVED", "compile_properties", "read_back"]
+__all__ = [
+    "CACHE_FOLDERS",
+    "HINTS",
+    "HINT_OF_PRECISION",
+    "KNOWN",
+    "PRECISION",
+    "RESERVED",
+    "compile_properties",
+    "read_back",
+    "without_streams",
+]
 
 PRECISION = "INFERENCE_PRECISION_HINT"
 
-_HINTS: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
+HINT_OF_PRECISION: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
 """The hint is about floats: a quantised graph computes in integers under any, and in the hint's between them."""
 
 RESERVED = {
@@ -27,6 +37,9 @@ RESERVED = {
 
 CACHE_FOLDERS = ("CACHE_DIR",)
 """Properties that name a folder of compiled models."""
+
+HINTS = {"fps": {"PERFORMANCE_HINT": "THROUGHPUT"}, "latency": {"PERFORMANCE_HINT": "LATENCY"}}
+"""What OpenVINO's own benchmark sets for an objective."""
 
 KNOWN = (
     "ACTIVATIONS_SCALE_FACTOR",
@@ -93,7 +106,7 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
     if load.threads is not None:
         wanted["INFERENCE_NUM_THREADS"] = load.threads
     if load.precision != "native" or not load.precision_required:
-        hint = _HINTS.get(load.precision, "f32")
+        hint = HINT_OF_PRECISION.get(load.precision, "f32")
         wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
     # folders of compiled models belong to OpenVINO itself, and no device names them
     settable = sorted({*CACHE_FOLDERS, *(key for key, mutability in supported.items() if mutability != "RO")})
@@ -104,6 +117,11 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
                 f"{key} conflicts with --precision {load.precision}, which sets it.", hint="Use --precision native."
             )
     return {key: value for key, value in wanted.items() if key in settable} | dict(load.options)
+
+
+def without_streams(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties without a number of streams, so that a performance hint chooses it."""
+    return {key: value for key, value in properties.items() if key != "NUM_STREAMS"}
 
 
 def read_back(compiled: Any, options: Mapping[str, str]) -> dict[str, Scalar]:

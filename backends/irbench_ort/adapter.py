@@ -12,8 +12,9 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Session, install_command
 from irbench_ort import devices, precision
 from irbench_ort.creation import create_session
-from irbench_ort.options import KNOWN, RESERVED, OrtOptions, parse_options
+from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
 from irbench_ort.probing import computes, probe
+from irbench_ort.usage import usage
 
 __all__ = ["OrtBackend"]
 
@@ -89,6 +90,10 @@ class OrtBackend:
         }
         return OrtSession(session, artifact, device, effective)
 
+    def usage(self, model: str, load: Load, device: str) -> str:
+        """Return how ONNX Runtime is called for a load."""
+        return usage(model, load, device, parse_options(load.options, device, load.precision))
+
     def _description(self, distribution: str, found: str | None) -> Description:
         return Description(
             self.name,
@@ -99,6 +104,7 @@ class OrtBackend:
             domains=_DOMAINS,
             options=KNOWN,
             reserved=RESERVED,
+            tunable=TUNABLE,
             reference_rank=0,
             reference_name=f"{self.name} with optimisations off",
         )

@@ -13,7 +13,7 @@ from irbench.spec import Precision
 from irbench.spi import Refusal
 from irbench.suggestions import did_you_mean
 
-__all__ = ["KNOWN", "RESERVED", "OrtOptions", "parse_options"]
+__all__ = ["KNOWN", "RESERVED", "TUNABLE", "OrtOptions", "parse_options"]
 
 _LEVELS = ("disabled", "basic", "extended", "all")
 _ATTRIBUTES = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute")
@@ -51,6 +51,9 @@ KNOWN = tuple(
     sorted((_LEVEL, *_ATTRIBUTES, *_SWITCHES, *_NUMBERS, *_TEXTS, *_OPTIMISERS, *(_CUDA + item for item in _PROVIDER)))
 )
 """Every key that may be set."""
+
+TUNABLE = {"intra_op.allow_spinning": ("0",)}
+"""Whether idle threads of the pool spin: worth it where calls follow each other, a loss where they share processors."""
 
 RESERVED = {
     "intra_op_num_threads": "--threads",

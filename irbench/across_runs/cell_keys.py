@@ -31,6 +31,7 @@ class CellKey:
         again: Whether it is the second row of a backend that is compared with itself.
         instances: Processes that ran it side by side.
         environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
+        options: Properties of the backend that were varied between rows.
     """
 
     model: str
@@ -48,6 +49,7 @@ class CellKey:
     again: bool = False
     instances: int = 1
     environment: str = ""
+    options: tuple[tuple[str, str], ...] = ()
 
 
 def key_of(table: GroupResult, row: CellResult) -> CellKey:
@@ -69,6 +71,7 @@ def key_of(table: GroupResult, row: CellResult) -> CellKey:
         again=row.id.endswith(AGAIN),
         instances=row.requested.instances,
         environment="" if row.environment is None else row.environment.label,
+        options=tuple(sorted(row.requested.options.items())),
     )
 
 

@@ -25,13 +25,22 @@ from irbench.runner.continuation import GroupSoFar
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
+from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.spec import SoakPlan
 from irbench.store import RunWriter, default_root
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 
-__all__ = ["RowFilter", "StoredRun", "describe_plan", "measure", "measure_planned", "measure_requested"]
+__all__ = [
+    "RowFilter",
+    "StoredRun",
+    "describe_plan",
+    "measure",
+    "measure_planned",
+    "measure_requested",
+    "refuse_within_a_worker",
+]
 
 RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
 
@@ -64,7 +73,7 @@ def measure(
         IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
     """
     host.require_linux()
-    _refuse_within_a_worker()
+    refuse_within_a_worker()
     refuse_contradictions(options)
     request = replace(requested(options), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
@@ -119,7 +128,7 @@ def describe_plan(options: RunOptions, say: Say) -> str:
     refuse_contradictions(options)
     with scratch_folder() as folder:
         request, groups = planned(requested(options), options, folder, say)
-    _warn(request, say)
+    _warn(groups, say)
     place = f"would be stored in {options.results or default_root()}"
     return f"{outline(groups, request)}\n{settings(request, groups)}\n{place}"
 
@@ -131,6 +140,7 @@ def measure_planned(
     destination: RunDestination,
     lock: MeasurementLock,
     reporter: Reporter,
+    schedule: Schedule = UNTIL_PRECISE,
 ) -> StoredRun:
     """Measure what was planned.
 
@@ -141,19 +151,21 @@ def measure_planned(
         destination: Where the run is stored.
         lock: Our place among those who measure on this machine.
         reporter: Hears what is done.
+        schedule: Decides which rows are launched next, and when a table ends.
 
     Raises:
         IrbenchError: The store cannot be written.
         BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
     """
-    reporter.say(outline(groups, request))
-    _warn(request, reporter.say)
+    if schedule.measures_all:
+        reporter.say(outline(groups, request))
+        _warn(groups, reporter.say)
     native = _native_notes(request, groups, reporter.say)
     request = replace(request, notes=(*request.notes, *native))
     writer, so_far = destination.open(host.describe(registry.distributions()), request, groups)
     listener = GuardedListener(reporter.show)
     with _telling_what_is_kept(writer):
-        document = _run(request, groups, scratch, writer, listener, lock, so_far)
+        document = _run(request, groups, scratch, writer, listener, _How(lock, so_far, schedule))
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
         raise listener.error
@@ -173,28 +185,36 @@ def _measured_precisions(request: RunRequest, groups: Sequence[PlannedGroup]) ->
     return request.precisions or (("fp32",) if any(load.precision == "fp32" for load in loads) else ())
 
 
+@dataclass(frozen=True)
+class _How:
+    """What a measurement of speeds needs besides what is measured."""
+
+    lock: MeasurementLock
+    so_far: GroupSoFar | None
+    schedule: Schedule
+
+
 def _run(
     request: RunRequest,
     groups: Sequence[PlannedGroup],
     scratch: Path,
     writer: RunWriter,
     listen: Listener,
-    lock: MeasurementLock,
-    so_far: GroupSoFar | None,
+    how: _How,
 ) -> RunDocument:
     if request.soak is not None:
         return soak.run(request, groups, scratch, writer, listen)
     if request.cold:
         return cold.run(request, groups, scratch, writer, listen)
-    return campaign.run(request, groups, scratch, writer, listen, lock.others, so_far)
+    return campaign.run(request, groups, scratch, writer, listen, how.lock.others, how.so_far, how.schedule)
 
 
-def _warn(request: RunRequest, say: Say) -> None:
-    for warning in too_many_threads(request):
+def _warn(groups: Sequence[PlannedGroup], say: Say) -> None:
+    for warning in too_many_threads(groups):
         say(f"warning: {warning}")
 
 
-def _refuse_within_a_worker() -> None:
+def refuse_within_a_worker() -> None:
     """Refuse a run that a process of another run begins: it imports a script whose function it measures.
 
     Raises:

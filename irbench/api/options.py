@@ -9,10 +9,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
-from irbench.api import input_values, own_cells, values
+from irbench.api import input_values, own_cells, values, varied_options
 from irbench.api.input_values import Data
 from irbench.api.own_cells import OwnCells, Programs
 from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
+from irbench.api.varied_options import Varied
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
 from irbench.spec import Number, Objective, Program, PythonEnvironment
@@ -56,6 +57,8 @@ class RunKeywords(TypedDict, total=False):
         max_latency: The largest p90 latency of a row that may be called the best: ``"50ms"`` or seconds.
         cpus: Processors that the backends may use.
         set: Properties by backend, then by key.
+        vary: Options that have several values, by backend, then by key, a row for each combination:
+            ``{"ort": {"intra_op.allow_spinning": [0, 1]}}``; ``"default"`` leaves an option unset.
         io: ``copy`` times host arrays in and out, ``bound`` the inference alone.
         seed: Of inputs and of the order of measurements.
         within: Closer than this counts as the same: ``"2%"`` or 0.02.
@@ -95,6 +98,7 @@ class RunKeywords(TypedDict, total=False):
     max_latency: str | float | timedelta | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
+    vary: Mapping[str, Mapping[str, Iterable[object]]] | None
     io: Literal["copy", "bound"] | None
     seed: int | None
     within: str | float | None
@@ -123,11 +127,13 @@ class RunOptions:
         feedback: Outputs by the inputs that they become; the keyword has inputs by outputs.
         command: The command line that asked for it; empty where there was none.
         environments: Pythons whose runtimes are compared; none for the one that irbench runs in.
+        rows: Ids of the rows that are measured of all combinations; ``None`` for all.
     """
 
     models: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     environments: tuple[PythonEnvironment, ...] = ()
+    rows: tuple[str, ...] | None = None
     all: bool = False
     imports: tuple[str, ...] = ()
     backends: tuple[str, ...] | None = None
@@ -150,6 +156,7 @@ class RunOptions:
     max_latency: float | None = None
     cpus: tuple[int, ...] | None = None
     set: Settings = field(default_factory=dict[str, Mapping[str, str]])
+    vary: Varied = field(default_factory=dict[str, Mapping[str, tuple[str, ...]]])
     io: Literal["copy", "bound"] = "copy"
     seed: int = 0
     within: float | None = None
@@ -240,6 +247,7 @@ RUN_READERS: Readers = {
     "max_latency": ('"50ms", or 0.05', values.duration_s),
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
+    "vary": ('{"ort": {"intra_op.allow_spinning": [0, 1]}}', varied_options.varied),
     "io": ('"copy" or "bound"', values.one_of("copy", "bound")),
     "seed": ("0", values.seed),
     "within": ('"2%", or 0.02', values.fraction),

@@ -19,6 +19,7 @@ from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
 from irbench.api.values import Settings
+from irbench.api.varied_options import alternatives
 from irbench.errors import IrbenchError
 from irbench.optimizer import variant
 from irbench.render.context import Context
@@ -137,6 +138,7 @@ def requested(options: RunOptions) -> RunRequest:
     if not options.cells:
         refuse_ineffective_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
+    varied = _alternatives(options, backends)
     return RunRequest(
         bundles=(),
         backends=backends,
@@ -150,6 +152,8 @@ def requested(options: RunOptions) -> RunRequest:
         cpus=cpus,
         io=options.io,
         options=options.set,
+        alternatives=varied,
+        rows=options.rows,
         shapes=options.shape,
         sweep=options.shapes,
         baseline=options.baseline,
@@ -239,13 +243,32 @@ def _timing(options: RunOptions) -> Timing:
         ) from error
 
 
-def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress]) -> None:
+def _alternatives(
+    options: RunOptions, backends: Sequence[BackendAddress]
+) -> Mapping[str, tuple[Mapping[str, str], ...]]:
+    """Return the sets of options that rows of each backend differ in.
+
+    Raises:
+        IrbenchError: One of them cannot be set, or is set for all rows as well.
+    """
+    found = alternatives(options.vary)
+    for backend, sets in found.items():
+        for each in sets:
+            _refuse_wrong_settings({backend: each}, backends, option="--vary")
+        both = set(options.vary[backend]) & set(options.set.get(backend, {}))
+        if both:
+            key = f"{backend}.{min(both)}"
+            raise IrbenchError(f"--set {key} and --vary {key} cannot be combined.", hint="Leave one of them out.")
+    return found
+
+
+def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress], option: str = "--set") -> None:
     taking_part = tuple(dict.fromkeys(address.name for address in backends))
     for backend, given in settings.items():
         registry.backend(backend)
         if backend not in taking_part:
             raise IrbenchError(
-                f"--set {backend}.{next(iter(given), '')} is for a backend that is not part of the run.",
+                f"{option} {backend}.{next(iter(given), '')} is for a backend that is not part of the run.",
                 hint=f"Backends of the run: {', '.join(taking_part)}.",
             )
     for backend, given in settings.items():

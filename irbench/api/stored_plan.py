@@ -11,6 +11,7 @@ from irbench import bundles
 from irbench.api.options import RunOptions
 from irbench.api.requests import QUICK, THOROUGH
 from irbench.api.values import Sweep
+from irbench.api.varied_options import AS_IT_IS, Varied
 from irbench.errors import IrbenchError
 from irbench.spec import Program, Timing
 from irbench.stats.rederive import planned_timing
@@ -59,6 +60,8 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
         cpus=_tuple(plan.get("cpus")),
         io=plan.get("io", "copy"),
         set={backend: dict(properties) for backend, properties in (plan.get("options") or {}).items()},
+        vary=_varied(plan.get("alternatives")),
+        rows=_tuple(plan.get("rows")),
         shape=_tuples(plan.get("shapes")),
         shapes=_sweep(plan.get("sweep")),
         data=Path(plan["data"]) if plan.get("data") else None,
@@ -122,6 +125,17 @@ def _sweep(stored: Mapping[str, Sequence[Sequence[int]]] | None) -> Sweep | None
         return None
     ((name, shapes),) = stored.items()
     return name, tuple(map(tuple, shapes))
+
+
+def _varied(stored: Mapping[str, Sequence[Mapping[str, str]]] | None) -> Varied:
+    """Return the values that options had in all sets of them; one that a set lacks was not set there."""
+    return {
+        backend: {
+            key: tuple(dict.fromkeys(each.get(key, AS_IT_IS) for each in sets))
+            for key in dict.fromkeys(key for each in sets for key in each)
+        }
+        for backend, sets in (stored or {}).items()
+    }
 
 
 def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:

@@ -18,7 +18,7 @@ from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.result import CellResult, GroupResult
 from irbench.row_names import name_of, tell_apart
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell
 from irbench.sweeps.cells import DEFAULTS, Settings, SweepTable
@@ -156,11 +156,7 @@ class _Rows:
         cells = tuple(
             cell for cell in group.cells if any(_is_row(cell, settings, models[cell.id]) for settings in self._wanted)
         )
-        ids = [cell.id for cell in cells]
-        baseline = group.baseline if group.baseline in ids or not ids else ids[0]
-        absent = {cell: failure for cell, failure in planned.absent.items() if cell in ids}
-        others = {cell: other for cell, other in planned.others.items() if cell in ids}
-        return replace(planned, group=replace(group, cells=cells, baseline=baseline), absent=absent, others=others)
+        return with_rows(planned, {cell.id for cell in cells})
 
 
 def _is_row(cell: Cell, settings: Settings, model: str) -> bool:

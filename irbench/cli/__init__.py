@@ -40,6 +40,7 @@ _COMMANDS = {
     "bisect": "Find the version of a runtime that changed the speed or the answers of a model.",
     "sweep": "Measure everything that a plan asks for, and go on where it stopped.",
     "plan": "Look at plans for sweeps, and make one of a stored run.",
+    "tune": "Search for the setting with which a model runs best, and confirm it.",
     "soak": "Call models for a long time: whether memory grows or calls become slower.",
     "verify": "Check every backend's outputs, or run ONNX's own test suite.",
     "backends": "List the runtimes: versions, devices, and how to install missing ones.",

@@ -85,15 +85,17 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     return SEPARATOR.join(fact for fact in facts if fact)
 
 
-def too_many_threads(request: RunRequest) -> Iterator[str]:
-    """Yield a warning where more threads are asked for than can run at a time."""
-    processors = len(host.allowance(request.cpus).cpus)
-    most = max((count for count in request.threads if count is not None), default=0)
-    instances = 1 if request.divides_threads else max(request.instances)
-    if most * instances > processors:
-        several = f"--instances {instances} " if instances > 1 else ""
+def too_many_threads(groups: Sequence[PlannedGroup]) -> Iterator[str]:
+    """Yield a warning where a row asks for more threads than can run at a time."""
+    loads = [cell.load for group in groups for cell in group.measured]
+    most = max(loads, key=lambda load: load.all_threads or 0, default=None)
+    if most is None:
+        return
+    processors = len(host.allowance(most.cpus).cpus)
+    if (most.all_threads or 0) > processors:
+        several = f"--instances {most.instances} " if most.instances > 1 else ""
         yield (
-            f"{several}--threads {most} on {plural(processors, 'processor')}: threads will wait for each other;"
+            f"{several}--threads {most.threads} on {plural(processors, 'processor')}: threads will wait for each other;"
             " a warning below the table says how long, unless other programs ran too."
         )
 

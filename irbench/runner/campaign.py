@@ -15,6 +15,7 @@ from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
+from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.store import RunWriter
 from irbench.system import host
 
@@ -29,6 +30,7 @@ def run(
     listen: Listener,
     others: Callable[[], Sequence[Holder]],
     so_far: GroupSoFar | None = None,
+    schedule: Schedule = UNTIL_PRECISE,
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 
@@ -42,6 +44,7 @@ def run(
         listen: Hears what happens, between rounds only.
         others: Returns who else has been measuring on this machine; asked between launches only.
         so_far: Launches of the first group that is not finished, where the run goes on.
+        schedule: Decides which cells of a group are launched next, and when it ends.
 
     Raises:
         IrbenchError: The store cannot be written.
@@ -53,7 +56,9 @@ def run(
         for number, planned in enumerate(groups[finished:], start=finished):
             weights = sum(group.weight for group in groups[number:])
             share = request.with_budget_for(planned.weight, weights, watch.elapsed_s)
-            context = GroupContext(share, writer, listen, others, link, scratch / f"group-{number}", number, so_far)
+            context = GroupContext(
+                share, writer, listen, others, link, scratch / f"group-{number}", number, so_far, schedule
+            )
             result, so_far = Comparison(planned, context).run(), None
             if result.stopped_by == "interrupt":
                 return writer.document

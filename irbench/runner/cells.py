@@ -21,6 +21,8 @@ DYNAMIC = "-dynamic"
 """How the id of a cell ends that runs the same graph with dynamic shapes."""
 _CONDITIONS = ("streams", "instances", "precision", "batch", "threads")
 """What may be said of a row besides its name."""
+_AS_IT_IS: tuple[Mapping[str, str], ...] = ({},)
+"""The only alternative where no option is varied."""
 _FRAMEWORK_PRECISION: Precision = "fp32"
 """What is asked of an artifact that is no ONNX graph."""
 
@@ -83,10 +85,13 @@ def asked_cells(
         models: Those of the table, from :func:`irbench.runner.tables.compared_together`.
     """
     asked: list[AskedCell] = []
+    known: set[str] = set()
     axes = product(range(len(models)), request.addresses, request.instances, request.streams, request.threads)
     for place, (name, device), instances, streams, threads in axes:
         exported = models[place].bundle.artifact(readers[name].kinds)
-        for precision, level, required in _rows(request, readers[name], models[place]):
+        alternatives = request.alternatives.get(name, _AS_IT_IS)
+        rows = _rows(request, readers[name], models[place])
+        for (precision, level, required), (number, varied) in product(rows, enumerate(alternatives)):
             load = Load(
                 batch=models[place].workload.batch,
                 threads=_threads_of_each(request, threads, instances),
@@ -94,12 +99,15 @@ def asked_cells(
                 instances=instances,
                 precision=precision,
                 cpus=request.cpus,
-                options=request.options.get(name, {}),
+                options={**request.options.get(name, {}), **varied},
                 precision_required=required,
+                varied=varied,
             )
-            cell_id = f"{_id_of(name, device, load, level)}{_axes(request, models, place, threads)}"
+            alternative = f"-o{number}" if number else ""
+            cell_id = f"{_id_of(name, device, load, level)}{_axes(request, models, place, threads)}{alternative}"
             # a backend that is named twice is measured against itself
-            cell_id = f"{cell_id}{AGAIN}" if any(known.cell.id == cell_id for known in asked) else cell_id
+            cell_id = f"{cell_id}{AGAIN}" if cell_id in known else cell_id
+            known.add(cell_id)
             artifact = at_level(exported, level) if exported is not None else None
             cell = Cell(
                 cell_id, artifact, name, device, load, request.io, workload=place, program=readers[name].program

@@ -22,6 +22,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.runner.request import RunRequest
+from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.signals import signals_deferred
 from irbench.runner.sweep import swept_sizes
 from irbench.runner.tables import same_inputs
@@ -33,7 +34,6 @@ from irbench.stats import (
     Pace,
     Room,
     launches_planned,
-    next_launch,
     outlook,
     parts_of,
     scatters,
@@ -58,6 +58,7 @@ class GroupContext:
         scratch: A folder of the group's own that is gone after the run.
         number: The group's place in the run, counted from 0.
         so_far: Launches of the group from before its run ended early; ``None`` where it begins.
+        schedule: Decides which cells are launched next, and when the group ends.
     """
 
     request: RunRequest
@@ -68,6 +69,7 @@ class GroupContext:
     scratch: Path
     number: int
     so_far: GroupSoFar | None = None
+    schedule: Schedule = UNTIL_PRECISE
 
 
 _FIRST_CLOSING_S = 0.5
@@ -190,7 +192,7 @@ class Comparison:
 
     def _next(self) -> Next:
         pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
-        return next_launch(self._group, self._records, self._timing, self._admission(), pace)
+        return self._context.schedule.following(self._group, self._records, self._timing, self._admission(), pace)
 
     @property
     def _launches_planned(self) -> float:
@@ -254,9 +256,10 @@ class Comparison:
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:
         """Derive the table anew from the records and put it into the store's document."""
         admission = self._admission()
-        self._outlook = outlook(self._group, self._records, self._timing, admission)
+        group = self._group if self._context.schedule.measures_all else self._launched()
+        self._outlook = outlook(group, self._records, self._timing, admission)
         result = summarise(
-            self._group,
+            group,
             self._records,
             self._timing,
             admission,
@@ -277,6 +280,14 @@ class Comparison:
         result = replace(result, notes=notes)
         self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
         return result
+
+    def _launched(self) -> Group:
+        """Return the group with those of its cells that a launch had, and its baseline."""
+        tried = {cell for record in self._records for cell in (*record.failures, *(own.cell for own in record.cells))}
+        return replace(
+            self._group,
+            cells=tuple(cell for cell in self._group.cells if cell.id in tried or cell.id == self._group.baseline),
+        )
 
     def _untimed_samples(self) -> Iterator[Note]:
         samples = self._group.feeds

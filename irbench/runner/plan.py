@@ -5,7 +5,7 @@ Nothing here starts a process or touches a file: :mod:`irbench.runner.prepare` d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irbench.errors import IrbenchError
@@ -18,7 +18,7 @@ from irbench.runner.unbound import Forms, alike
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
 from irbench.stats import parts_of
 
-__all__ = ["PlannedGroup", "Prepared", "PreparedModel", "plan"]
+__all__ = ["PlannedGroup", "Prepared", "PreparedModel", "plan", "with_rows"]
 
 _PORTABLE = "Compare it at --optimize basic or extended, which use standard ONNX operators only."
 
@@ -96,6 +96,8 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
         IrbenchError: No backend can run any model, or the baseline is not a row.
     """
     groups = tuple(_group(request, prepared.readers, models) for models in prepared.tables)
+    if request.rows is not None:
+        groups = _chosen(groups, request.rows)
     if request.environments:
         groups = tuple(table for group in groups for table in _by_setting(group))
     if not any(group.can_run for group in groups):
@@ -103,6 +105,29 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
         names = " and ".join(bundle.name for bundle in request.bundles)
         raise IrbenchError(f"None of the backends can run {names}: {failure.message}.", hint=failure.hint or "")
     return groups
+
+
+def _chosen(groups: Sequence[PlannedGroup], rows: Sequence[str]) -> tuple[PlannedGroup, ...]:
+    """Return the groups with these rows, and none without any.
+
+    Raises:
+        IrbenchError: One of them is in no group.
+    """
+    known = {cell.id for group in groups for cell in group.group.cells}
+    missing = [row for row in rows if row not in known]
+    if missing:
+        raise IrbenchError(f"No row is called {missing[0]}.", hint=f"The rows are: {', '.join(sorted(known)[:20])}")
+    return tuple(kept for group in groups if (kept := with_rows(group, rows)).group.cells)
+
+
+def with_rows(planned: PlannedGroup, rows: Collection[str]) -> PlannedGroup:
+    """Return a group with some of its rows; its first row is the baseline where the group's is none of them.
+
+    Args:
+        planned: The group.
+        rows: Ids of rows that stay; those of other tables may be among them.
+    """
+    return _of_cells(planned, tuple(cell for cell in planned.group.cells if cell.id in rows))
 
 
 def _by_setting(planned: PlannedGroup) -> tuple[PlannedGroup, ...]:
@@ -114,16 +139,23 @@ def _by_setting(planned: PlannedGroup) -> tuple[PlannedGroup, ...]:
     for cell in planned.group.cells:
         key = "" if cell.environment is None else cell.environment.key
         settings.setdefault(cell.id.removesuffix(f"-{key}"), []).append(cell)
-    return tuple(_of_setting(planned, tuple(cells)) for cells in settings.values())
+    return tuple(_of_cells(planned, tuple(cells)) for cells in settings.values())
 
 
-def _of_setting(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
-    ids = [cell.id for cell in cells]
+def _of_cells(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
+    """Return a group with some of its cells, and of its workloads those that they run."""
+    ids = {cell.id: None for cell in cells}
     group = planned.group
-    baseline = group.baseline if group.baseline in ids else ids[0]
+    run = sorted({cell.workload for cell in cells})
+    moved = tuple(replace(cell, workload=run.index(cell.workload)) for cell in cells)
     return replace(
         planned,
-        group=replace(group, cells=cells, baseline=baseline),
+        group=replace(
+            group,
+            workloads=tuple(group.workloads[place] for place in run) or group.workloads[:1],
+            cells=moved,
+            baseline=group.baseline if group.baseline in ids or not ids else cells[0].id,
+        ),
         absent={cell: failure for cell, failure in planned.absent.items() if cell in ids},
         others={cell: other for cell, other in planned.others.items() if cell in ids},
     )

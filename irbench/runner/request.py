@@ -26,6 +26,7 @@ class RunRequest:
     Attributes:
         bundles: The models.
         backends: In the order given; one that comes twice is measured against itself.
+        alternatives: Sets of properties that rows of a backend differ in, by its name: a row for each.
         programs: The user's own code, by what the user calls each row; rows after those of the backends.
         batches: Batch sizes; ``None`` for the model's fixed batch, or 1.
         streams: Numbers of inferences in flight.
@@ -55,6 +56,7 @@ class RunRequest:
         apart: Whether each model and batch has a table of its own.
         goal: What rows are compared by; ``None`` where nothing was asked for.
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
+        rows: Ids of the rows that are measured of all combinations; ``None`` for all.
     """
 
     bundles: tuple[Bundle, ...]
@@ -88,6 +90,10 @@ class RunRequest:
     goal: Goal | None = None
     environments: tuple[PythonEnvironment, ...] = ()
     programs: Mapping[str, Program] = field(default_factory=dict[str, Program])
+    alternatives: Mapping[str, tuple[Mapping[str, str], ...]] = field(
+        default_factory=dict[str, tuple[Mapping[str, str], ...]]
+    )
+    rows: tuple[str, ...] | None = None
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -133,6 +139,8 @@ class RunRequest:
             "cpus": list(self.cpus) if self.cpus is not None else None,
             "io": self.io,
             "options": {name: dict(options) for name, options in self.options.items()},
+            "alternatives": {name: [dict(each) for each in sets] for name, sets in self.alternatives.items()},
+            "rows": None if self.rows is None else list(self.rows),
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
             "sweep": None if self.sweep is None else {self.sweep[0]: [list(shape) for shape in self.sweep[1]]},
             "baseline": self.baseline,

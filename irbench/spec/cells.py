@@ -37,6 +37,7 @@ class Load:
         precision_required: Whether a session that computes in another precision is refused. It is not where nobody
             asked for one and the graph holds another than fp32: it is run as it is, and its row shows what it became.
         instances: Processes that run the model side by side, each pinned to its own share of ``cpus``.
+        varied: Those of ``options`` in which rows of one table differ (``--vary``).
     """
 
     batch: int = 1
@@ -47,6 +48,7 @@ class Load:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     precision_required: bool = True
     instances: int = 1
+    varied: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def concurrency(self) -> int:
@@ -102,7 +104,8 @@ class Cell:
         """How tables name it.
 
         ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``; ``openvino 2x1`` for two instances of one thread each;
-        ``openvino x4`` for four streams; ``ort 1.22.0`` in another Python; ``ort again``.
+        ``openvino x4`` for four streams; ``ort 1.22.0`` in another Python; ``ort KEY=0`` where an option is varied;
+        ``ort again``.
         """
         name = str(self.address)
         if self.artifact is not None and self.artifact.variant:
@@ -111,6 +114,7 @@ class Cell:
         name = f"{name} {self.environment.label}" if self.environment is not None else name
         name = name if self.load.instances == 1 else f"{name} {self.load.instances}x{self.load.threads or 'native'}"
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
+        name = " ".join((name, *(f"{key}={value}" for key, value in self.load.varied.items())))
         return f"{name} again" if self.id.endswith(AGAIN) else name
 
 

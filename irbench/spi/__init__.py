@@ -36,6 +36,8 @@ from irbench.spi.runtime import (
     Refusal,
     Session,
     Slot,
+    StreamAdvisor,
+    UsageWriter,
 )
 
 __all__ = [
@@ -59,5 +61,7 @@ __all__ = [
     "Refusal",
     "Session",
     "Slot",
+    "StreamAdvisor",
+    "UsageWriter",
     "install_command",
 ]

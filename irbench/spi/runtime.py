@@ -24,6 +24,8 @@ __all__ = [
     "Refusal",
     "Session",
     "Slot",
+    "StreamAdvisor",
+    "UsageWriter",
 ]
 
 Array: TypeAlias = "NDArray[Any]"
@@ -67,6 +69,8 @@ class Description:
             low rank. Without meaning for a backend that is no reference.
         reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
         int8_methods: How an ONNX graph may be quantised so that it is computed in integers: ``static``, ``dynamic``.
+        tunable: Options that are worth trying when the best setting is searched for, with their values.
+        hints: What its vendor advises for an objective, as options, by the objective: ``fps`` or ``latency``.
         cache_folders: Keys of options that name a folder in which the runtime keeps what it compiled, so that a cold
             start can be given an empty one.
     """
@@ -84,6 +88,8 @@ class Description:
     reference_name: str = ""
     int8_methods: tuple[str, ...] = ("static", "dynamic")
     cache_folders: tuple[str, ...] = ()
+    tunable: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    hints: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
 
 @dataclass(frozen=True)
@@ -188,5 +194,35 @@ class Backend(Protocol):
 
         Raises:
             Refusal: The runtime cannot do what was asked.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamAdvisor(Protocol):
+    """A backend whose runtime says how many inferences at a time suit a model."""
+
+    def advised_streams(self, artifact: Artifact, load: Load, device: str, /) -> int:
+        """Return how many inferences in flight the runtime advises for these options. Runs in a worker.
+
+        Args:
+            artifact: What it would compile, every dimension bound.
+            load: Its options; ``streams`` and ``threads`` are what is asked.
+            device: Where.
+        """
+        ...
+
+
+@runtime_checkable
+class UsageWriter(Protocol):
+    """A backend that can say how its runtime is called without irbench."""
+
+    def usage(self, model: str, load: Load, device: str, /) -> str:
+        """Return Python that compiles a model as a load asks for, and calls it.
+
+        Args:
+            model: The path of the model, as the code is to name it.
+            load: How it is driven; what several processes share is the caller's.
+            device: Where.
         """
         ...

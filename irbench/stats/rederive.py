@@ -19,7 +19,7 @@ from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
-__all__ = ["observed_launches", "planned_timing", "rederive"]
+__all__ = ["observed_launches", "planned_timing", "rederive", "stored_group"]
 
 _BEFORE_LAUNCHES = ("plan", "bind", "optimize")
 """Stages at which a row fails that no launch holds."""
@@ -77,13 +77,17 @@ def observed_launches(
     return observe(group, records, timing)
 
 
+def stored_group(table: GroupResult) -> Group:
+    """Return what a stored table compared, as far as times are derived from it.
+
+    Raises:
+        IrbenchError: The document does not say what its tables were made from.
+    """
+    return _group(table, _basis(table))
+
+
 def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchRecord]) -> GroupResult:
-    basis = table.basis
-    if basis is None:
-        raise IrbenchError(
-            f"The table of {table.model} does not record what it was derived from.",
-            hint="It was stored by an older version of irbench: measure it again.",
-        )
+    basis = _basis(table)
     timing = planned_timing(document.plan)
     again = summarise(
         _group(table, basis),
@@ -97,6 +101,15 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
     )
     notes = (*again.notes, *table.notes[basis.derived_notes :])
     return replace(again, notes=notes, given_inputs=table.given_inputs)
+
+
+def _basis(table: GroupResult) -> Basis:
+    if table.basis is None:
+        raise IrbenchError(
+            f"The table of {table.model} does not record what it was derived from.",
+            hint="It was stored by an older version of irbench: measure it again.",
+        )
+    return table.basis
 
 
 def _group(table: GroupResult, basis: Basis) -> Group:
@@ -142,6 +155,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
                 "streams": asked.streams,
                 "precision": asked.precision,
                 "instances": asked.instances,
+                "varied": asked.options,
             },
             Load,
         ),

@@ -167,7 +167,9 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         shapes=bound_shapes(group.workload_of(cell)),
         io=cell.io,
         dynamic=cell.dynamic,
-        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision, cell.load.instances),
+        requested=Requested(
+            cell.load.threads, cell.load.streams, cell.load.precision, cell.load.instances, cell.load.varied
+        ),
         effective=dict(first.effective) if first is not None else {},
         state=standing.states[cell.id],
         failure=standing.failures.get(cell.id),

@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from irbench.address import BackendAddress
-from irbench.api import values
+from irbench.api import values, varied_options
 from irbench.render.quantities import cpu_list
 from irbench.spec import Io, Objective, Precision, shape_text
 from irbench.sweeps.cells import USUAL_ROWS, Comparable
@@ -87,6 +87,10 @@ Shape: TypeAlias = Annotated[dict[str, str], _reads(_shape, dict[str, int | str 
 Properties: TypeAlias = Annotated[
     dict[str, dict[str, str]], _reads(values.settings, dict[str, dict[str, str | int | float | bool]])
 ]
+Variants: TypeAlias = Annotated[
+    dict[str, dict[str, tuple[str, ...]]],
+    _reads(varied_options.varied, dict[str, dict[str, list[str | int | float | bool]]]),
+]
 Constants: TypeAlias = dict[str, Any]
 
 
@@ -131,6 +135,10 @@ class SettingsDocument(_Document):
     """Constants for inputs, by name: { sr = 16000 }."""
     set: Listed[Properties] | None = None
     """Options of backends: { ort = { "session.dynamic_block_base" = 4 } }."""
+    vary: Variants | None = None
+    """Options of backends with several values, a row for each: { ort = { "intra_op.allow_spinning" = [0, 1] } }."""
+    rows: tuple[Name, ...] | None = None
+    """Ids of the rows to measure of all combinations, as a plan of a stored run has them. All by default."""
     seed: Listed[Seed] | None = None
     """Seed for inputs and for the order of measurements within a table."""
     feedback: dict[str, str] | None = None

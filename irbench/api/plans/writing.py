@@ -100,6 +100,11 @@ def _axes(options: RunOptions) -> dict[str, tuple[Any, ...]]:
 def _others(options: RunOptions) -> dict[str, Any]:
     """Return what has one value for the whole plan, where it is not the default."""
     given = {
+        "vary": {
+            backend: {key: list(listed) for key, listed in options_of.items()}
+            for backend, options_of in options.vary.items()
+        },
+        "rows": list(options.rows or ()),
         "feedback": {made: name for name, made in options.feedback.items()},
         "shapes": None if options.shapes is None else _sweep_text(*options.shapes),
         "baseline": options.baseline,

@@ -30,6 +30,7 @@ from irbench.cli.options.types import (
     as_feedback,
     as_settings,
     as_shapes,
+    as_varied,
 )
 from irbench.cli.output.measured import measured, refuse_overwriting_models
 from irbench.cli.output.stderr import say
@@ -146,6 +147,7 @@ _SECTIONS = {
 @measuring.THREADS
 @measuring.CPUS
 @measuring.SET
+@measuring.VARY
 @measuring.IO
 @measuring.SEED
 @click.option(
@@ -202,6 +204,7 @@ def command(
     yes: bool,
     shape: Sequence[tuple[str, tuple[int, ...]]],
     set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
+    vary: Sequence[tuple[str, str, tuple[str, ...]]],
     value: Sequence[tuple[str, tuple[Number, ...]]],
     feedback: Sequence[tuple[str, str]],
     **options: Any,
@@ -221,6 +224,7 @@ def command(
         cells=as_cells(cells),
         shape=as_shapes(shape),
         set=as_settings(set),
+        vary=as_varied(vary),
         value=as_constants(value),
         feedback=as_feedback(feedback),
         **options,

@@ -27,6 +27,7 @@ __all__ = [
     "STREAMS",
     "THREADS",
     "VALUE",
+    "VARY",
 ]
 
 IMPORTS = click.option(
@@ -74,6 +75,12 @@ CPUS = click.option(
     help="Processors for the backends to use.",
 )
 SET = click.option("--set", type=types.SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
+VARY = click.option(
+    "--vary",
+    type=types.VARIED,
+    multiple=True,
+    help="Values of an option of a backend, or default where it is not set: one row for each; may be repeated.",
+)
 IO = click.option(
     "--io",
     type=OneOf(["copy", "bound"]),

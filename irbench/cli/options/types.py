@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
-from irbench.api import own_cells, values
+from irbench.api import own_cells, values, varied_options
 from irbench.cli.options.completion import addresses, levels, offer_list, settings
 from irbench.errors import IrbenchError
 from irbench.spec import Number, Program
@@ -39,6 +39,7 @@ __all__ = [
     "THREADS",
     "THREAD_COUNTS",
     "VALUE",
+    "VARIED",
     "Parsed",
     "PlainDefault",
     "as_cells",
@@ -46,6 +47,7 @@ __all__ = [
     "as_feedback",
     "as_settings",
     "as_shapes",
+    "as_varied",
 ]
 
 T = TypeVar("T")
@@ -151,6 +153,23 @@ VALUE = Parsed("name=16000", values.value_of_text)
 FEEDBACK = Parsed("output=input", values.feedback_of_text)
 SWEEP = Parsed("1x128,1x64", values.sweep)
 SETTING = Parsed("backend.KEY=VALUE", values.setting_of_text, settings)
+
+
+VARIED = Parsed("backend.KEY=A,B", varied_options.varied_of_text, settings)
+
+
+def as_varied(triples: Iterable[tuple[str, str, tuple[str, ...]]]) -> varied_options.Varied:
+    """Return what ``--vary`` gave, by backend, then by key.
+
+    Raises:
+        IrbenchError: One option was given two lists.
+    """
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for backend, key, listed in triples:
+        before = found.setdefault(backend, {}).setdefault(key, listed)
+        if before != listed:
+            raise _contradiction("--vary", f"{backend}.{key}", ",".join(before), ",".join(listed))
+    return found
 
 
 def as_shapes(pairs: Iterable[tuple[str, tuple[int, ...]]]) -> values.Shapes:

@@ -1,0 +1,63 @@
+"""ONNX Runtime without irbench: Python that runs a model as a load asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irbench.spec import Load
+from irbench_ort.options import OrtOptions
+
+__all__ = ["usage"]
+
+_LEVELS = {
+    "disabled": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}
+
+
+def usage(model: str, load: Load, device: str, options: OrtOptions) -> str:
+    """Return Python that makes a session and calls it.
+
+    Args:
+        model: The path of the model.
+        load: How it is driven.
+        device: ``cpu`` or ``cuda``.
+        options: What its options mean.
+    """
+    return "\n".join((*_imports(load), "", "options = onnxruntime.SessionOptions()", *_settings(load, options),
+                      *_session(model, device, options), *_calls(load)))  # fmt: skip
+
+
+def _imports(load: Load) -> Iterator[str]:
+    if load.streams > 1:
+        yield "from concurrent.futures import ThreadPoolExecutor"
+        yield ""
+    yield "import onnxruntime"
+
+
+def _settings(load: Load, options: OrtOptions) -> Iterator[str]:
+    if load.threads is not None:
+        pool = max(1, load.threads - load.streams + 1)
+        yield f"options.intra_op_num_threads = {pool}"
+    if options.level is not None:
+        yield f"options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{_LEVELS[options.level]}"
+    for name, value in options.attributes:
+        yield f"options.{name} = {value}"
+    for key, text in options.config_entries:
+        yield f"options.add_session_config_entry({key!r}, {text!r})"
+
+
+def _session(model: str, device: str, options: OrtOptions) -> Iterator[str]:
+    provider = "CUDAExecutionProvider" if device == "cuda" else "CPUExecutionProvider"
+    given: object = (provider, dict(options.provider)) if options.provider else provider
+    yield f"session = onnxruntime.InferenceSession({model!r}, options, providers=[{given!r}])"
+
+
+def _calls(load: Load) -> Iterator[str]:
+    if load.streams == 1:
+        yield "outputs = session.run(None, inputs)  # arrays by input name"
+        return
+    yield f"with ThreadPoolExecutor({load.streams}) as callers:"
+    yield "    outputs = list(callers.map(lambda inputs: session.run(None, inputs), batches))  # arrays by input name"

@@ -1,0 +1,264 @@
+"""``irbench.tune``: search for the best setting of a model, and confirm it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
+
+import msgspec
+
+from irbench.api import values
+from irbench.api.display import Displayable
+from irbench.api.measurement import StoredRun, measure_planned, refuse_within_a_worker
+from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.requests import refuse_contradictions, requested
+from irbench.api.results import Interrupted, Run
+from irbench.api.run import refuse_loaded_models
+from irbench.api.run_destination import RunDestination
+from irbench.api.tuning.confirmation import Confirmed, Finalists, front_of
+from irbench.api.tuning.options import TuneKeywords, TuneOptions
+from irbench.api.tuning.rows import TuningRows, tuning_rows
+from irbench.api.tuning.settings import code_of, command_of
+from irbench.errors import ExitCode
+from irbench.measure.clock import Stopwatch
+from irbench.measure.lock import MeasurementLock, measuring
+from irbench.optimizer import UNOPTIMIZED
+from irbench.render.tuning import searching_text, tuning_view
+from irbench.runner.plan import PlannedGroup, with_rows
+from irbench.runner.request import RunRequest
+from irbench.runner.schedule import UNTIL_PRECISE, Schedule
+from irbench.spec import Objective
+from irbench.system import host
+from irbench.tuning.report import TunedSetting, TuningReport
+from irbench.tuning.schedule import SEARCH, SearchSchedule
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.render.verification import Document
+
+__all__ = ["Tuning", "tune", "tune_with"]
+
+_SEARCH_SHARE = 0.6
+"""Of the budget, what the search may take; the confirmation has the rest, and what the search leaves."""
+
+
+class Tuning(Displayable):
+    """What a search found.
+
+    Attributes:
+        report: All that is known of it.
+        search: The run that holds the launches of the search; ``None`` where it did not begin.
+        confirmation: The run that holds the confirmation; ``None`` where there was none.
+    """
+
+    def __init__(self, report: TuningReport, search: Run | None = None, confirmation: Run | None = None) -> None:
+        self.report = report
+        self.search = search
+        self.confirmation = confirmation
+
+    @property
+    def setting(self) -> TunedSetting | None:
+        """The recommended setting; ``None`` where nothing could be measured."""
+        return self.report.setting
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench tune`` exits with."""
+        codes = {"nothing": ExitCode.FAILED_CELL, "interrupted": ExitCode.INTERRUPTED}
+        return codes.get(self.report.conclusion, ExitCode.OK)
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the report as text."""
+        if form == "json":
+            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+        return self._view().as_markdown() if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was tuned and what is recommended."""
+        setting = self.report.setting
+        return f"<Tuning of {self.report.model}: {setting.label if setting else self.report.conclusion}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the report as ``irbench tune`` prints it; called by rich."""
+        return self._view()
+
+    def _view(self) -> Document:
+        return tuning_view(self.report)
+
+
+def tune(
+    model: str | PathLike[str],
+    *,
+    objective: Objective = "fps",
+    max_latency: str | float | timedelta | None = None,
+    budget: str | float | timedelta | None = None,
+    progress: ProgressOption = "auto",
+    **options: Unpack[TuneKeywords],
+) -> Tuning:
+    """Search for the best setting of a model, and confirm it against what runs without tuning.
+
+    Args:
+        model: Anything that :func:`irbench.run` takes.
+        objective: What is to be the best: ``"fps"``, ``"latency"``, or ``"cost"``, the processor time per sample.
+        max_latency: The largest p90 latency of a setting: ``"50ms"`` or seconds.
+        budget: For searching and confirming: ``"5m"``, the default, or seconds.
+        progress: As :func:`irbench.run` takes it.
+        options: Those of :class:`irbench.TuneKeywords`: what is searched, and what is the same for every row.
+
+    Returns:
+        What was found; ``setting`` is the recommended one.
+
+    Raises:
+        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was found by then is in its ``result``.
+        TypeError: There is no such option.
+    """
+    refuse_loaded_models((model,))
+    own = read_keywords("tune", {"objective": objective, "max_latency": max_latency, "budget": budget}, _OWN_READERS)
+    readers = {name: RUN_READERS[name] for name in TuneKeywords.__annotations__}
+    read = read_keywords("tune", cast("Mapping[str, Any]", options), readers)
+    lists = {name: read.pop(name, None) for name in ("streams", "instances", "optimize")}
+    given = {name: own[key] for key, name in _OWN_NAMES.items() if key in own}
+    with reporting(progress) as reporter:
+        found = tune_with(TuneOptions(str(model), run=RunOptions(**read), **lists, **given), reporter)
+    if found.report.conclusion == "interrupted":
+        raise Interrupted("the search is not complete", found)
+    return found
+
+
+def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
+    """Search what was asked for; an interrupt leaves the report incomplete.
+
+    Raises:
+        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
+    """
+    host.require_linux()
+    refuse_within_a_worker()
+    run = replace(options.run, models=(options.model,))
+    refuse_contradictions(run)
+    requested(run)
+    with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
+        rows = tuning_rows(options, folder, reporter.say)
+        return _Tuner(replace(options, run=run), rows, folder, lock, reporter).tuned()
+
+
+class _Tuner:
+    """A search while it runs."""
+
+    def __init__(
+        self, options: TuneOptions, rows: TuningRows, scratch: Path, lock: MeasurementLock, reporter: Reporter
+    ) -> None:
+        self._options = options
+        self._rows = rows
+        self._scratch = scratch
+        self._lock = lock
+        self._reporter = reporter
+        self._watch = Stopwatch()
+        self._cells = {cell.id: cell for cell in rows.planned.group.cells}
+
+    def tuned(self) -> Tuning:
+        """Search, confirm, and return what was found."""
+        schedule = SearchSchedule(self._rows.space, _SEARCH_SHARE * self._options.budget_s, self._options.run.seed)
+        search = self._search(schedule)
+        best = schedule.best(3)
+        if _is_interrupted(search) or not best:
+            report = self._report(search)
+            report = replace(report, conclusion="interrupted") if _is_interrupted(search) else report
+            return self._tuning(report, search)
+        finalists = Finalists.of(self._rows, best)
+        confirmation = self._confirm(finalists, search)
+        report = replace(self._report(search, confirmation), confirmation_run=confirmation.document.run_id)
+        if _is_interrupted(confirmation):
+            return self._tuning(replace(report, conclusion="interrupted"), search, confirmation)
+        return self._tuning(self._concluded(report, Confirmed.of(finalists, confirmation)), search, confirmation)
+
+    def _search(self, schedule: SearchSchedule) -> StoredRun:
+        rows, options = self._rows, self._options
+        first = rows.defaults[0].id
+        kept = with_rows(rows.planned, {*rows.space.ids, first})
+        timing = replace(SEARCH, within=rows.request.timing.within, deadline=rows.request.timing.deadline)
+        request = replace(
+            rows.request,
+            timing=timing,
+            budget_s=_SEARCH_SHARE * options.budget_s,
+            name=f"{options.run.name} search".strip() if options.run.name else "",
+        )
+        self._reporter.say(searching_text(len(rows.space.cells), options.budget_s))
+        return self._measured(request, replace(kept, group=replace(kept.group, baseline=first)), schedule)
+
+    def _confirm(self, finalists: Finalists, search: StoredRun) -> StoredRun:
+        left_s = max(1.0, self._options.budget_s - self._watch.elapsed_s)
+        request = replace(
+            self._rows.request,
+            rows=tuple(cell.id for cell in finalists.planned.group.cells),
+            budget_s=left_s,
+            baseline=None,
+            note=self._options.run.note or f"confirms the search of {search.document.run_id}",
+        )
+        return self._measured(request, finalists.planned)
+
+    def _concluded(self, report: TuningReport, confirmed: Confirmed) -> TuningReport:
+        decision, settings = confirmed.decision, confirmed.settings
+        setting = None if decision.row is None else settings[decision.row]
+        return replace(
+            report,
+            conclusion=decision.conclusion,
+            setting=setting,
+            leader=None if decision.leader is None else settings[decision.leader],
+            alternatives=confirmed.alternatives,
+            command=() if setting is None else command_of(setting, self._options.run),
+            code="" if setting is None else code_of(setting, self._model_path(setting), self._options.run.cpus),
+        )
+
+    def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:
+        """Return what is known whatever comes out."""
+        options, space = self._options, self._rows.space
+        tables = [(stored.document.groups[0], stored is not search) for stored in (search, confirmation) if stored]
+        launched = {row.id for row in tables[0][0].cells if row.state not in ("not-measured", "interrupted")}
+        return TuningReport(
+            model=options.model,
+            objective=options.objective,
+            max_latency_ms=None if options.max_latency_s is None else 1e3 * options.max_latency_s,
+            conclusion="nothing",
+            front=front_of(self._cells, tables),
+            settings=len(space.cells),
+            measured=len(launched & set(space.ids)),
+            seconds=self._watch.elapsed_s,
+            search_run=search.document.run_id,
+        )
+
+    def _tuning(self, report: TuningReport, search: StoredRun, confirmation: StoredRun | None = None) -> Tuning:
+        found = None if confirmation is None else Run(confirmation.document, confirmation.folder)
+        return Tuning(replace(report, seconds=self._watch.elapsed_s), Run(search.document, search.folder), found)
+
+    def _model_path(self, setting: TunedSetting) -> str:
+        """Return what Python code calls the model's file: the user's, that of its bundle, or one to be made."""
+        bundle = self._rows.planned.group.main.bundle
+        artifact = bundle.artifact(("onnx",))
+        if setting.optimize != UNOPTIMIZED:
+            return f"{bundle.name}.{setting.optimize}.onnx"
+        return str(artifact.path) if artifact is not None else bundle.name
+
+    def _measured(self, request: RunRequest, planned: PlannedGroup, schedule: Schedule = UNTIL_PRECISE) -> StoredRun:
+        place = RunDestination(self._options.run.results)
+        request = request.with_budget_for(1, 1)
+        return measure_planned(request, (planned,), self._scratch, place, self._lock, self._reporter, schedule)
+
+
+def _is_interrupted(stored: StoredRun) -> bool:
+    return any(table.stopped_by == "interrupt" for table in stored.document.groups)
+
+
+_OWN_NAMES = {"objective": "objective", "max_latency": "max_latency_s", "budget": "budget_s"}
+_OWN_READERS: Readers = {
+    "objective": ('"fps"', values.one_of(*get_args(Objective))),
+    "max_latency": ('"50ms", or 0.05', values.duration_s),
+    "budget": ('"5m", or 300', values.duration_s),
+}

@@ -1,0 +1,182 @@
+"""The rows that a search chooses from, and those that its choice is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irbench import registry
+from irbench.api.options import RunOptions
+from irbench.api.progress import Say
+from irbench.api.requests import planned, requested
+from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
+from irbench.api.tuning.options import TuneOptions
+from irbench.api.tuning.values import SearchedValues, every_combination, searched_values, simplest
+from irbench.errors import IrbenchError
+from irbench.optimizer import UNOPTIMIZED
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.runner.sizes import fixed_batch
+from irbench.spec import Cell, Load, Objective
+from irbench.system import host
+from irbench.tuning.report import ReferenceKind
+from irbench.tuning.space import SearchSpace
+from irbench.worker import call_in_worker
+
+__all__ = ["TuningRows", "tuning_rows"]
+
+_ADVICE_DEADLINE_S = 120.0
+
+
+@dataclass(frozen=True)
+class _Advice:
+    """What the vendor of a backend advises: options, and how many inferences at a time."""
+
+    options: Mapping[str, str]
+    streams: int
+
+    def is_followed_by(self, load: Load) -> bool:
+        return (load.varied, load.streams, load.threads, load.instances) == (self.options, self.streams, None, 1)
+
+
+@dataclass(frozen=True)
+class TuningRows:
+    """All rows of a search and its confirmation, as one planned table.
+
+    Attributes:
+        request: The run that has them all.
+        planned: The table.
+        space: Those that may be chosen.
+        defaults: Rows that run a backend as it is used without any option.
+        hints: Rows that run a backend as its vendor advises, at every batch.
+    """
+
+    request: RunRequest
+    planned: PlannedGroup
+    space: SearchSpace
+    defaults: tuple[Cell, ...]
+    hints: tuple[Cell, ...]
+
+    def references(self, batch: int) -> dict[str, ReferenceKind]:
+        """Return the rows that a setting of some batch is held against, by id."""
+        hinted = (cell.id for cell in self.hints if cell.load.batch == batch)
+        return {**{cell.id: "default" for cell in self.defaults}, **dict.fromkeys(hinted, "hint")}
+
+    def default_of(self, cell: Cell) -> str:
+        """Return the id of the row that runs the backend of another without any option."""
+        own = (default.id for default in self.defaults if default.address == cell.address)
+        return next(own, self.defaults[0].id)
+
+
+def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
+    """Return the rows of a search: every combination of what is tried, and the references.
+
+    Args:
+        options: What is searched.
+        scratch: A folder that is gone after the run.
+        say: Hears what is exported and optimised.
+
+    Raises:
+        IrbenchError: The model is not there, a value is impossible, or no backend can run it.
+    """
+    run = replace(options.run, models=(options.model,))
+    bundles = resolve_bundles(run.models, everything=False, say=say, imports=run.imports)
+    backends = able_backends(resolve_backends(run.backends or ()), bundles)
+    run = replace(run, backends=run.backends or tuple(map(str, backends)))
+    processors = len(host.allowance(run.cpus).cpus)
+    tried = searched_values(options, processors, has_batches=fixed_batch(bundles[0]) is None)
+    advice = _advice(simplest(run, tried), options.objective, scratch / "advice")
+    every = every_combination(options, run, tried)
+    request, groups = planned(_with_advice(requested(every), advice), every, scratch, say)
+    if len(groups) != 1:
+        raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
+    return _sorted_rows(request, groups[0], advice, tried)
+
+
+def _sorted_rows(
+    request: RunRequest, group: PlannedGroup, advice: Mapping[str, _Advice], tried: SearchedValues
+) -> TuningRows:
+    """Return rows by what they are for.
+
+    Raises:
+        IrbenchError: None of them can be searched.
+    """
+    hinted = {name: followed.options for name, followed in advice.items()}
+    searched = [cell for cell in group.measured if tried.has(cell) and cell.load.varied != hinted.get(cell.backend)]
+    if not searched:
+        raise IrbenchError(
+            f"No setting is left that {tried.processors} processors can run.",
+            hint="Give smaller numbers of --threads or --instances.",
+        )
+    followed = (cell for cell in group.measured if cell.backend in advice and _is_plain(cell, group))
+    return TuningRows(
+        request=request,
+        planned=group,
+        space=SearchSpace(tuple(searched), tried.processors),
+        defaults=tuple(_defaults(group)),
+        hints=tuple(cell for cell in followed if advice[cell.backend].is_followed_by(cell.load)),
+    )
+
+
+def _defaults(group: PlannedGroup) -> Iterator[Cell]:
+    smallest = min(cell.load.batch for cell in group.measured)
+    for cell in group.measured:
+        load = cell.load
+        without = (load.threads, load.streams, load.instances, load.varied, load.batch)
+        if without == (None, 1, 1, {}, smallest) and _is_plain(cell, group):
+            yield cell
+
+
+def _is_plain(cell: Cell, group: PlannedGroup) -> bool:
+    """Whether a row runs the graph as it was exported, in the first precision of its backend."""
+    first = next(other for other in group.measured if other.address == cell.address and not _level(other))
+    return not _level(cell) and cell.load.precision == first.load.precision
+
+
+def _level(cell: Cell) -> str:
+    level = cell.artifact.variant if cell.artifact is not None else ""
+    return "" if level == UNOPTIMIZED else level
+
+
+def _advice(run: RunOptions, objective: Objective, scratch: Path) -> dict[str, _Advice]:
+    """Return what the vendor of each backend advises for an objective, where one does."""
+    hints = {name: registry.describe(registry.BACKENDS, name).hints.get(objective) for name in _names(run)}
+    advising = tuple(backend for backend in run.backends or () if hints[_name(backend)])
+    if not advising:
+        return {}
+    asked = replace(run, backends=advising)
+    _, (group, *_) = planned(requested(asked), asked, scratch, lambda _line: None)
+    found: dict[str, _Advice] = {}
+    for cell in group.measured:
+        wanted = {key: value for key, value in (hints[cell.backend] or {}).items() if key not in cell.load.options}
+        load = replace(cell.load, options={**cell.load.options, **wanted})
+        try:
+            streams = call_in_worker(
+                "irbench.registry:advised_streams",
+                cell.backend, cell.artifact, load, cell.device,
+                deadline_s=_ADVICE_DEADLINE_S,
+            )  # fmt: skip
+        except IrbenchError:
+            continue  # its rows will say what is wrong with it
+        found[cell.backend] = _Advice(wanted, streams)
+    return found
+
+
+def _with_advice(request: RunRequest, advice: Mapping[str, _Advice]) -> RunRequest:
+    """Return the request with the combinations that vendors advise."""
+    hinted = {name: (*request.alternatives.get(name, ({},)), followed.options) for name, followed in advice.items()}
+    streams = (*request.streams, *(followed.streams for followed in advice.values()))
+    return replace(
+        request,
+        alternatives={**request.alternatives, **hinted},
+        streams=tuple(dict.fromkeys(streams)),
+    )
+
+
+def _names(run: RunOptions) -> dict[str, None]:
+    return dict.fromkeys(map(_name, run.backends or ()))
+
+
+def _name(backend: str) -> str:
+    return backend.partition(":")[0]

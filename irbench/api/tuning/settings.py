@@ -1,0 +1,115 @@
+"""A row as a setting that can be used: the command that measures it again, and Python that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irbench import registry
+from irbench.address import BackendAddress
+from irbench.api.options import RunOptions
+from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.spec import Cell, Load, shape_text
+from irbench.spi import UsageWriter
+from irbench.tuning.report import TunedSetting
+
+__all__ = ["code_of", "command_of", "setting_of"]
+
+
+def setting_of(cell: Cell, label: str = "") -> TunedSetting:
+    """Return a row as a setting.
+
+    Args:
+        cell: It.
+        label: What tables call it, where that is more than the row's own label.
+    """
+    load = cell.load
+    return TunedSetting(
+        row=cell.id,
+        label=label or cell.label,
+        backend=str(cell.address),
+        batch=load.batch,
+        threads=load.threads,
+        streams=load.streams,
+        instances=load.instances,
+        precision=load.precision,
+        optimize=(cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED,
+        options=dict(load.options),
+        precision_required=load.precision_required,
+    )
+
+
+def command_of(setting: TunedSetting, run: RunOptions) -> tuple[str, ...]:
+    """Return the words of a command line that measures a setting.
+
+    Args:
+        setting: It.
+        run: What else was asked of every row: the model and its inputs.
+    """
+    return ("irbench", "run", *run.models, *_words(_own_options(setting)), *_words(_shared_options(run)))
+
+
+def code_of(setting: TunedSetting, model: str, cpus: Sequence[int] | None) -> str:
+    """Return Python that runs a model with a setting, without irbench; empty where the backend does not say.
+
+    Args:
+        setting: It.
+        model: The path of the model, as the code is to name it.
+        cpus: The processors that were used; ``None`` for all.
+    """
+    address = BackendAddress.parse(setting.backend)
+    backend = registry.backend(address.name)
+    if not isinstance(backend, UsageWriter):
+        return ""
+    load = Load(
+        batch=setting.batch,
+        threads=setting.threads,
+        streams=setting.streams,
+        precision=setting.precision,
+        options=setting.options,
+        precision_required=setting.precision_required,
+    )
+    return "\n".join((*_shares(setting, cpus), backend.usage(model, load, address.device)))
+
+
+def _shares(setting: TunedSetting, cpus: Sequence[int] | None) -> Iterator[str]:
+    if setting.instances > 1:
+        yield f"# in each of {setting.instances} processes, with processors of its own: os.sched_setaffinity(0, share)"
+        if cpus is not None:
+            yield f"# of the processors {', '.join(map(str, cpus))}"
+
+
+def _own_options(setting: TunedSetting) -> Iterator[tuple[str, str]]:
+    yield "--backends", setting.backend
+    yield "--batch", str(setting.batch)
+    yield "--threads", str(setting.threads or "native")
+    if setting.streams > 1:
+        yield "--streams", str(setting.streams)
+    if setting.instances > 1:
+        yield "--instances", str(setting.instances)
+    converted = setting.optimize != UNOPTIMIZED and variant(setting.optimize).conversion is not None
+    if setting.precision_required and not converted:
+        yield "--precision", setting.precision
+    if setting.optimize != UNOPTIMIZED:
+        yield "--optimize", setting.optimize
+    name = BackendAddress.parse(setting.backend).name
+    for key, value in setting.options.items():
+        yield "--set", f"{name}.{key}={value}"
+
+
+def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
+    for name, sizes in run.shape.items():
+        yield "--shape", f"{name}={shape_text(sizes)}"
+    if run.data is not None:
+        yield "--data", str(run.data)
+    for name, elements in run.value.items():
+        yield "--value", f"{name}={','.join(map(str, elements))}"
+    if run.cpus is not None:
+        yield "--cpus", ",".join(map(str, run.cpus))
+    if run.io != "copy":
+        yield "--io", run.io
+
+
+def _words(options: Iterator[tuple[str, str]]) -> Iterator[str]:
+    for option, value in options:
+        yield option
+        yield value

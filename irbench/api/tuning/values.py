@@ -1,0 +1,122 @@
+"""The values of each axis that a search tries: those that the user gave, else the usual ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from irbench import registry
+from irbench.address import BackendAddress
+from irbench.api.options import RunOptions
+from irbench.api.tuning.options import TuneOptions
+from irbench.api.varied_options import AS_IT_IS
+from irbench.errors import IrbenchError
+from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.spec import Cell
+from irbench.tuning.space import usual_values
+
+__all__ = ["SearchedValues", "every_combination", "searched_values", "simplest"]
+
+_USUAL_LEVELS = (UNOPTIMIZED, "extended")
+_NATIVE: Literal["native"] = "native"
+
+
+@dataclass(frozen=True)
+class SearchedValues:
+    """The values that are tried.
+
+    Attributes:
+        batch: ``None`` where the model has one batch only.
+        streams: Inferences in flight in each process.
+        instances: Processes.
+        threads: Of each process.
+        optimize: Levels of optimisation.
+        processors: How many all processes together may use.
+    """
+
+    batch: tuple[int, ...] | None
+    streams: tuple[int, ...]
+    instances: tuple[int, ...]
+    threads: tuple[int | Literal["native"], ...]
+    optimize: tuple[str, ...]
+    processors: int
+
+    def has(self, cell: Cell) -> bool:
+        """Whether a row is searched: its values are among these, and its threads do not wait for each other."""
+        load = cell.load
+        level = (cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED
+        return (
+            load.streams in self.streams
+            and load.instances in self.instances
+            and (load.threads or _NATIVE) in self.threads
+            and any(level.startswith(asked) for asked in self.optimize)
+            and load.instances * (load.threads or 1) <= self.processors
+        )
+
+
+def searched_values(options: TuneOptions, processors: int, *, has_batches: bool) -> SearchedValues:
+    """Return what is tried.
+
+    Args:
+        options: What the user gave.
+        processors: How many may be used.
+        has_batches: Whether the model can be run with several batch sizes.
+
+    Raises:
+        IrbenchError: Batches would be compared that are fed other samples.
+    """
+    run, usual = options.run, usual_values(options.objective, processors)
+    if run.data is not None and len(run.batch or ()) > 1:
+        raise IrbenchError(
+            "Batches of --data are different inputs, which cannot be compared.",
+            hint="Give one --batch, or leave --data out.",
+        )
+    return SearchedValues(
+        batch=run.batch or (usual.batch if has_batches and run.data is None else None),
+        streams=options.streams or usual.streams,
+        instances=options.instances or usual.instances,
+        threads=run.threads or usual.threads,
+        optimize=options.optimize or _USUAL_LEVELS,
+        processors=processors,
+    )
+
+
+def simplest(run: RunOptions, tried: SearchedValues) -> RunOptions:
+    """Return options that ask for each backend as it runs without any option, with the smallest batch."""
+    return replace(
+        run,
+        batch=None if tried.batch is None else (min(tried.batch),),
+        streams=(1,),
+        instances=(1,),
+        threads=(_NATIVE,),
+        optimize=(UNOPTIMIZED,),
+        precision=run.precision and run.precision[:1],
+    )
+
+
+def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValues) -> RunOptions:
+    """Return options that ask for every combination of what is tried, and for each backend without any option."""
+    converts = any(variant(level).conversion for level in tried.optimize)
+    return replace(
+        run,
+        batch=tried.batch,
+        streams=tuple(dict.fromkeys((1, *tried.streams))),
+        instances=tuple(dict.fromkeys((1, *tried.instances))),
+        threads=tuple(dict.fromkeys((*tried.threads, _NATIVE))),
+        optimize=tuple(dict.fromkeys((UNOPTIMIZED, *tried.optimize))),
+        objective=options.objective,
+        max_latency=options.max_latency_s,
+        allow_mixed=len(run.precision or ()) > 1 or converts,
+        vary={**_tunable(run), **run.vary},
+    )
+
+
+def _tunable(run: RunOptions) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the options of each backend that are worth trying, as far as the user has not set or varied any."""
+    names = dict.fromkeys(BackendAddress.parse(backend).name for backend in run.backends or ())
+    found = {name: registry.describe(registry.BACKENDS, name).tunable for name in names if name not in run.vary}
+    return {
+        name: {key: (AS_IT_IS, *values) for key, values in options.items() if key not in run.set.get(name, {})}
+        for name, options in found.items()
+        if options
+    }

@@ -1,0 +1,124 @@
+"""The words of a search for the best setting, for the terminal and as Markdown."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from irbench.render.figures import NOT_MEASURED, ratio
+from irbench.render.quantities import plural
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import SEPARATOR
+from irbench.render.verification import Document
+from irbench.spec import Objective
+from irbench.tuning.report import Alternative, Conclusion, FrontPoint, Gain, ReferenceKind, TunedSetting, TuningReport
+
+__all__ = ["OBJECTIVE_TEXTS", "TUNING_TEXTS", "searching_text", "tuning_view"]
+
+OBJECTIVE_TEXTS: Mapping[Objective, str] = {
+    "fps": "frames per second",
+    "latency": "latency",
+    "cost": "processor time per sample",
+}
+TUNING_TEXTS: Mapping[Conclusion, str] = {
+    "better": "best: {setting}",
+    "reference": "best: {setting}; no setting of the search is faster",
+    "undecided": "use {setting}: {leader} looks better, but not for certain; a larger --budget may tell",
+    "nothing": "no setting could be measured; irbench show {run} says why",
+    "interrupted": "interrupted: these are the results until then",
+}
+KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
+
+
+def searching_text(settings: int, budget_s: float) -> str:
+    """Return what a search is about to do."""
+    return f"searching {plural(settings, 'setting')}, then confirming the best; {budget_s:.0f} s in all"
+
+
+def tuning_view(report: TuningReport) -> Document:
+    """Return what is recommended and what it gains, the confirmation, the front, and how to use the setting."""
+    return Document(tuple(_parts(report)))
+
+
+def _parts(report: TuningReport) -> Iterator[str | TextTable]:
+    limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
+    tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
+    facts = (f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}", limit, tried, f"{report.seconds:.0f} s")
+    yield SEPARATOR.join(fact for fact in facts if fact)
+    yield _conclusion(report)
+    if report.leader is not None:
+        yield TextTable(_COLUMNS, (_leading_row(report.leader), *map(_row, report.alternatives)))
+    if len(report.front) > 1:
+        yield "Latency against FPS: no measured setting is better in both than one of these."
+        yield TextTable(_FRONT_COLUMNS, tuple(map(_point, report.front)))
+    if report.command:
+        yield f"Measure it again:\n  {shlex.join(report.command)}"
+    if report.code:
+        yield "Use it:\n" + "\n".join(f"  {line}" for line in report.code.splitlines())
+    yield from _runs(report)
+
+
+def _conclusion(report: TuningReport) -> str:
+    text = TUNING_TEXTS[report.conclusion].format(
+        setting="" if report.setting is None else report.setting.label,
+        leader="" if report.leader is None else report.leader.label,
+        run=report.search_run,
+    )
+    gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
+    return f"{text}: {', '.join(gains)}" if report.conclusion == "better" and gains else text
+
+
+def _reference_gain(other: Alternative, gain: Gain) -> str:
+    kind = KIND_TEXTS[other.kind] if other.kind is not None else other.setting.label
+    return f"{_gain(gain)} {kind} of {other.setting.backend}"
+
+
+def _gain(gain: Gain) -> str:
+    value, low, high = ratio(gain.value, gain.low, gain.high)
+    return f"{value}x [{low}, {high}]{' preview' if gain.is_preview else ''}"
+
+
+_COLUMNS = (
+    Column("setting", words=True),
+    Column("prec", words=True),
+    Column("batch"),
+    Column("threads"),
+    Column("what it is", words=True),
+    Column("the best gains [95 %]", words=True),
+)
+_FRONT_COLUMNS = (
+    Column("setting", words=True),
+    Column("prec", words=True),
+    Column("batch"),
+    Column("threads"),
+    Column("p50 ms"),
+    Column("FPS"),
+    Column("measured", words=True),
+)
+
+
+def _leading_row(setting: TunedSetting) -> Row:
+    return Row((*_facts(setting), "found", "-"), style="bold")
+
+
+def _row(other: Alternative) -> Row:
+    gained = other.failure or NOT_MEASURED if other.gain is None else _gain(other.gain)
+    return Row((*_facts(other.setting), "found" if other.kind is None else KIND_TEXTS[other.kind], gained))
+
+
+def _point(point: FrontPoint) -> Row:
+    measured = "in full" if point.is_confirmed else "in the search"
+    return Row((*_facts(point.setting), f"{point.latency_ms:.3g}", f"{point.fps:.4g}", measured))
+
+
+def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
+    label = setting.label.partition(" batch ")[0]
+    return label, setting.precision, str(setting.batch), str(setting.threads or "native")
+
+
+def _runs(report: TuningReport) -> Iterator[str]:
+    known = {"search": report.search_run, "confirmation": report.confirmation_run}
+    named = [f"{what}: irbench show {run}" for what, run in known.items() if run is not None]
+    if named:
+        yield SEPARATOR.join(named)

@@ -1,0 +1,57 @@
+"""Which setting is recommended after the confirmation, and which measured settings are worth a look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irbench.stats.winner import LeadEstimate
+from irbench.tuning.report import Conclusion, FrontPoint, ReferenceKind
+
+__all__ = ["Decision", "decide", "pareto_front"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is recommended.
+
+    Attributes:
+        conclusion: Why.
+        row: The id of its row; ``None`` where nothing could be measured.
+        leader: The id of the row that was the best.
+    """
+
+    conclusion: Conclusion
+    row: str | None
+    leader: str | None
+
+
+def decide(found: LeadEstimate, rows: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:
+    """Return what is recommended: the leader, if it is surely better than every reference.
+
+    Otherwise the best of the references: whoever ships a setting that is not known to gain pays for it in vain.
+
+    Args:
+        found: The best row of the confirmation against each other row.
+        rows: Ids of the rows that were measured and may be recommended.
+        references: What the user has without tuning, by the id of its row.
+    """
+    if found.leader is None:
+        known = [row for row in references if row in rows] or list(rows)
+        return Decision("undecided" if known else "nothing", known[0] if known else None, None)
+    if found.leader in references:
+        return Decision("reference", found.leader, found.leader)
+    behind = {row: interval for row, interval in found.rivals.items() if row in references}
+    if all(interval.confidence is not None and interval.low > 0 for interval in behind.values()):
+        return Decision("better", found.leader, found.leader)
+    nearest = min(behind, key=lambda row: behind[row].value)
+    return Decision("undecided", nearest, found.leader)
+
+
+def pareto_front(points: Iterable[FrontPoint]) -> tuple[FrontPoint, ...]:
+    """Return the points of which none has both a higher latency and fewer frames per second than another."""
+    front: list[FrontPoint] = []
+    for point in sorted(points, key=lambda each: (each.latency_ms, -each.fps)):
+        if not front or point.fps > front[-1].fps:
+            front.append(point)
+    return tuple(front)

@@ -1,0 +1,116 @@
+"""Which settings are worth a launch next, and which have the best chances when a search ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from irbench.tuning.surrogate import Belief, Settings, believe
+
+__all__ = ["Known", "Proposal", "finalists", "propose"]
+
+_DRAWS = 64
+_POOL = 256
+"""Settings that values are drawn for; those with the best chances where there are more."""
+_DOUBT = 1.0
+"""A setting is left out where it misses a limit even if it is so many standard deviations better than expected."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was measured of the settings of a search.
+
+    Attributes:
+        costs: Natural logarithm of what is compared, relative to the baseline of the same launch: one value for each
+            launch, by the place of a setting.
+        slowness: Natural logarithm of the time per sample of a call, in milliseconds, in the same form.
+        slowest: The largest slowness that each setting may have, by place.
+        excluded: Places of settings that failed, answered wrongly, or missed a limit when they were measured.
+        first: Places of settings that may be tried before anything was measured.
+    """
+
+    costs: Mapping[int, Sequence[float]]
+    slowness: Mapping[int, Sequence[float]]
+    slowest: Sequence[float]
+    excluded: Collection[int] = ()
+    first: Collection[int] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a search does next.
+
+    Attributes:
+        places: Settings to launch, the most promising first; empty where no setting is left.
+        gain: How much lower than the best measured cost the lowest of all is expected to be, as a natural logarithm:
+            what going on may gain. ``inf`` before anything was measured.
+    """
+
+    places: tuple[int, ...]
+    gain: float
+
+
+def propose(settings: Settings, known: Known, count: int, generator: np.random.Generator) -> Proposal:
+    """Return the settings of the next launch.
+
+    Before anything was measured, settings far apart from each other. Afterwards those that are the best in values drawn
+    from what is believed (Thompson sampling): what looks good is measured again, and what is little known is tried.
+
+    Args:
+        settings: All of the search.
+        known: What was measured.
+        count: How many are wanted.
+        generator: Of the draws.
+    """
+    if not known.costs:
+        able = [place for place in known.first if place not in known.excluded]
+        return Proposal(_far_apart(settings, able, count, generator), math.inf)
+    belief = believe(settings, known.costs)
+    able = _able(settings, known)
+    if not able:
+        return Proposal((), 0.0)
+    by_chance = sorted(able, key=lambda place: belief.mean[place] - belief.deviation[place])[:_POOL]
+    drawn = belief.draws(max(_DRAWS, 8 * count), by_chance, generator)
+    best = min((float(belief.mean[place]) for place in known.costs if place in able), default=math.inf)
+    gain = float(np.maximum(0.0, best - drawn.min(axis=1)).mean())
+    chosen = (by_chance[place] for place in drawn.argmin(axis=1))
+    promising = sorted(able, key=lambda place: belief.mean[place])
+    return Proposal(tuple(dict.fromkeys((*chosen, *promising)))[:count], gain)
+
+
+def finalists(settings: Settings, known: Known, count: int) -> tuple[int, ...]:
+    """Return the measured settings that are expected to be the best, the best first; fewer where fewer are able."""
+    if not known.costs:
+        return ()
+    belief: Belief = believe(settings, known.costs)
+    able = [place for place in known.costs if place not in known.excluded]
+    return tuple(sorted(able, key=lambda place: belief.mean[place])[:count])
+
+
+def _able(settings: Settings, known: Known) -> list[int]:
+    """Return the settings that may be launched: measured ones that are not excluded, others that may keep the limit."""
+    belief = believe(settings, known.slowness)
+    hoped_for = belief.mean - _DOUBT * belief.deviation
+    return [
+        place
+        for place in range(len(settings.points))
+        if place not in known.excluded and (place in known.costs or hoped_for[place] <= known.slowest[place])
+    ]
+
+
+def _far_apart(
+    settings: Settings, places: Sequence[int], count: int, generator: np.random.Generator
+) -> tuple[int, ...]:
+    """Return settings of which each is as far from those before it as it can be."""
+    if not places:
+        return ()
+    chosen = [int(generator.integers(len(places)))]
+    apart = settings.distances(places, places).sum(axis=0) + 1e-6 * generator.random((len(places), len(places)))
+    while len(chosen) < min(count, len(places)):
+        nearest = apart[:, chosen].min(axis=1)
+        nearest[chosen] = -1.0
+        chosen.append(int(nearest.argmax()))
+    return tuple(places[place] for place in chosen)
