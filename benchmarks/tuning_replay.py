@@ -93,17 +93,17 @@ def guided(world: World, share: float) -> int:
     budget_s = share * world.whole_s - _confirming_s(world)
     while True:
         proposal = propose(settings, _known(world), 5, world.generator)
-        if world.seen and world.spent_s + _launch_s(world, proposal.places) > budget_s:
+        if world.seen and (not proposal.places or world.spent_s + _launch_s(world, proposal.places) > budget_s):
             return world.confirm(finalists(settings, _known(world), _CONFIRMED))
         world.look(proposal.places)
 
 
 def _known(world: World) -> Known:
     rows = world.grid.rows
-    slowness = {place: [np.log(rows[place].latency_ms / _batch(world, place))] for place in world.seen}
-    smallest = min(_batch(world, place) for place in range(len(rows)))
-    first = [place for place in range(len(rows)) if _batch(world, place) == smallest]
-    return Known(dict(world.seen), slowness, [np.inf] * len(rows), first=first)
+    batches = [_batch(world, place) for place in range(len(rows))]
+    latencies = {place: [float(np.log(rows[place].latency_ms))] for place in world.seen}
+    first = [place for place, batch in enumerate(batches) if batch == min(batches)]
+    return Known(dict(world.seen), latencies, batches, first=first)
 
 
 def _batch(world: World, place: int) -> int:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from irbench.render.code_block import CodeBlock
 from irbench.render.figures import NOT_MEASURED, ratio
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
@@ -23,6 +24,7 @@ OBJECTIVE_TEXTS: Mapping[Objective, str] = {
 }
 TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "best: {setting}",
+    "preview": "best so far: {setting}; too few launches for an interval, a larger --budget has more",
     "reference": "best: {setting}; no setting of the search is faster",
     "undecided": "use {setting}: {leader} looks better, but not for certain; a larger --budget may tell",
     "nothing": "no setting could be measured; irbench show {run} says why",
@@ -41,7 +43,7 @@ def tuning_view(report: TuningReport) -> Document:
     return Document(tuple(_parts(report)))
 
 
-def _parts(report: TuningReport) -> Iterator[str | TextTable]:
+def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
     facts = (f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}", limit, tried, f"{report.seconds:.0f} s")
@@ -53,9 +55,11 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable]:
         yield "Latency against FPS: no measured setting is better in both than one of these."
         yield TextTable(_FRONT_COLUMNS, tuple(map(_point, report.front)))
     if report.command:
-        yield f"Measure it again:\n  {shlex.join(report.command)}"
+        yield "Measure it again:"
+        yield CodeBlock(shlex.join(report.command), "sh")
     if report.code:
-        yield "Use it:\n" + "\n".join(f"  {line}" for line in report.code.splitlines())
+        yield "Use it:"
+        yield CodeBlock(report.code, "python")
     yield from _runs(report)
 
 
@@ -66,7 +70,7 @@ def _conclusion(report: TuningReport) -> str:
         run=report.search_run,
     )
     gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
-    return f"{text}: {', '.join(gains)}" if report.conclusion == "better" and gains else text
+    return f"{text}: {', '.join(gains)}" if report.conclusion in ("better", "preview") and gains else text
 
 
 def _reference_gain(other: Alternative, gain: Gain) -> str:

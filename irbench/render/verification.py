@@ -12,6 +12,7 @@ from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
 from irbench.notices import Warn
+from irbench.render.code_block import CodeBlock
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain, shorten_middle
@@ -49,7 +50,7 @@ _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicab
 class Document:
     """Paragraphs and tables, one below the other, in every text format."""
 
-    parts: tuple[str | TextTable, ...]
+    parts: tuple[str | TextTable | CodeBlock, ...]
 
     def as_markdown(self) -> str:
         """Return the paragraphs and tables as Markdown."""

@@ -29,7 +29,8 @@ class Decision:
 def decide(found: LeadEstimate, rows: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:
     """Return what is recommended: the leader, if it is surely better than every reference.
 
-    Otherwise the best of the references: whoever ships a setting that is not known to gain pays for it in vain.
+    With too few launches for intervals it is recommended as a preview where it was better in every launch. Otherwise
+    the best of the references is: a setting that is not known to gain is not worth its trouble.
 
     Args:
         found: The best row of the confirmation against each other row.
@@ -42,8 +43,9 @@ def decide(found: LeadEstimate, rows: Sequence[str], references: Mapping[str, Re
     if found.leader in references:
         return Decision("reference", found.leader, found.leader)
     behind = {row: interval for row, interval in found.rivals.items() if row in references}
-    if all(interval.confidence is not None and interval.low > 0 for interval in behind.values()):
-        return Decision("better", found.leader, found.leader)
+    if all(interval.low > 0 for interval in behind.values()):
+        is_sure = all(interval.confidence is not None for interval in behind.values())
+        return Decision("better" if is_sure else "preview", found.leader, found.leader)
     nearest = min(behind, key=lambda row: behind[row].value)
     return Decision("undecided", nearest, found.leader)
 

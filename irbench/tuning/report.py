@@ -10,8 +10,9 @@ from irbench.spec import Objective, Precision
 
 __all__ = ["Alternative", "Conclusion", "FrontPoint", "Gain", "ReferenceKind", "TunedSetting", "TuningReport"]
 
-Conclusion = Literal["better", "reference", "undecided", "nothing", "interrupted"]
-"""``better``: a setting is faster than every reference; ``reference``: none was found to be faster than one of them;
+Conclusion = Literal["better", "preview", "reference", "undecided", "nothing", "interrupted"]
+"""``better``: a setting is better than every reference; ``preview``: in every launch, which are too few to be sure;
+``reference``: the best is one of them;
 ``undecided``: one looks faster, and the confirmation cannot tell; ``nothing``: no setting could be measured."""
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""

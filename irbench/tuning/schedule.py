@@ -48,7 +48,7 @@ class SearchSchedule:
         self._space = space
         self._seconds = seconds
         self._random = np.random.default_rng(seed)
-        self._known = Known({}, {}, ())
+        self._known = Known({}, {}, space.batches)
 
     def following(
         self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
@@ -60,8 +60,10 @@ class SearchSchedule:
         by_latency = observe(replace(group, goal=Goal("latency")), records, timing)
         self._known = Known(
             costs=self._costs(launches, standing, baseline),
-            slowness=self._slowness(by_latency, standing),
-            slowest=self._slowest(group),
+            latencies=self._latencies(by_latency, standing),
+            batches=self._space.batches,
+            patience_ms=1e3 * _LONGEST_SHARE * self._seconds / _CALLS_OF_A_LAUNCH,
+            max_latency_ms=group.goal.max_latency_ms if group.goal is not None else None,
             excluded=self._excluded(standing),
             first=self._space.smallest,
         )
@@ -84,23 +86,14 @@ class SearchSchedule:
         found = {cell: launch_ratios(launches, cell, baseline) for cell in standing.compared if cell in places}
         return {places[cell]: values for cell, values in found.items() if values}
 
-    def _slowness(self, launches: Sequence[Observed], standing: Standing) -> dict[int, list[float]]:
-        """Return the logarithm of each measured setting's time per sample of a call, in milliseconds."""
-        places, batches = self._space.places, self._space.batches
+    def _latencies(self, launches: Sequence[Observed], standing: Standing) -> dict[int, list[float]]:
+        """Return the logarithm of each measured setting's latency of a call, in milliseconds."""
+        places = self._space.places
         found: dict[int, list[float]] = {}
         for cell in (cell for cell in standing.healthy if cell in places):
             levels = (log_level(launch, cell) for launch in launches)
-            found[places[cell]] = [
-                level - math.log(1e6 * batches[places[cell]]) for level in levels if level is not None
-            ]
+            found[places[cell]] = [level - math.log(1e6) for level in levels if level is not None]
         return found
-
-    def _slowest(self, group: Group) -> tuple[float, ...]:
-        """Return how slow each setting may be: as slow as was asked for, and as a launch has time for."""
-        patience_ms = 1e3 * _LONGEST_SHARE * self._seconds / _CALLS_OF_A_LAUNCH
-        limit_ms = group.goal.max_latency_ms if group.goal is not None else None
-        most_ms = patience_ms if limit_ms is None else min(limit_ms, patience_ms)
-        return tuple(math.log(most_ms / batch) for batch in self._space.batches)
 
     def _excluded(self, standing: Standing) -> frozenset[int]:
         """Return the settings that cannot be chosen: failed, wrong, too slow, or of another precision."""

@@ -27,8 +27,9 @@ Places: TypeAlias = NDArray[np.int_]
 _RANGES = (1.0, 3.0, 10.0, 30.0, 100.0)
 """Ranges of correlation that are tried, in doublings; a name is one doubling from another."""
 _USUAL_RANGE = 10.0
-_NOISE_SHARES = (1e-4, 1e-3, 1e-2)
+_NOISE_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """Variances of one measurement that are tried, as shares of the variance between settings."""
+_USUAL_NOISE_SHARE = 1e-3
 _ROUNDS = 2
 _FEWEST_TO_FIT = 6
 _LEAST_VARIANCE = 1e-6
@@ -142,7 +143,7 @@ def believe(settings: Settings, measured: Mapping[int, Sequence[float]]) -> Beli
 
 def _fitted(evidence: _Evidence) -> _Fit:
     """Return the most likely ranges and noise, one changed at a time."""
-    best = _in_closed_form(_Fit((_USUAL_RANGE,) * evidence.settings.axes, _NOISE_SHARES[1]), evidence)
+    best = _in_closed_form(_Fit((_USUAL_RANGE,) * evidence.settings.axes, _USUAL_NOISE_SHARE), evidence)
     if len(evidence.places) < _FEWEST_TO_FIT:
         return best
     told = [axis for axis in range(evidence.settings.axes) if evidence.distances[axis].any()]

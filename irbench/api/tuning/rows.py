@@ -15,6 +15,7 @@ from irbench.api.tuning.options import TuneOptions
 from irbench.api.tuning.values import SearchedValues, every_combination, searched_values, simplest
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
+from irbench.render.quantities import plural
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import fixed_batch
@@ -80,6 +81,7 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     Raises:
         IrbenchError: The model is not there, a value is impossible, or no backend can run it.
     """
+    say = _once(say)
     run = replace(options.run, models=(options.model,))
     bundles = resolve_bundles(run.models, everything=False, say=say, imports=run.imports)
     backends = able_backends(resolve_backends(run.backends or ()), bundles)
@@ -88,6 +90,7 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     tried = searched_values(options, processors, has_batches=fixed_batch(bundles[0]) is None)
     advice = _advice(simplest(run, tried), options.objective, scratch / "advice")
     every = every_combination(options, run, tried)
+    say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
     request, groups = planned(_with_advice(requested(every), advice), every, scratch, say)
     if len(groups) != 1:
         raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
@@ -172,6 +175,18 @@ def _with_advice(request: RunRequest, advice: Mapping[str, _Advice]) -> RunReque
         alternatives={**request.alternatives, **hinted},
         streams=tuple(dict.fromkeys(streams)),
     )
+
+
+def _once(say: Say) -> Say:
+    """Return what says each line once: a model is looked at several times, and its graph is made for each batch."""
+    said: set[str] = set()
+
+    def say_new(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            say(line)
+
+    return say_new
 
 
 def _names(run: RunOptions) -> dict[str, None]:

@@ -1,0 +1,141 @@
+"""``irbench tune`` through the front door, on backends whose speed is scripted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import models
+import pytest
+from front_door import Called, irbench
+
+import irbench as api
+
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.slow, pytest.mark.ci]
+
+SMALL = ("--threads", "1", "--instances", "1", "--optimize", "none", "--format", "json")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+def tune(model: Path, *arguments: object) -> Called:
+    return irbench("tune", model, "--backends", "fake-a,fake-b", *SMALL, *arguments)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def tuned(model: Path, results: Path) -> Called:
+    """A call takes as long whatever its batch; fake-b is slower unless an option is set."""
+    return tune(
+        model, "--batch", "1,4", "--streams", "1", "--vary", "fake-b.call_us=200,100", "--results", results,
+        "--set", "fake-a.call_us=150",
+    )  # fmt: skip
+
+
+def test_the_best_setting_is_found_and_confirmed_against_the_defaults(tuned: Called):
+    assert tuned.code == 0, tuned.err
+    report = tuned.document
+    assert report["conclusion"] == "better"
+    assert (report["setting"]["backend"], report["setting"]["batch"]) == ("fake-b", 4)
+    assert report["setting"]["options"] == {"call_us": "100"}
+    gains = {(other["setting"]["backend"], other["kind"]): other["gain"] for other in report["alternatives"]}
+    assert gains["fake-a", "default"]["value"] == pytest.approx(6, rel=1e-3)
+    assert gains["fake-a", "default"]["low"] == pytest.approx(6, rel=1e-3)
+
+
+def test_the_command_that_it_gives_measures_the_setting_again(tuned: Called):
+    words = tuned.document["command"]
+    again = irbench(*words[1:], "--format", "json", "--quick")
+    assert again.code == 0, again.err
+    (row,) = again.document["groups"][0]["cells"]
+    assert row["backend"] == "fake-b"
+    assert row["latency_ms"]["p50"] == pytest.approx(0.1, rel=1e-3)
+
+
+def test_both_of_its_runs_are_stored_and_shown(tuned: Called, results: Path):
+    for run in (tuned.document["search_run"], tuned.document["confirmation_run"]):
+        shown = irbench("show", run, "--results", results)
+        assert shown.code == 0, shown.err
+        assert "fake-b call_us=100" in shown.out
+
+
+def test_the_confirmation_is_a_plan_with_its_rows(tuned: Called, results: Path, tmp_path: Path):
+    run = tuned.document["confirmation_run"]
+    plan = api.plan_from(run, results=results)
+    rows = api.load(run, results=results).table.result.cells
+    assert set(plan["defaults"]["rows"]) == {row.id for row in rows}
+    written = tmp_path / "plan.toml"
+    assert irbench("plan", "from", run, "-o", written, "--results", results).code == 0
+    expanded = irbench("plan", "expand", written)
+    assert expanded.code == 0, expanded.err
+
+
+def test_a_default_that_nothing_beats_is_recommended(model: Path):
+    report = tune(model, "--batch", "1", "--streams", "1", "--set", "fake-b.call_us=900").document
+    assert report["setting"]["backend"] == "fake-a"
+    assert report["conclusion"] in ("reference", "undecided")
+    assert report["setting"]["threads"] is None
+
+
+def test_a_setting_above_the_latency_that_is_allowed_is_never_chosen(model: Path):
+    called = tune(
+        model, "--batch", "1,2,8", "--streams", "1", "--max-latency", "0.5ms",
+        "--vary", "fake-a.call_us=400,600", "--set", "fake-b.call_us=700",
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    setting = called.document["setting"]
+    assert (setting["backend"], setting["batch"], setting["options"]) == ("fake-a", 8, {"call_us": "400"})
+    assert all(point["latency_ms"] < 0.75 for point in called.document["front"])
+
+
+def test_a_setting_that_fails_is_left_out_and_the_search_goes_on(model: Path):
+    called = tune(
+        model, "--batch", "1,4", "--streams", "1", "--set", "fake-b.fault=refuse", "--set", "fake-b.at=compile"
+    )
+    assert called.code == 0, called.err
+    assert called.document["setting"]["backend"] == "fake-a"
+    failed = [other for other in called.document["alternatives"] if other["setting"]["backend"] == "fake-b"]
+    assert failed
+    assert all(other["failure"] for other in failed)
+
+
+def test_nothing_to_choose_from_is_said_before_anything_is_measured(model: Path):
+    called = tune(model, "--instances", "64")
+    assert called.code == 2
+    assert "--instances 64" in called.err
+
+
+def test_in_python_it_returns_the_setting_and_both_runs(model: Path):
+    found = api.tune(
+        model, backends="fake-a", batch=[1, 4], streams=1, instances=1, threads=1, optimize="none", progress=None
+    )
+    assert found.setting is not None
+    assert (found.setting.backend, found.setting.batch) == ("fake-a", 4)
+    assert found.search is not None
+    assert found.confirmation is not None
+    assert json.loads(found.to_text("json"))["setting"]["batch"] == 4
+    assert "best: fake-a batch 4" in str(found)
+
+
+def test_varied_options_are_rows_of_a_run(model: Path):
+    called = irbench(
+        "run", model, "--backends", "fake-a", "--vary", "fake-a.call_us=default,100", "--quick", "--format", "json"
+    )
+    assert called.code == 0, called.err
+    rows = {row["label"]: row for row in called.document["groups"][0]["cells"]}
+    assert rows["fake-a"]["requested"]["options"] == {}
+    assert rows["fake-a call_us=100"]["requested"]["options"] == {"call_us": "100"}
+    assert rows["fake-a call_us=100"]["speedup"]["value"] == pytest.approx(3, rel=1e-3)
+
+
+def test_an_option_that_is_set_cannot_be_varied(model: Path):
+    called = irbench("run", model, "--set", "fake-a.call_us=1", "--vary", "fake-a.call_us=1,2", "--backends", "fake-a")
+    assert called.code == 2
+    assert "--set fake-a.call_us and --vary fake-a.call_us cannot be combined" in called.err
