@@ -59,6 +59,7 @@ class RunKeywords(TypedDict, total=False):
         set: Properties by backend, then by key.
         vary: Options that have several values, by backend, then by key, a row for each combination:
             ``{"ort": {"intra_op.allow_spinning": [0, 1]}}``; ``"default"`` leaves an option unset.
+        rows: Ids of the rows to measure, of all combinations: those of a stored run, for example.
         io: ``copy`` times host arrays in and out, ``bound`` the inference alone.
         seed: Of inputs and of the order of measurements.
         within: Closer than this counts as the same: ``"2%"`` or 0.02.
@@ -99,6 +100,7 @@ class RunKeywords(TypedDict, total=False):
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     vary: Mapping[str, Mapping[str, Iterable[object]]] | None
+    rows: str | Iterable[str] | None
     io: Literal["copy", "bound"] | None
     seed: int | None
     within: str | float | None
@@ -127,13 +129,11 @@ class RunOptions:
         feedback: Outputs by the inputs that they become; the keyword has inputs by outputs.
         command: The command line that asked for it; empty where there was none.
         environments: Pythons whose runtimes are compared; none for the one that irbench runs in.
-        rows: Ids of the rows that are measured of all combinations; ``None`` for all.
     """
 
     models: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     environments: tuple[PythonEnvironment, ...] = ()
-    rows: tuple[str, ...] | None = None
     all: bool = False
     imports: tuple[str, ...] = ()
     backends: tuple[str, ...] | None = None
@@ -157,6 +157,7 @@ class RunOptions:
     cpus: tuple[int, ...] | None = None
     set: Settings = field(default_factory=dict[str, Mapping[str, str]])
     vary: Varied = field(default_factory=dict[str, Mapping[str, tuple[str, ...]]])
+    rows: tuple[str, ...] | None = None
     io: Literal["copy", "bound"] = "copy"
     seed: int = 0
     within: float | None = None
@@ -248,6 +249,7 @@ RUN_READERS: Readers = {
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
     "vary": ('{"ort": {"intra_op.allow_spinning": [0, 1]}}', varied_options.varied),
+    "rows": ('["ort-cpu-fp32-x1"]', values.names),
     "io": ('"copy" or "bound"', values.one_of("copy", "bound")),
     "seed": ("0", values.seed),
     "within": ('"2%", or 0.02', values.fraction),

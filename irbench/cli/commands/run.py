@@ -148,6 +148,7 @@ _SECTIONS = {
 @measuring.CPUS
 @measuring.SET
 @measuring.VARY
+@measuring.ROWS
 @measuring.IO
 @measuring.SEED
 @click.option(

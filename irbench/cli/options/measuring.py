@@ -22,6 +22,7 @@ __all__ = [
     "NOTE",
     "NO_LOCK",
     "PRECISION",
+    "ROWS",
     "SEED",
     "SET",
     "STREAMS",
@@ -80,6 +81,13 @@ VARY = click.option(
     type=types.VARIED,
     multiple=True,
     help="Values of an option of a backend, or default where it is not set: one row for each; may be repeated.",
+)
+ROWS = click.option(
+    "--rows",
+    type=types.ROWS,
+    cls=PlainDefault,
+    show_default="all combinations",
+    help="Measure only the rows with these ids, which irbench show --format json has.",
 )
 IO = click.option(
     "--io",

@@ -33,6 +33,7 @@ __all__ = [
     "PASSES",
     "PERCENT",
     "PRECISIONS",
+    "ROWS",
     "SETTING",
     "SHAPE",
     "SWEEP",
@@ -137,6 +138,7 @@ CONDITION = Parsed("p50>5%", _condition)
 PASSES = Parsed("a,b", values.ordered_names, partial(offer_list, _passes))
 BACKENDS = Parsed("a,b", values.names, partial(offer_list, addresses))
 CELL = Parsed("name=command", own_cells.cell_of_text)
+ROWS = Parsed("a,b", values.names)
 LEVELS = Parsed("a,b", values.names, partial(offer_list, levels))
 PRECISIONS = Parsed("a,b", values.names, partial(offer_list, _precisions))
 COUNT = Parsed("20", values.count)

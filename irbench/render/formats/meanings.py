@@ -43,6 +43,7 @@ _OF_ROWS = {
     "streams": "Inferences that each process keeps in flight.",
     "instances": "Processes that run the model side by side.",
     "precision_requested": "Precision that was requested.",
+    "options": "Options of the backend in which rows of the table differ (--vary).",
     "effective": "Settings that the runtime reports.",
     "state": "ok, mismatch, failed, not-applicable, interrupted or not-measured.",
     "failure_stage": "At which stage the row failed.",

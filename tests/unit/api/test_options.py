@@ -25,7 +25,7 @@ def test_keywords_options_and_the_request_have_the_same_words():
 def test_nothing_asked_is_what_the_command_line_asks_by_default():
     context = command.make_context("run", [])
     assert context.params["streams"] == RunOptions().streams
-    repeated = {"shape", "set", "value", "feedback", "cells"}
+    repeated = {"shape", "set", "vary", "value", "feedback", "cells"}
     given = {name: value for name, value in context.params.items() if name not in OF_THE_TERMINAL | repeated}
     assert RunOptions(**given) == RunOptions() == run_options((), {})
 
