@@ -39,7 +39,7 @@ class RunRequest:
         options: Properties by backend name, then by key.
         shapes: Shapes given for inputs, and sizes of dynamic dimensions, by name.
         sweep: Shapes that one session meets; ``None`` for one shape.
-        baseline: A row's name, optionally with ``@streams=N,instances=M,precision=P``; ``None`` lets the plan choose.
+        baseline: A row's name, optionally with settings, ``ort@streams=1,model=net``; ``None`` lets the plan choose.
         allow_mixed: Whether cells of different effective precision may be compared.
         seed: Of inputs and random orders.
         timing: The protocol's numbers.

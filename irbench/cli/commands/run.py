@@ -5,22 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
-from irbench.cli.options.groups import OneOf, SectionedCommand
+from irbench.cli.options.groups import SectionedCommand
 from irbench.cli.options.types import (
     BACKENDS,
     CELL,
     COUNTS,
-    DURATION,
     LATENCY,
     LEVELS,
-    PACE,
     PERCENT,
     SHAPE,
     SWEEP,
@@ -34,7 +32,7 @@ from irbench.cli.options.types import (
 from irbench.cli.output.measured import measured, refuse_overwriting_models
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
-from irbench.spec import Number, Objective, Program
+from irbench.spec import Number, Program
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
@@ -105,14 +103,7 @@ _SECTIONS = {
     " with dynamic shapes, and the cost of a new shape.",
 )
 @measuring.STREAMS
-@click.option(
-    "--instances",
-    type=COUNTS,
-    default=(1,),
-    show_default=True,
-    help="Processes that run the model side by side, each on its own processors: compared by throughput; one row for"
-    " each number.",
-)
+@measuring.INSTANCES
 @measuring.PRECISION
 @click.option(
     "--optimize",
@@ -127,16 +118,11 @@ _SECTIONS = {
     metavar="ROW",
     cls=PlainDefault,
     show_default="tf, otherwise the first",
-    help="Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision).",
+    help="Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,"
+    " optimize, model).",
 )
 @click.option("--apart", is_flag=True, help="Give every model and batch a table of its own.")
-@click.option(
-    "--objective",
-    type=OneOf(get_args(Objective)),
-    cls=PlainDefault,
-    show_default="fps where streams or batches differ, otherwise latency",
-    help="What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
-)
+@measuring.OBJECTIVE
 @click.option(
     "--max-latency",
     type=LATENCY,
@@ -160,20 +146,8 @@ _SECTIONS = {
     is_flag=True,
     help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
 )
-@click.option(
-    "--pace",
-    type=PACE,
-    cls=PlainDefault,
-    show_default="off",
-    help="Also measure latency where a call comes every so often, with idle gaps between calls.",
-)
-@click.option(
-    "--sustain",
-    type=DURATION,
-    cls=PlainDefault,
-    show_default="off",
-    help="Also run each row alone for this long in every launch.",
-)
+@measuring.PACE
+@measuring.SUSTAIN
 @click.option(
     "--cold",
     is_flag=True,
