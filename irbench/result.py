@@ -126,7 +126,8 @@ class GroupResult:
     """One table.
 
     Attributes:
-        verified_against: Where the expected outputs came from; null where outputs were not verified.
+        verified_against: Where the expected outputs of the baseline came from, and those of every row that does not say
+            otherwise; null where outputs were not verified.
         basis: What the table can be derived from again, together with the raw samples.
     """
 
@@ -153,7 +154,8 @@ class GroupResult:
     blocks_range: tuple[int, int] | None = None
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
     given_inputs: GivenInputs | None = None
-    """Data, constants and feedback; null where every input was generated."""
+    """Data, constants and feedback of the baseline, and of every row that does not say otherwise; null where every
+    input was generated."""
     goal: Goal | None = None
     """What rows were asked to be compared by; null where nothing was: then by FPS with streams or several batches."""
 
