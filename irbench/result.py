@@ -190,6 +190,8 @@ class RunDocument:
         tables_planned: How many tables it has once it is complete; null in older documents.
         cold_starts: Tables of ``irbench run --cold``, in place of ``groups``.
         soaks: Tables of ``irbench soak``, in place of ``groups``.
+        file_digests: SHA-256 of what it was begun with, by what it is called: the files of models, data, and the user's
+            own code; empty in older documents.
     """
 
     schema_version: int
@@ -204,6 +206,18 @@ class RunDocument:
     tables_planned: int | None = None
     cold_starts: tuple[ColdTable, ...] = ()
     soaks: tuple[SoakTable, ...] = ()
+    file_digests: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether ``irbench run --resume`` continues it where nothing has changed: launches of speeds are left.
+
+        Cold starts and soaks have none, inputs that were in memory are gone, and the tables of a sweep are its own.
+        """
+        plan = self.plan
+        is_of_sweep = tuple(plan.get("command") or ())[1:2] == ("sweep",)
+        others = self.complete or plan.get("cold") or plan.get("soak") or plan.get("data_in_memory") is not None
+        return bool(plan.get("models")) and not (others or is_of_sweep)
 
     @property
     def tables(self) -> tuple[GroupResult | ColdTable | SoakTable, ...]:

@@ -14,7 +14,7 @@ from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
 from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
-from irbench.api.run_destination import RunDestination
+from irbench.api.run_destination import Destination, RunDestination
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
@@ -31,7 +31,15 @@ from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 
-__all__ = ["RowFilter", "StoredRun", "describe_plan", "measure", "measure_planned", "measure_requested"]
+__all__ = [
+    "RowFilter",
+    "StoredRun",
+    "describe_plan",
+    "measure",
+    "measure_planned",
+    "measure_requested",
+    "refuse_within_a_worker",
+]
 
 RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
 
@@ -64,7 +72,7 @@ def measure(
         IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
     """
     host.require_linux()
-    _refuse_within_a_worker()
+    refuse_within_a_worker()
     refuse_contradictions(options)
     request = replace(requested(options), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
@@ -86,7 +94,7 @@ def _after(require: Callable[[Sequence[PlannedGroup]], None]) -> RowFilter:
 def measure_requested(
     request: RunRequest,
     options: RunOptions,
-    destination: RunDestination,
+    destination: Destination,
     lock: MeasurementLock,
     reporter: Reporter,
     keep: RowFilter | None = None,
@@ -128,7 +136,7 @@ def measure_planned(
     request: RunRequest,
     groups: Sequence[PlannedGroup],
     scratch: Path,
-    destination: RunDestination,
+    destination: Destination,
     lock: MeasurementLock,
     reporter: Reporter,
 ) -> StoredRun:
@@ -194,7 +202,7 @@ def _warn(request: RunRequest, say: Say) -> None:
         say(f"warning: {warning}")
 
 
-def _refuse_within_a_worker() -> None:
+def refuse_within_a_worker() -> None:
     """Refuse a run that a process of another run begins: it imports a script whose function it measures.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
+from irbench.cli.options.resuming import ALLOW_OWN_CODE, RESUME, refuse_other_options
 from irbench.cli.options.types import (
     BACKENDS,
     CELL,
@@ -29,13 +30,14 @@ from irbench.cli.options.types import (
     as_settings,
     as_shapes,
 )
-from irbench.cli.output.measured import measured, refuse_overwriting_models
+from irbench.cli.output.measured import measured, refuse_overwriting_models, resumed
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 from irbench.spec import Number, Program
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
+    from irbench.api.resume import ResumeOptions
 
 __all__ = ["command"]
 
@@ -44,6 +46,7 @@ Examples:
   irbench run --backends ort,openvino --streams 4
   irbench run resnet50 --batch 1,8 --threads 1,2 --baseline ort
   irbench run model.onnx --shape tokens=1x128 --format json -o result.json
+  irbench run --resume
 """
 
 
@@ -51,6 +54,7 @@ _SECTIONS = {
     "all": "What is compared",
     "threads": "How it runs",
     "within": "How long, and how precise",
+    "resume": "Continuing a run",
     "form": "Output",
 }
 """Headings in the help, each above the option that it begins with."""
@@ -164,10 +168,17 @@ _SECTIONS = {
 @measuring.NAME
 @measuring.NOTE
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@RESUME
+@ALLOW_OWN_CODE
 @RUN_FORMAT
 @OUTPUT
 @RESULTS
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
+    resume: str | None,
+    allow_own_code: bool,
     form: str,
     output: Path | None,
     cells: Sequence[tuple[str, Program]],
@@ -184,12 +195,18 @@ def command(
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
     takes. The default is the model exported last. A model that has not been exported yet is exported first.
-    Outputs are verified before anything is timed. Every speedup has a confidence interval.
+    Outputs are verified before anything is timed. Every speedup has a confidence interval. Launches are stored as they
+    end, and --resume goes on after the last one.
     """
     from irbench.api.measurement import describe_plan
     from irbench.api.options import RunOptions
     from irbench.cli.output.console import command_line
 
+    if resume is not None:
+        refuse_other_options(context)
+        return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
+    if allow_own_code:
+        raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
     asked = RunOptions(
         command=command_line(),
         cells=as_cells(cells),
@@ -209,6 +226,12 @@ def command(
         click.echo(describe_plan(asked, say))
         return 0
     return measured(asked, form, output, strict=strict)
+
+
+def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> ResumeOptions:
+    from irbench.api.resume import ResumeOptions
+
+    return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
 
 
 def _confirmed_first_run(asked: RunOptions) -> bool:

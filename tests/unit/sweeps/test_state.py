@@ -14,7 +14,7 @@ from irbench.sweeps.state import StateFile
 HEADER = Header(name="night", created="2026-01-05T10:00:00+00:00", irbench_version="1", seed=7, plan={"a": [1]})
 DONE = TableDone("t1", "run1", 3, 8, 12.5, (RowFacts("ort", "ok", 100.0, 5), RowFacts("tf", "failed", reason="no")))
 EVENTS: tuple[Event, ...] = (
-    TableBegun("t1", "run1", "digest"),
+    TableBegun("t1", "run1"),
     DONE,
     TableFailed("t2", "There is no model.", "Export it.", 2),
     TableBegun("t3", "run3"),
