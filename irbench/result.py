@@ -212,12 +212,13 @@ class RunDocument:
     def is_resumable(self) -> bool:
         """Whether ``irbench run --resume`` continues it where nothing has changed: launches of speeds are left.
 
-        Cold starts and soaks have none, inputs that were in memory are gone, and the tables of a sweep are its own.
+        Cold starts and soaks have none, inputs that were in memory are gone, the tables of a sweep are its own, and a
+        backend is compared with itself by ``irbench doctor``.
         """
-        plan = self.plan
-        is_of_sweep = tuple(plan.get("command") or ())[1:2] == ("sweep",)
-        others = self.complete or plan.get("cold") or plan.get("soak") or plan.get("data_in_memory") is not None
-        return bool(plan.get("models")) and not (others or is_of_sweep)
+        plan, backends = self.plan, tuple(self.plan.get("backends") or ())
+        is_of_other_command = tuple(plan.get("command") or ())[1:2] == ("sweep",) or len({*backends}) < len(backends)
+        has_no_launches = plan.get("cold") or plan.get("soak") or plan.get("data_in_memory") is not None
+        return bool(plan.get("models")) and not (self.complete or has_no_launches or is_of_other_command)
 
     @property
     def tables(self) -> tuple[GroupResult | ColdTable | SoakTable, ...]:
