@@ -23,6 +23,8 @@ from irbench.store import Store
 pytestmark = pytest.mark.usefixtures("known_backends")
 
 BACKENDS = ["fake-a", "fake-b"]
+SPENT_S = 0.01
+"""A budget that the first launch uses up: a run that goes on ends at once."""
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def altered(store: Store, run: str, **changes: Any) -> RunDocument:
 
 
 def test_an_interrupted_run_goes_on_with_its_settings_and_measures_nothing_twice(model: Path, store: Store) -> None:
-    run = interrupted(model, name="before", batch=[1, 8], apart=True, baseline="fake-b", seed=7)
+    run = interrupted(model, backends="fake-a", name="before", batch=[1, 8], apart=True, baseline="fake-a", seed=7)
     before = store.load(store.find(run))
     launches: list[tuple[str, int]] = []
 
@@ -174,7 +176,7 @@ def test_own_code_of_a_stored_plan_runs_only_where_it_is_allowed(
 ) -> None:
     (tmp_path / "loop.py").write_text("def call(inputs):\n    sum(range(2000))\n")
     monkeypatch.chdir(tmp_path)
-    run = interrupted(model, cells={"mine": "loop.py:call"}, backends="fake-a")
+    run = interrupted(model, cells={"mine": "loop.py:call"}, backends="none", budget=SPENT_S)
     called = irbench("run", "--resume")
     assert called.code == 2
     assert "mine=loop.py:call" in called.err
@@ -184,7 +186,7 @@ def test_own_code_of_a_stored_plan_runs_only_where_it_is_allowed(
 
 
 def test_a_row_goes_on_with_the_form_of_its_graph_that_its_runtime_took(model: Path) -> None:
-    run = interrupted(model, backends="fake-a", set={"fake-a": {"fault": "refuse-bound"}})
+    run = interrupted(model, backends="fake-a", set={"fake-a": {"fault": "refuse-bound"}}, budget=SPENT_S)
     found = api.resume(progress=None)
     assert (found.id, found.document.complete) == (run, True)
     assert [row.dynamic for row in found.table.result.cells] == [True]
@@ -193,10 +195,10 @@ def test_a_row_goes_on_with_the_form_of_its_graph_that_its_runtime_took(model: P
 
 def test_a_comparison_of_two_versions_goes_on(model: Path, tmp_path: Path) -> None:
     versions = [make_environment(tmp_path / name, name, {"call_us": "300"}) for name in ("1.0", "2.0")]
-    asked = {"a": versions[0], "b": versions[1], "backend": "fake-versioned", "quick": True}
+    asked = {"a": versions[0], "b": versions[1], "backend": "fake-versioned", "quick": True, "budget": SPENT_S}
     with pytest.raises(api.Interrupted) as caught:
         api.ab(model, progress=after_launch(1), **asked)  # type: ignore[arg-type]
     found = api.resume(progress=None)
     assert found.id == caught.value.result.id  # type: ignore[attr-defined]
-    assert (found.document.complete, found.table.result.launches) == (True, 3)
+    assert (found.document.complete, found.table.result.launches) == (True, 1)
     assert {row.environment for row in found.rows} == {"1.0", "2.0"}
