@@ -227,7 +227,9 @@ def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
     try:
         yield
     except IrbenchError as error:
-        kept = f" What was measured before is kept in {writer.folder}" if _has_figures(writer.document) else ""
+        document = writer.document
+        way = f"; irbench run --resume {document.run_id} continues it" if document.is_resumable else ""
+        kept = f" What was measured before is kept in {writer.folder}{way}" if _has_figures(document) else ""
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
 
 

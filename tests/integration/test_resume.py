@@ -18,6 +18,7 @@ from front_door import irbench, irbench_process
 
 import irbench as api
 from irbench.result import RunDocument
+from irbench.stats.rederive import rederive
 from irbench.store import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -77,6 +78,7 @@ def test_an_interrupted_run_goes_on_with_its_settings_and_measures_nothing_twice
     assert found.document.plan == before.plan
     assert {name: found.document.launches[name] for name in before.launches} == dict(before.launches)
     assert [table.result.launches for table in found.tables] == [3, 3]
+    assert rederive(found.document, store.launches(found.folder)) == found.document
     assert len(store.listing().entries) == 1
 
 
