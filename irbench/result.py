@@ -215,8 +215,8 @@ class RunDocument:
         Cold starts and soaks have none, inputs that were in memory are gone, the tables of a sweep are its own, and a
         backend is compared with itself by ``irbench doctor``.
         """
-        plan, backends = self.plan, tuple(self.plan.get("backends") or ())
-        is_of_other_command = tuple(plan.get("command") or ())[1:2] == ("sweep",) or len({*backends}) < len(backends)
+        plan, backends = self.plan, _words(self.plan.get("backends"))
+        is_of_other_command = _words(plan.get("command"))[1:2] == ["sweep"] or len({*backends}) < len(backends)
         has_no_launches = plan.get("cold") or plan.get("soak") or plan.get("data_in_memory") is not None
         return bool(plan.get("models")) and not (self.complete or has_no_launches or is_of_other_command)
 
@@ -224,3 +224,8 @@ class RunDocument:
     def tables(self) -> tuple[GroupResult | ColdTable | SoakTable, ...]:
         """All of its tables, whatever they show."""
         return (*self.groups, *self.cold_starts, *self.soaks)
+
+
+def _words(value: object) -> list[str]:
+    """Return a list of a plan, which whoever stored the document may have written, as words."""
+    return list(map(str, value)) if isinstance(value, list | tuple) else []

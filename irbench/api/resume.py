@@ -14,7 +14,7 @@ from irbench.api.environments import Environments
 from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
 from irbench.api.options import Readers, RunOptions, read_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
-from irbench.api.requests import requested
+from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
 from irbench.api.run import finished_run
 from irbench.api.run_destination import planned_run
@@ -96,6 +96,7 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     document = store.load(folder)
     _require_resumable(document, store.root)
     asked = _asked_before(document, options, reporter.say)
+    refuse_contradictions(asked)
     continued = _ContinuedRun(store, folder, reporter.say)
     with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock:
         return measure_requested(requested(asked), asked, continued, lock, reporter, continued.as_begun)

@@ -118,8 +118,9 @@ def _different(kind: ChangeKind, before: Mapping[str, Any], now: Mapping[str, An
 
 def _flat(environment: Mapping[str, Any]) -> dict[str, Any]:
     plain = _plain(environment)
-    facts = {name: value for name, value in plain.items() if name not in _NESTED}
-    return {**facts, **{name: value for nested in _NESTED for name, value in (plain.get(nested) or {}).items()}}
+    nested = [value for name, value in plain.items() if name in _NESTED and isinstance(value, dict)]
+    facts = {name: value for name, value in plain.items() if value not in nested}
+    return {**facts, **{name: value for several in nested for name, value in several.items()}}
 
 
 def _asked(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -189,6 +189,7 @@ def test_runs_that_ended_early_are_listed_as_such_but_not_while_they_are_measure
         ({"soak": {"seconds": 60.0}}, False),
         ({"data_in_memory": 3}, False),
         ({"backends": ["ort:cpu", "ort:cpu"]}, False),
+        ({"backends": [["ort"]], "command": 7}, True),
         ({"models": []}, False),
     ],
 )
