@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from irbench.api.plans.writing import plan_from
     from irbench.api.receipt import Replay, receipt, replay
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
+    from irbench.api.resume import resume
     from irbench.api.rows import RunRow
     from irbench.api.run import plan, run
     from irbench.api.soak import SoakKeywords, soak
@@ -90,6 +91,7 @@ __all__ = [
     "remove_runs",
     "replay",
     "results",
+    "resume",
     "run",
     "soak",
     "sweep",
@@ -147,6 +149,7 @@ _MODULES = {
     "remove_runs": "api.stored_runs",
     "replay": "api.receipt",
     "results": "api.stored_runs",
+    "resume": "api.resume",
     "run": "api.run",
     "soak": "api.soak",
     "sweep": "api.sweep",

@@ -126,7 +126,8 @@ class GroupResult:
     """One table.
 
     Attributes:
-        verified_against: Where the expected outputs came from; null where outputs were not verified.
+        verified_against: Where the expected outputs of the baseline came from, and those of every row that does not say
+            otherwise; null where outputs were not verified.
         basis: What the table can be derived from again, together with the raw samples.
     """
 
@@ -153,7 +154,8 @@ class GroupResult:
     blocks_range: tuple[int, int] | None = None
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
     given_inputs: GivenInputs | None = None
-    """Data, constants and feedback; null where every input was generated."""
+    """Data, constants and feedback of the baseline, and of every row that does not say otherwise; null where every
+    input was generated."""
     goal: Goal | None = None
     """What rows were asked to be compared by; null where nothing was: then by FPS with streams or several batches."""
 
@@ -188,6 +190,8 @@ class RunDocument:
         tables_planned: How many tables it has once it is complete; null in older documents.
         cold_starts: Tables of ``irbench run --cold``, in place of ``groups``.
         soaks: Tables of ``irbench soak``, in place of ``groups``.
+        file_digests: SHA-256 of what it was begun with, by what it is called: the files of models, data, and the user's
+            own code; empty in older documents.
     """
 
     schema_version: int
@@ -202,8 +206,27 @@ class RunDocument:
     tables_planned: int | None = None
     cold_starts: tuple[ColdTable, ...] = ()
     soaks: tuple[SoakTable, ...] = ()
+    file_digests: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether ``irbench run --resume`` continues it where nothing has changed: launches of speeds are left.
+
+        Cold starts and soaks have none, inputs that were in memory are gone, the tables of a sweep and the parts of a
+        search are their own, and a backend is compared with itself by ``irbench doctor``.
+        """
+        plan, backends = self.plan, _words(self.plan.get("backends"))
+        is_of_other_command = _words(plan.get("command"))[1:2] == ["sweep"] or len({*backends}) < len(backends)
+        is_of_other_command = is_of_other_command or bool(plan.get("is_part_of"))
+        has_no_launches = plan.get("cold") or plan.get("soak") or plan.get("data_in_memory") is not None
+        return bool(plan.get("models")) and not (self.complete or has_no_launches or is_of_other_command)
 
     @property
     def tables(self) -> tuple[GroupResult | ColdTable | SoakTable, ...]:
         """All of its tables, whatever they show."""
         return (*self.groups, *self.cold_starts, *self.soaks)
+
+
+def _words(value: object) -> list[str]:
+    """Return a list of a plan, which whoever stored the document may have written, as words."""
+    return list(map(str, value)) if isinstance(value, list | tuple) else []

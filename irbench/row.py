@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from irbench.notices import Mark
+from irbench.notices import Mark, Reference
 from irbench.record import Failure, OutputError
 from irbench.spec import Disagreement, GraphFiles, Io, Number, Program, PythonEnvironment, Scalar
 
@@ -213,6 +213,10 @@ class CellResult:
     """What it runs; null in older documents, where all rows of a table run the table's."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Of its inputs, at its own batch size; empty in older documents, where all rows have the table's."""
+    given_inputs: GivenInputs | None = None
+    """Data, constants and feedback; null where they are the table's, and where every input was generated."""
+    verified_against: Reference | None = None
+    """Where its expected outputs came from; null where that is the table's, and where they were not verified."""
     graph_precision: str = ""
     """The narrowest precision that its ONNX graph holds; empty in older documents, and where there is no such graph."""
     program: Program | None = None

@@ -65,7 +65,7 @@ def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
     found: dict[CellKey, list[tuple[CellSamples, str]]] = {}
     for number, table in enumerate(run.document.groups):
         for samples in _samples(run, number, table):
-            found.setdefault(key_of(table, samples.row), []).append((samples, _inputs(table)))
+            found.setdefault(key_of(table, samples.row), []).append((samples, _inputs(table, samples.row)))
     return {key: _cell(key, run, parts) for key, parts in found.items()}
 
 
@@ -95,6 +95,6 @@ def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, str]
     return MeasuredCell(key, run, tuple(part.row for part in samples), samples, parts[0][1])
 
 
-def _inputs(table: GroupResult) -> str:
-    given = table.given_inputs
+def _inputs(table: GroupResult, row: CellResult) -> str:
+    given = row.given_inputs or table.given_inputs
     return "" if given is None else msgspec.json.encode(given.sha256, order="sorted").decode()

@@ -19,6 +19,7 @@ from irbench.api.results import Run
 from irbench.api.run import refuse_loaded_models, run_with
 from irbench.environments import INSTALLED
 from irbench.exporter import ExportOptions, from_onnx_file, validate
+from irbench.spec import Objective
 from irbench.system import host
 
 __all__ = ["AbKeywords", "ab", "require_models", "with_environments"]
@@ -37,8 +38,10 @@ class AbKeywords(TypedDict, total=False):
     value: Mapping[str, Any] | None
     feedback: Mapping[str, str] | None
     streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
+    objective: Objective | None
     allow_mixed: bool | None
     threads: str | int | Iterable[int | str] | None
     cpus: str | int | Iterable[int] | None
@@ -51,6 +54,8 @@ class AbKeywords(TypedDict, total=False):
     quick: bool | None
     thorough: bool | None
     tail: bool | None
+    pace: str | float | timedelta | None
+    sustain: str | float | timedelta | None
     cold: bool | None
     no_lock: bool | None
     results: str | PathLike[str] | None

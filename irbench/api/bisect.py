@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["BisectOptions", "Bisection", "bisect", "bisect_with"]
 
 _USUAL_THRESHOLD = 0.03
-_MANY = ("batch", "streams", "threads", "precision", "optimize")
+_MANY = ("batch", "streams", "instances", "threads", "precision", "optimize")
 """Options of a run that may ask for several rows or tables."""
 
 

@@ -11,6 +11,7 @@ from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
+from irbench.spec import TensorSpec, Workload
 
 __all__ = ["ineffective_layouts", "ineffective_levels", "refuse_ineffective_levels"]
 
@@ -40,16 +41,20 @@ def ineffective_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> I
 
 def ineffective_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
     """Yield a note for each graph that was to take its images as NCHW and takes them as it did."""
-    found: dict[tuple[str, str], None] = {}
-    for group in groups:
-        exported = group.group.main.bundle.artifact(("onnx",))
-        before = tuple(spec.bind(group.group.main.sizes) for spec in exported.inputs) if exported is not None else ()
-        made = [cell.artifact for cell in group.measured if cell.artifact is not None]
-        names = dict.fromkeys(graph.variant for graph in made if graph.variant and graph.inputs == before)
-        for name in names:
-            if variant(name).layout == "nchw":
-                found[group.group.main.bundle.name, name] = None
-    yield from (Note("layout-unchanged", {"model": model, "variant": name}) for model, name in found)
+    cells = [(cell, group.group.workload_of(cell)) for group in groups for cell in group.measured]
+    kept = dict.fromkeys(
+        (workload.bundle.name, cell.artifact.variant)
+        for cell, workload in cells
+        if cell.artifact is not None and cell.artifact.inputs == _exported_inputs(workload)
+    )
+    for model, name in kept:
+        if name and variant(name).layout == "nchw":
+            yield Note("layout-unchanged", {"model": model, "variant": name})
+
+
+def _exported_inputs(workload: Workload) -> tuple[TensorSpec, ...]:
+    exported = workload.bundle.artifact(("onnx",))
+    return () if exported is None else tuple(spec.bind(workload.sizes) for spec in exported.inputs)
 
 
 def _optimizes(variants: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
 from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
-from irbench.api.run_destination import RunDestination
+from irbench.api.run_destination import Destination, RunDestination
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
@@ -95,7 +95,7 @@ def _after(require: Callable[[Sequence[PlannedGroup]], None]) -> RowFilter:
 def measure_requested(
     request: RunRequest,
     options: RunOptions,
-    destination: RunDestination,
+    destination: Destination,
     lock: MeasurementLock,
     reporter: Reporter,
     keep: RowFilter | None = None,
@@ -137,7 +137,7 @@ def measure_planned(
     request: RunRequest,
     groups: Sequence[PlannedGroup],
     scratch: Path,
-    destination: RunDestination,
+    destination: Destination,
     lock: MeasurementLock,
     reporter: Reporter,
     schedule: Schedule = UNTIL_PRECISE,
@@ -239,7 +239,9 @@ def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
     try:
         yield
     except IrbenchError as error:
-        kept = f" What was measured before is kept in {writer.folder}" if _has_figures(writer.document) else ""
+        document = writer.document
+        way = f"; irbench run --resume {document.run_id} continues it" if document.is_resumable else ""
+        kept = f" What was measured before is kept in {writer.folder}{way}" if _has_figures(document) else ""
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
 
 

@@ -47,7 +47,7 @@ class RunKeywords(TypedDict, total=False):
         instances: Processes that run the model side by side, each on its own processors, a row for each number.
         precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
-        baseline: What speedups are relative to: ``ort``, or ``ort@streams=1``.
+        baseline: What speedups are relative to: ``ort``, or ``ort@streams=1,model=q.onnx``.
         allow_mixed: Compare rows of different effective precision, and mark them.
         threads: Totals for each process, or ``native``, a row for each; the physical cores by default,
             divided by the instances.

@@ -7,13 +7,13 @@ from os import PathLike
 from typing import Unpack
 
 from irbench.api.keywords import names_run_keywords
-from irbench.api.measurement import describe_plan, measure
+from irbench.api.measurement import StoredRun, describe_plan, measure
 from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.results import Interrupted, Run
 from irbench.errors import IrbenchError
 
-__all__ = ["plan", "refuse_loaded_models", "run", "run_with"]
+__all__ = ["finished_run", "plan", "refuse_loaded_models", "run", "run_with"]
 
 
 @names_run_keywords
@@ -45,10 +45,19 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
 
 def run_with(options: RunOptions, reporter: Reporter) -> Run:
     """Measure what was asked for; returns and raises what :func:`run` does."""
-    stored = measure(options, reporter)
+    return finished_run(measure(options, reporter))
+
+
+def finished_run(stored: StoredRun) -> Run:
+    """Return a run that was measured.
+
+    Raises:
+        Interrupted: It ended early; it is in the ``result``.
+    """
     found = Run(stored.document, stored.folder)
     if found.interrupted:
-        raise Interrupted(f"what was measured is stored: irbench.load({found.id!r})", found)
+        way = f", and irbench.resume({found.id!r}) continues it" if stored.document.is_resumable else ""
+        raise Interrupted(f"what was measured is stored: irbench.load({found.id!r}){way}", found)
     return found
 
 

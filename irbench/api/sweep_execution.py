@@ -124,8 +124,7 @@ class _Sweep:
         return RunDestination(
             results=self._setup.results,
             unfinished=None if begun is None else begun.run,
-            models="" if begun is None else begun.models,
-            begun=lambda run, models: self._state.add(TableBegun(table.id, run, models)),
+            begun=lambda run: self._state.add(TableBegun(table.id, run)),
         )
 
     def _finish(self, table: SweepTable, stored: StoredRun) -> bool:

@@ -18,6 +18,7 @@ from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.result import CellResult, GroupResult
 from irbench.row_names import name_of, tell_apart
+from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell
@@ -176,8 +177,8 @@ def _is_row(cell: Cell, settings: Settings, model: str) -> bool:
 
 def _is_level(cell: Cell, settings: Settings) -> bool:
     """Return whether a row runs the graph and the precision of a cell; a converted graph runs in its own precision."""
-    asked = variant(str(settings.get("optimize", UNOPTIMIZED)))
-    level = (cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED
-    if level not in (asked.name, f"{asked.name}-static"):
+    asked = str(settings.get("optimize", UNOPTIMIZED))
+    if not is_at_level(cell, asked):
         return False
-    return asked.conversion is not None or settings.get("precision", cell.load.precision) == cell.load.precision
+    is_converted = variant(asked).conversion is not None
+    return is_converted or settings.get("precision", cell.load.precision) == cell.load.precision

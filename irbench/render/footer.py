@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from irbench.notices import Reference
 from irbench.record import Failure
 from irbench.render.context import Context
 from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.note_texts import mark_text, note_text, reference_text
-from irbench.render.quantities import plural
+from irbench.render.quantities import listing, plural
 from irbench.render.table_title import SEPARATOR
 from irbench.result import CellResult, GroupResult, RunDocument, State, StoppedBy
 from irbench.stats.figures import calls_to_bound
@@ -40,7 +41,7 @@ def footer(result: GroupResult, context: Context) -> Iterator[str]:
         context: What its rows are called.
     """
     yield SEPARATOR.join(_protocol(result))
-    yield SEPARATOR.join(_legend(result))
+    yield SEPARATOR.join(_legend(result, context))
     if _assumes_one_mode(result):
         yield "few launches: intervals assume that launch speeds have a single peak"
     for text, cells in _marked(result, context).items():
@@ -164,7 +165,7 @@ def _excluded(result: GroupResult) -> str:
     return f"{share} (same verdicts if included)" if known else share
 
 
-def _legend(result: GroupResult) -> Iterator[str]:
+def _legend(result: GroupResult, context: Context) -> Iterator[str]:
     latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
     if any(cell.launch_spread is not None for cell in result.cells):
         yield "spread: of launch medians"
@@ -178,10 +179,21 @@ def _legend(result: GroupResult) -> Iterator[str]:
     yield from (f"paced: a call every {pace:g} ms" for pace in sorted(paces))
     if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90: not available, each sample is several calls"
-    if result.verified_against is not None:
-        yield f"max err: against {reference_text(result.verified_against)}"
+    yield from _references(result, context)
     if result.unverified:
         yield "speedup ?: outputs not verified"
+
+
+def _references(result: GroupResult, context: Context) -> Iterator[str]:
+    """Yield what outputs were compared with, and which rows with something else."""
+    if result.verified_against is not None:
+        yield f"max err: against {reference_text(result.verified_against)}"
+    others: dict[Reference, list[str]] = {}
+    for cell in result.cells:
+        if cell.verified_against is not None:
+            others.setdefault(cell.verified_against, []).append(context.name(cell.id))
+    for reference, rows in others.items():
+        yield f"max err of {listing(rows)}: against {reference_text(reference)}"
 
 
 def _assumes_one_mode(result: GroupResult) -> bool:

@@ -80,7 +80,8 @@ def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
     threads = " and ".join((*counted, *(["threads as the runtimes choose"] if None in request.threads else [])))
     listing = ",".join(str(cpu) for cpu in processors)
     where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
-    inputs = dict.fromkeys(inputs_text(given_inputs(group.group.main.feeding)) for group in groups)
+    workloads = [workload for group in groups for workload in group.group.workloads]
+    inputs = dict.fromkeys(inputs_text(given_inputs(workload.feeding)) for workload in workloads)
     facts = (f"{threads} on {where}", ", ".join(precisions), IO_TEXTS[request.io], *inputs, f"seed {request.seed}")
     return SEPARATOR.join(fact for fact in facts if fact)
 

@@ -39,9 +39,17 @@ def title(
         _batches(result),
         *shared_facts(result.cells, environment or {}, plan or {}),
         _mode(result),
-        inputs_text(result.given_inputs),
+        _inputs(result),
     )
     return SEPARATOR.join(fact for fact in facts if fact)
+
+
+def _inputs(result: GroupResult) -> str:
+    """Return what the inputs were, of each batch where that differs: samples may be joined and repeated."""
+    given = {cell.batch: inputs_text(cell.given_inputs or result.given_inputs) for cell in result.cells}
+    if len(set(given.values())) <= 1:
+        return inputs_text(result.given_inputs)
+    return SEPARATOR.join(f"batch {batch}: {text}" for batch, text in sorted(given.items()))
 
 
 def _models(result: GroupResult) -> str:

@@ -49,11 +49,11 @@ def run(
     Raises:
         IrbenchError: The store cannot be written.
     """
-    finished = len(without_unfinished(writer.document).groups)
-    watch = Stopwatch()
+    finished = without_unfinished(writer.document).groups
+    watch = Stopwatch(sum(table.seconds for table in finished))
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     with CoreLink(host.allowance(request.cpus).cpus) as link:
-        for number, planned in enumerate(groups[finished:], start=finished):
+        for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
             weights = sum(group.weight for group in groups[number:])
             share = request.with_budget_for(planned.weight, weights, watch.elapsed_s)
             context = GroupContext(

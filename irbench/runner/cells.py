@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten
@@ -15,11 +17,21 @@ from irbench.runner.request import RunRequest
 from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Program, Workload
 from irbench.spi import Description
 
-__all__ = ["DYNAMIC", "AskedCell", "Reader", "SizedModel", "asked_cells", "at_level", "named_baseline", "variants_of"]
+__all__ = [
+    "DYNAMIC",
+    "AskedCell",
+    "Reader",
+    "SizedModel",
+    "asked_cells",
+    "at_level",
+    "is_at_level",
+    "named_baseline",
+    "variants_of",
+]
 
 DYNAMIC = "-dynamic"
 """How the id of a cell ends that runs the same graph with dynamic shapes."""
-_CONDITIONS = ("streams", "instances", "precision", "batch", "threads")
+_CONDITIONS = ("streams", "instances", "precision", "batch", "threads", "optimize", "model")
 """What may be said of a row besides its name."""
 _AS_IT_IS: tuple[Mapping[str, str], ...] = ({},)
 """The only alternative where no option is varied."""
@@ -91,7 +103,7 @@ def asked_cells(
         exported = models[place].bundle.artifact(readers[name].kinds)
         alternatives = request.alternatives.get(name, _AS_IT_IS)
         rows = _rows(request, readers[name], models[place])
-        for (precision, level, required), (number, varied) in product(rows, enumerate(alternatives)):
+        for (precision, level, required), varied in product(rows, alternatives):
             load = Load(
                 batch=models[place].workload.batch,
                 threads=_threads_of_each(request, threads, instances),
@@ -103,8 +115,7 @@ def asked_cells(
                 precision_required=required,
                 varied=varied,
             )
-            alternative = f"-o{number}" if number else ""
-            cell_id = f"{_id_of(name, device, load, level)}{_axes(request, models, place, threads)}{alternative}"
+            cell_id = f"{_id_of(name, device, load, level)}{_axes(request, models, place, threads)}{_digest(varied)}"
             # a backend that is named twice is measured against itself
             cell_id = f"{cell_id}{AGAIN}" if cell_id in known else cell_id
             known.add(cell_id)
@@ -123,25 +134,35 @@ def at_level(exported: Artifact, level: str) -> Artifact:
     return exported if level == UNOPTIMIZED else replace(exported, variant=level)
 
 
-def named_baseline(asked: str, cells: Sequence[Cell]) -> str:
+def is_at_level(cell: Cell, asked: str) -> bool:
+    """Whether a row runs the graph of a level of optimisation, ``int8`` also where it was quantised statically.
+
+    Raises:
+        IrbenchError: There is no such level.
+    """
+    named = variant(asked).name
+    return _level(cell) in (named, f"{named}-static")
+
+
+def named_baseline(asked: str, cells: Sequence[Cell], workloads: Sequence[Workload]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning.
 
     Args:
-        asked: A row's name, optionally with ``@streams=N,instances=M,precision=P,batch=B,threads=T``.
+        asked: A row's name, optionally with ``@streams=N,instances=M,precision=P,batch=B,threads=T,optimize=LEVEL`` and
+            ``model=NAME``: the name that tables show, or the file.
         cells: The rows, at least one.
+        workloads: What they run.
 
     Raises:
         IrbenchError: It names none of them, or is not written as a row is.
     """
     name, _, conditions = asked.partition("@")
-    wanted = dict(_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part)
+    wanted = [_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part]
     for cell in cells:
-        facts = _facts(cell)
-        names = {cell.label, str(cell.address)}
-        if name in names and all(facts[key] == value for key, value in wanted.items()):
+        model = workloads[cell.workload].bundle
+        if name in (cell.label, str(cell.address)) and all(_meets(cell, model, *condition) for condition in wanted):
             return cell.id
-    labels = Counter(cell.label for cell in cells)
-    rows = dict.fromkeys(cell.label if labels[cell.label] == 1 else _address(cell) for cell in cells)
+    rows = dict.fromkeys(_names_of_rows(cells, workloads))
     raise IrbenchError(f"--baseline {asked} does not match any row.", hint=f"The rows are: {', '.join(rows)}")
 
 
@@ -185,6 +206,14 @@ def _id_of(name: str, device: str, load: Load, level: str) -> str:
     return f"{name}-{device}-{load.precision}-x{load.streams}{instances}{variant_part}"
 
 
+def _digest(varied: Mapping[str, str]) -> str:
+    """Return a part of an id for options, the same whatever other rows there are; their text would be long."""
+    if not varied:
+        return ""
+    text = ",".join(f"{key}={value}" for key, value in sorted(varied.items()))
+    return f"-o{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
 def _axes(request: RunRequest, models: Sequence[SizedModel], place: int, threads: int | None) -> str:
     """Return what else tells the rows of a table apart, as a part of their ids, which are names of files too."""
     names = list(dict.fromkeys(model.bundle.name for model in models))
@@ -203,17 +232,36 @@ def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
     if key not in _CONDITIONS or not equals:
         raise IrbenchError(
             f"--baseline {asked} is not a valid row.",
-            hint=f"Give a backend, or a backend with a setting: {example}@streams=1",
+            hint=f"Give a backend, or one with settings, as {example}@streams=1. Settings: {', '.join(_CONDITIONS)}.",
         )
     return key, value
 
 
-def _facts(cell: Cell) -> dict[str, str]:
+def _meets(cell: Cell, model: Bundle, key: str, value: str) -> bool:
+    if key == "optimize":
+        return is_at_level(cell, value)
+    if key == "model":
+        return value in (model.name, Path(model.source).name) or str(Path(value).absolute()) == model.source
+    return _facts(cell, model)[key] == value
+
+
+def _level(cell: Cell) -> str:
+    return (cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED
+
+
+def _facts(cell: Cell, model: Bundle) -> dict[str, str]:
     load = cell.load
     threads = str(load.threads or "native")
-    values = str(load.streams), str(load.instances), load.precision, str(load.batch), threads
-    return dict(zip(_CONDITIONS, values, strict=True))
+    counts = str(load.streams), str(load.instances), load.precision, str(load.batch), threads
+    return dict(zip(_CONDITIONS, (*counts, _level(cell), model.name), strict=True))
 
 
-def _address(cell: Cell) -> str:
-    return f"{cell.address}@{','.join(f'{name}={value}' for name, value in _facts(cell).items())}"
+def _names_of_rows(cells: Sequence[Cell], workloads: Sequence[Workload]) -> Iterator[str]:
+    """Yield what names each row: its label where no other has it, or its backend with the settings that differ."""
+    labels = Counter(cell.label for cell in cells)
+    facts = {cell.id: _facts(cell, workloads[cell.workload].bundle) for cell in cells}
+    for cell in cells:
+        alike = [facts[other.id] for other in cells if other.address == cell.address]
+        differing = [key for key in _CONDITIONS if len({each[key] for each in alike}) > 1]
+        settings = ",".join(f"{key}={facts[cell.id][key]}" for key in differing)
+        yield cell.label if labels[cell.label] == 1 or not settings else f"{cell.address}@{settings}"

@@ -25,7 +25,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell, Group
 from irbench.stats.cold_start import derive_cold_table
-from irbench.stats.summary import bound_shapes, given_inputs
+from irbench.stats.workload_facts import bound_shapes, given_inputs
 from irbench.store import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer

@@ -10,7 +10,7 @@ from irbench.activity import Activity, Outlook
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
-from irbench.notices import Note, Reference, Warn
+from irbench.notices import Note, Warn
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, StoppedBy
 from irbench.runner.answers import mismatch
@@ -19,8 +19,8 @@ from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.progress import Listener, Progress
-from irbench.runner.reference import Expected, expected_outputs
+from irbench.runner.progress import Listener, Progress, batch_facts
+from irbench.runner.reference import Expected, expected_outputs, references
 from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.signals import signals_deferred
@@ -233,12 +233,6 @@ class Comparison:
         gone = {cell for record in self._records for cell in record.failures} | set(self._planned.absent)
         return tuple(cell for cell in self._group.cells if cell.id not in gone)
 
-    @property
-    def _verified_against(self) -> Reference | None:
-        expected = dict(zip(map(id, self._group.workloads), self._expected, strict=False))
-        main = expected.get(id(self._group.main))
-        return None if main is None else main.source
-
     def _first_launches(self) -> dict[str, CellLaunch]:
         """Return what each cell measured in its first launch."""
         return {cell.cell: cell for record in reversed(self._records) for cell in record.cells}
@@ -266,7 +260,7 @@ class Comparison:
             stopped_by=stopped_by,
             seconds=self._watch.elapsed_s,
             remarks=self._remarks,
-            verified_against=self._verified_against,
+            references=references(self._group, self._expected),
         )
         self._others.update(dict.fromkeys(self._context.others()))
         disturbed = (Note("another-irbench", asdict(other)) for other in self._others)
@@ -295,9 +289,10 @@ class Comparison:
             yield Note("samples-not-timed", {"timed": self._calls, "samples": samples})
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
+        main = self._group.main
         self._context.listen(
             Progress(
-                model=self._group.main.bundle.name,
+                model=main.bundle.name,
                 activity=activity,
                 launch=len(self._records) + (interim is None),
                 most_launches=self._timing.max_launches,
@@ -305,7 +300,7 @@ class Comparison:
                 budget_s=self._timing.budget,
                 outlook=self._outlook,
                 interim=interim,
-                batch=self._group.main.batch if self._context.request.apart and self._context.request.batches else None,
-                sizes=swept_sizes(self._group.main.sizes, self._group.main.other_sizes),
+                **batch_facts(self._group.workloads, self._context.request.batches),
+                sizes=swept_sizes(main.sizes, main.other_sizes),
             )
         )

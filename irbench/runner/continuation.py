@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import msgspec
-
-from irbench import __version__
 from irbench.measure.lock import Holder
-from irbench.notices import Warn
+from irbench.notices import Note, NoteCode, Warn
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
+from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Timing
 from irbench.stats import fewest_calls
 
-__all__ = ["GroupSoFar", "asks_for_the_same", "group_so_far", "without_unfinished"]
+__all__ = ["GroupSoFar", "as_begun", "group_so_far", "without_unfinished"]
 
 _ENDED_EARLY = ("interrupt", "unfinished")
-_NOT_COMPARED = ("command",)
-"""What of a plan changes nothing that is measured."""
 
 
 @dataclass(frozen=True)
@@ -68,28 +63,6 @@ class GroupSoFar:
         return replace(timing, tail=timing.tail and all(remark.code != "tail-omitted" for remark in self.remarks))
 
 
-def asks_for_the_same(
-    document: RunDocument, plan: Mapping[str, Any], environment: Mapping[str, Any], groups: Sequence[PlannedGroup]
-) -> bool:
-    """Return whether a run that ended early can go on as this one.
-
-    The machine, its software and irbench are the same, everything that was asked for is, and so are the rows of the
-    tables that it has. Cold starts and soaks are no launches, and are not gone on with.
-
-    Args:
-        document: Of the run that ended early.
-        plan: What is asked for now.
-        environment: The machine and its software now.
-        groups: What would be measured now.
-    """
-    if document.complete or document.cold_starts or document.soaks or document.irbench_version != __version__:
-        return False
-    if len(document.groups) > len(groups):
-        return False
-    same_tables = all(_is_of(table, planned) for table, planned in zip(document.groups, groups, strict=False))
-    return same_tables and _plain(environment) == _plain(document.environment) and _asked(plan) == _asked(document.plan)
-
-
 def group_so_far(document: RunDocument, launches: Sequence[LaunchRecord]) -> GroupSoFar | None:
     """Return what is known of the group that a run was measuring when it ended early; ``None`` without a launch."""
     number = len(document.groups) - 1
@@ -97,6 +70,38 @@ def group_so_far(document: RunDocument, launches: Sequence[LaunchRecord]) -> Gro
         return None
     records = tuple(launch for launch in launches if launch.group == number)
     return GroupSoFar(document.groups[number], records) if records else None
+
+
+def as_begun(groups: Sequence[PlannedGroup], tables: Sequence[GroupResult]) -> tuple[PlannedGroup, ...]:
+    """Return groups as they were when a run was begun, where its plan alone does not tell.
+
+    Rows have the forms of graphs that they ran: a runtime that refused a form would refuse it again.
+
+    Args:
+        groups: What its plan asks for.
+        tables: Those that it has, as its launches left them.
+    """
+    begun = (_with_measured_forms(planned, table) for planned, table in zip(groups, tables, strict=False))
+    chosen = tuple(_notes("int8-static-chosen", tables[0])) if tables else ()
+    return tuple(replace(group, notes=(*group.notes, *chosen)) for group in (*begun, *groups[len(tables) :]))
+
+
+def _with_measured_forms(planned: PlannedGroup, table: GroupResult) -> PlannedGroup:
+    ran = {row.id: row.dynamic for row in table.cells}
+    changed = {cell.id for cell in planned.group.cells if ran.get(cell.id, cell.dynamic) != cell.dynamic}
+    cells = tuple(
+        (other_form(cell, planned.others) if cell.id in changed else None) or cell for cell in planned.group.cells
+    )
+    return replace(
+        planned,
+        group=replace(planned.group, cells=cells),
+        others={cell: artifact for cell, artifact in planned.others.items() if cell not in changed},
+        notes=(*planned.notes, *_notes("graph-refused", table)),
+    )
+
+
+def _notes(code: NoteCode, table: GroupResult) -> Iterator[Note]:
+    return (note for note in table.notes if note.code == code)
 
 
 def without_unfinished(document: RunDocument) -> RunDocument:
@@ -112,24 +117,3 @@ def _samples(record: LaunchRecord) -> dict[str, int]:
 def _calls_of_block(record: LaunchRecord) -> int:
     samples = _samples(record)
     return fewest_calls(samples, {cell.cell: cell.calls_per_sample for cell in record.cells}) if samples else 0
-
-
-def _is_of(table: GroupResult, planned: PlannedGroup) -> bool:
-    """Return whether a table is that of a group, each row with the same form of its graph.
-
-    Where a runtime refused a form, rows ran the other one.
-    """
-    group = planned.group
-    forms = {row.id: row.dynamic for row in table.cells}
-    return (table.model, table.batch, forms) == (
-        group.main.bundle.name, group.main.batch, {cell.id: cell.dynamic for cell in group.cells},
-    )  # fmt: skip
-
-
-def _asked(plan: Mapping[str, Any]) -> Any:
-    return _plain({key: value for key, value in plan.items() if key not in _NOT_COMPARED})
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as it is when it was stored and read again."""
-    return msgspec.json.decode(msgspec.json.encode(value))

@@ -175,8 +175,8 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[
             absent[asked.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
     usual = _usual_baseline(able or cells, readers)
-    baseline = usual if request.baseline is None else named_baseline(request.baseline, cells)
     workloads = tuple(prepared.model.workload for prepared in models)
+    baseline = usual if request.baseline is None else named_baseline(request.baseline, cells, workloads)
     group = Group(workloads, tuple(cells), baseline, request.goal)
     if request.sweep is not None:  # which has a row for either form
         return PlannedGroup(group, absent)

@@ -57,7 +57,8 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
     tables = compared_together(request, models)
     if request.baseline is not None:  # nothing is made for a run that is refused in the end
         for table in tables:
-            named_baseline(request.baseline, [asked.cell for asked in asked_cells(request, readers, table)])
+            cells = [asked.cell for asked in asked_cells(request, readers, table)]
+            named_baseline(request.baseline, cells, [model.workload for model in table])
     made = (tuple(_prepared(request, readers, model, scratch, report) for model in table) for table in tables)
     return Prepared(readers, tuple(made))
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
 
 from irbench.activity import Activity, Outlook
 from irbench.result import GroupResult
+from irbench.spec import Workload
 
-__all__ = ["Listener", "Progress"]
+__all__ = ["BatchFacts", "Listener", "Progress", "batch_facts"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Progress:
         budget_s: What the group may take; ``None`` where that is not known, as of a soak with ``--calls``.
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
-        batch: The group's batch, where the run has several; ``None`` where it has one.
+        batch: The group's batch, where the run has several and the group one; ``None`` otherwise.
+        batches: Those of the group's rows, where they are several.
         sizes: The sizes of dimensions that tell the table from others of its sweep (``--shapes``), by name.
         counted: What ``launch`` counts.
     """
@@ -41,13 +43,36 @@ class Progress:
     interim: GroupResult | None = None
     batch: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    batches: tuple[int, ...] = ()
     counted: Literal["launch", "round", "row"] = "launch"
 
     @property
     def table(self) -> str:
-        """What tells this table from the others: the model, and batch and sizes where there are several."""
-        told = {**({} if self.batch is None else {"batch": self.batch}), **self.sizes}
-        return f"{self.model} {', '.join(f'{name} {size}' for name, size in told.items())}".rstrip()
+        """What tells this table from the others: the model, and batches and sizes where there are several."""
+        batch = [] if self.batch is None else [f"batch {self.batch}"]
+        batches = [f"batches {', '.join(map(str, self.batches))}"] if self.batches else []
+        told = (*batch, *batches, *(f"{name} {size}" for name, size in self.sizes.items()))
+        return f"{self.model} {', '.join(told)}".rstrip()
+
+
+class BatchFacts(TypedDict):
+    """What a moment of a group says of batches; see :class:`Progress`."""
+
+    batch: int | None
+    batches: tuple[int, ...]
+
+
+def batch_facts(workloads: Iterable[Workload], asked: Sequence[int] | None) -> BatchFacts:
+    """Return what is said of the batches of a group.
+
+    Args:
+        workloads: What it runs.
+        asked: Batches of the whole run; ``None`` where none were named.
+    """
+    own = tuple(sorted({workload.batch for workload in workloads}))
+    if len(own) > 1:
+        return BatchFacts(batch=None, batches=own)
+    return BatchFacts(batch=own[0] if len(asked or ()) > 1 else None, batches=())
 
 
 Listener: TypeAlias = Callable[[Progress], None]

@@ -14,13 +14,13 @@ from irbench.notices import Reference, Warn
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.output_check import input_scale
 from irbench.runner.binding import bind_apart
-from irbench.spec import BATCH, Artifact, Cell, Feeding, Workload
+from irbench.spec import BATCH, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
-__all__ = ["Expected", "computed_outputs", "expected_outputs", "inputs_scale", "references_for"]
+__all__ = ["Expected", "computed_outputs", "expected_outputs", "inputs_scale", "references", "references_for"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,17 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
         except IrbenchError as error:
             refusals.append({"reference": name, "message": error.message})
     return Expected(None, None, (Warn("unverified", {"model": workload.bundle.name, "refusals": refusals}),))
+
+
+def references(group: Group, expected: Sequence[Expected]) -> dict[str, Reference]:
+    """Return where the expected outputs of each cell came from, by its id; nothing where there are none.
+
+    Args:
+        group: What is measured.
+        expected: Of each of its workloads; empty before they were asked for.
+    """
+    found = {cell.id: expected[cell.workload].source for cell in group.cells} if expected else {}
+    return {cell: source for cell, source in found.items() if source is not None}
 
 
 def inputs_scale(workload: Workload) -> float:

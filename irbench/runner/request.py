@@ -40,7 +40,7 @@ class RunRequest:
         options: Properties by backend name, then by key.
         shapes: Shapes given for inputs, and sizes of dynamic dimensions, by name.
         sweep: Shapes that one session meets; ``None`` for one shape.
-        baseline: A row's name, optionally with ``@streams=N,instances=M,precision=P``; ``None`` lets the plan choose.
+        baseline: A row's name, optionally with settings, ``ort@streams=1,model=net``; ``None`` lets the plan choose.
         allow_mixed: Whether cells of different effective precision may be compared.
         seed: Of inputs and random orders.
         timing: The protocol's numbers.
@@ -57,6 +57,7 @@ class RunRequest:
         goal: What rows are compared by; ``None`` where nothing was asked for.
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         rows: Ids of the rows that are measured of all combinations; ``None`` for all.
+        is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
     bundles: tuple[Bundle, ...]
@@ -94,6 +95,7 @@ class RunRequest:
         default_factory=dict[str, tuple[Mapping[str, str], ...]]
     )
     rows: tuple[str, ...] | None = None
+    is_part_of: str = ""
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -141,6 +143,7 @@ class RunRequest:
             "options": {name: dict(options) for name, options in self.options.items()},
             "alternatives": {name: [dict(each) for each in sets] for name, sets in self.alternatives.items()},
             "rows": None if self.rows is None else list(self.rows),
+            "is_part_of": self.is_part_of,
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
             "sweep": None if self.sweep is None else {self.sweep[0]: [list(shape) for shape in self.sweep[1]]},
             "baseline": self.baseline,

@@ -30,7 +30,7 @@ from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.spec import SoakPlan
 from irbench.stats.soak import derive_soak_table
-from irbench.stats.summary import bound_shapes, given_inputs
+from irbench.stats.workload_facts import bound_shapes, given_inputs
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.soak import SoakBlock

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from irbench.stats.scatter import Scatter
     from irbench.stats.standing import Admission
     from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, parts_of, scatters
-    from irbench.stats.summary import given_inputs, summarise
+    from irbench.stats.summary import summarise
     from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
+    from irbench.stats.workload_facts import given_inputs
 
 __all__ = [
     "Admission",
@@ -78,7 +79,7 @@ _MODULES = {
     "fewest_blocks": "planning",
     "fewest_calls": "turns",
     "fits": "planning",
-    "given_inputs": "summary",
+    "given_inputs": "workload_facts",
     "launch_size": "planning",
     "launches_planned": "stopping",
     "least_seconds": "planning",

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from irbench.errors import IrbenchError
+from irbench.notices import Reference
 from irbench.record import Failure, LaunchRecord
 from irbench.result import Basis, CellResult, GroupResult, RunDocument
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
@@ -97,10 +98,20 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
         stopped_by=table.stopped_by,
         seconds=table.seconds,
         remarks=table.warnings[: len(table.warnings) - basis.derived_warnings],
-        verified_against=table.verified_against,
+        references=_references(table),
     )
-    notes = (*again.notes, *table.notes[basis.derived_notes :])
-    return replace(again, notes=notes, given_inputs=table.given_inputs)
+    given = {row.id: row.given_inputs for row in table.cells}
+    return replace(
+        again,
+        cells=tuple(replace(row, given_inputs=given[row.id]) for row in again.cells),
+        notes=(*again.notes, *table.notes[basis.derived_notes :]),
+        given_inputs=table.given_inputs,
+    )
+
+
+def _references(table: GroupResult) -> dict[str, Reference]:
+    found = {row.id: row.verified_against or table.verified_against for row in table.cells}
+    return {row: reference for row, reference in found.items() if reference is not None}
 
 
 def _basis(table: GroupResult) -> Basis:

@@ -15,7 +15,6 @@ from irbench.record import LaunchRecord
 from irbench.result import (
     Basis,
     CellResult,
-    GivenInputs,
     GroupResult,
     Lead,
     Requested,
@@ -24,7 +23,7 @@ from irbench.result import (
     StoppedBy,
     Winner,
 )
-from irbench.spec import Cell, Feeding, Group, Timing, Workload
+from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
 from irbench.stats.doubts import doubt
@@ -54,8 +53,9 @@ from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
+from irbench.stats.workload_facts import bound_shapes, given_inputs
 
-__all__ = ["bound_shapes", "given_inputs", "summarise"]
+__all__ = ["summarise"]
 
 
 def summarise(
@@ -67,7 +67,7 @@ def summarise(
     stopped_by: StoppedBy,
     seconds: float,
     remarks: Sequence[Warn] = (),
-    verified_against: Reference | None = None,
+    references: Mapping[str, Reference] | None = None,
 ) -> GroupResult:
     """Return a group's table: every figure derived anew from the raw records.
 
@@ -79,7 +79,7 @@ def summarise(
         stopped_by: Why it ended, or would end now.
         seconds: Wall time so far.
         remarks: Warnings of the caller's own, put first.
-        verified_against: Where the expected outputs came from.
+        references: Where the expected outputs of each cell came from, by its id; a cell without any is left out.
     """
     launches = observe(group, records, timing)
     standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
@@ -90,7 +90,7 @@ def summarise(
     ranking = _ranking(rows, launches, standing, finding)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
     table = _table(Scene(group, records, launches, standing, rows, timing, stopped_by, seconds), finding)
-    return replace(table, warnings=(*remarks, *table.warnings), verified_against=verified_against)
+    return _with_references(replace(table, warnings=(*remarks, *table.warnings)), references or {}, group.baseline)
 
 
 def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
@@ -131,19 +131,12 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     )
 
 
-def given_inputs(feeding: Feeding) -> GivenInputs | None:
-    """Return what a document says of inputs; ``None`` where all are generated."""
-    if not (feeding.samples or feeding.values or feeding.feedback):
-        return None
-    return GivenInputs(
-        source=feeding.source or None,
-        samples=len(feeding.samples),
-        sha256=feeding.sha256,
-        values=feeding.values,
-        feedback=feeding.feedback,
-        rows=feeding.rows,
-        rows_per_call=feeding.rows_per_call,
-    )
+def _with_references(table: GroupResult, references: Mapping[str, Reference], baseline: str) -> GroupResult:
+    """Return the table with the reference of its baseline, and each row with its own where that is another."""
+    common = references.get(baseline)
+    own = {cell: reference for cell, reference in references.items() if reference != common}
+    rows = tuple(replace(row, verified_against=own.get(row.id)) for row in table.cells)
+    return replace(table, cells=rows, verified_against=common)
 
 
 def _winner(lead: Lead | None) -> Winner | None:
@@ -155,6 +148,8 @@ def _winner(lead: Lead | None) -> Winner | None:
 def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: Standing) -> CellResult:
     """Return what is known of a cell without its figures."""
     first = first_launch(records, cell.id)
+    workload = group.workload_of(cell)
+    given = given_inputs(workload.feeding)
     return CellResult(
         id=cell.id,
         label=cell.label,
@@ -163,8 +158,9 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         device=cell.device,
         mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
         batch=cell.load.batch,
-        model=group.workload_of(cell).bundle.name,
-        shapes=bound_shapes(group.workload_of(cell)),
+        model=workload.bundle.name,
+        shapes=bound_shapes(workload),
+        given_inputs=given if given != given_inputs(group.main.feeding) else None,
         io=cell.io,
         dynamic=cell.dynamic,
         requested=Requested(
@@ -278,9 +274,3 @@ def _ranking(
 
 def _tails(records: Sequence[LaunchRecord], cell: str) -> list[NDArray[np.int64]]:
     return [cell_launch.tail_ns for record in records for cell_launch in record.cells if cell_launch.cell == cell]
-
-
-def bound_shapes(workload: Workload) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each input of a workload, by its name."""
-    bound = (spec.tensor.bind(workload.sizes) for spec in workload.bundle.inputs)
-    return {array.name: tuple(size for size in array.shape if isinstance(size, int)) for array in bound}

@@ -74,6 +74,7 @@ class RunEntry(msgspec.Struct, frozen=True):
         threads: Threads of each process; ``None`` where the runtimes chose.
         precisions: Effective precisions of the rows, or those asked for where they did not run.
         machine: The processor's model name, and how many processors there were; empty where nobody knows.
+        resumable: Whether ``irbench run --resume`` continues it where nothing has changed.
     """
 
     run_id: str
@@ -93,3 +94,4 @@ class RunEntry(msgspec.Struct, frozen=True):
     threads: int | None = None
     precisions: tuple[str, ...] = ()
     machine: str = ""
+    resumable: bool = False

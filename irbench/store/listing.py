@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.folders import RUN_FILE, Stamp, run_folders
 from irbench.store.index import Index
+from irbench.system.locks import is_held
 
-__all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "runs_called"]
+__all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "resumable_runs", "runs_called"]
 
 LATEST = "latest"
 
@@ -82,6 +83,11 @@ def latest_run(root: Path) -> Latest:
     if not entries:
         raise IrbenchError(f"No runs are stored in {root}.", hint="Measure a model: irbench run")
     return _newest_measured(entries)
+
+
+def resumable_runs(entries: Iterable[RunEntry]) -> tuple[RunEntry, ...]:
+    """Return those of listed runs that ended early and can be continued, without those that are being measured."""
+    return tuple(entry for entry in entries if entry.resumable and not is_held(Path(entry.folder)))
 
 
 def runs_called(root: Path, name: str) -> tuple[RunEntry, ...]:

@@ -41,6 +41,7 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
             dict.fromkeys(str(cell.effective.get("precision", cell.requested.precision)) for cell in cells)
         ),
         machine=_machine(document.environment),
+        resumable=document.is_resumable,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench import __version__
+from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.record import LaunchRecord
 from irbench.result import SCHEMA_VERSION, RunDocument
@@ -16,6 +17,7 @@ from irbench.store.listing import Listing, find_run, list_runs
 from irbench.store.reading import load_document, read_launches
 from irbench.store.ulid import new_ulid
 from irbench.store.writer import RunWriter
+from irbench.system.locks import is_held
 
 __all__ = ["Store"]
 
@@ -30,12 +32,15 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def begin(self, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> RunWriter:
+    def begin(
+        self, environment: Mapping[str, Any], plan: Mapping[str, Any], file_digests: Mapping[str, str] | None = None
+    ) -> RunWriter:
         """Make a folder for a new run, and sure that results can be written there.
 
         Args:
             environment: The machine and its software.
             plan: What was asked for.
+            file_digests: SHA-256 of what is measured, by what it is called.
 
         Raises:
             IrbenchError: The folder cannot be made or written, or the disk is full.
@@ -53,6 +58,7 @@ class Store:
             irbench_version=__version__,
             environment=environment,
             plan=plan,
+            file_digests=file_digests or {},
         )
         writer = RunWriter(folder, document)
         writer.commit(document)
@@ -66,8 +72,13 @@ class Store:
             document: It, as it is stored.
 
         Raises:
-            IrbenchError: The folder cannot be written, or the disk is full.
+            IrbenchError: It is being measured, the folder cannot be written, or the disk is full.
         """
+        if is_held(folder):
+            raise IrbenchError(
+                f"Run {folder.name} is still being measured.",
+                hint="Wait until it has finished, or stop it with Ctrl-C.",
+            )
         prove_writable(folder)
         return RunWriter(folder, document)
 

@@ -41,12 +41,10 @@ class TableBegun(msgspec.Struct, tag="begun", frozen=True):
     Attributes:
         table: Its id.
         run: The id of the run that holds it.
-        models: A digest of the models' files, by which it is known whether they are still the same.
     """
 
     table: str
     run: str
-    models: str = ""
 
 
 class TableDone(msgspec.Struct, tag="done", frozen=True):

@@ -6,6 +6,7 @@ A line that a crash cut short is no event.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import weakref
@@ -19,7 +20,7 @@ from irbench.sweeps.events import FORMAT, CurveEnded, Event, Header, SweepProgre
 from irbench.system.files import sync_folder
 from irbench.system.locks import hold
 
-__all__ = ["StateFile", "require_name"]
+__all__ = ["StateFile", "require_name", "sweep_of_run"]
 
 _FILE = "state.jsonl"
 _LINES_OF_A_BEGINNING = 2
@@ -63,7 +64,7 @@ class StateFile:
             raise IrbenchError(
                 f"{folder / _FILE} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
             ) from error
-        whole = data[: data.rfind(b"\n") + 1]
+        whole = _whole_lines(data)
         if whole.count(b"\n") < _LINES_OF_A_BEGINNING:
             return None
         header, progress = _read(whole, folder / _FILE)
@@ -135,6 +136,21 @@ class StateFile:
         self._let_go()
 
 
+def sweep_of_run(root: Path, run: str) -> str | None:
+    """Return the name of the sweep that a run is a table of; ``None`` where it is of none, or nobody can tell.
+
+    Args:
+        root: The folder of results.
+        run: The run's id.
+    """
+    for path in sorted(root.glob(f"sweeps/*/{_FILE}")):
+        with contextlib.suppress(OSError, IrbenchError):
+            _, progress = _read(_whole_lines(path.read_bytes()), path)
+            if any(begun.run == run for begun in progress.begun.values()):
+                return path.parent.name
+    return None
+
+
 def require_name(name: str) -> None:
     """Refuse what cannot name a sweep, and its folder.
 
@@ -148,12 +164,16 @@ def require_name(name: str) -> None:
         )
 
 
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
 def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
     lines = data.splitlines()
     decode = msgspec.json.Decoder(TableBegun | TableDone | TableFailed | CurveEnded).decode
     progress = SweepProgress()
     try:
-        header = msgspec.json.decode(lines[0], type=Header)
+        header = msgspec.json.decode(lines[0] if lines else b"", type=Header)
         for line in lines[1:] if header.format == FORMAT else ():
             progress.take(decode(line))
     except msgspec.MsgspecError as error:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["hold", "temporary_folder", "waiting_for"]
+__all__ = ["hold", "is_held", "temporary_folder", "waiting_for"]
 
 _ALIVE = ".alive"
 """A file that the owner of a temporary folder keeps locked."""
@@ -35,6 +35,17 @@ def hold(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process holds a file or folder; ``False`` where nobody can know."""
+    try:
+        os.close(hold(path))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 @contextmanager

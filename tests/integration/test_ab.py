@@ -113,6 +113,25 @@ def test_a_version_that_crashes_is_a_row_with_its_reason(
     assert "SIGSEGV" in rows(called)[1]["failure"]["message"]
 
 
+def test_versions_are_compared_by_cost_in_several_processes_and_at_a_pace(
+    model: Path, pythons: tuple[Path, Path], tmp_path: Path
+) -> None:
+    versions = ("--a", pythons[0], "--b", pythons[1])
+    options = ("--objective", "cost", "--instances", "1,2", "--cpus", "0,1", "--pace", "5ms", "--sustain", "10ms")
+    real_time = ("--set", "fake-versioned.clock=real", "--set", "fake-versioned.call_us=2000")
+    output = tmp_path / "run.csv"
+    called = irbench("ab", model, *versions, *CHOSEN, *options, *real_time, *FASTEST, "--format", "csv", "-o", output)
+    assert called.code == 0, called.err
+    run = package.load()
+    assert [table.result.goal.objective for table in run.tables if table.result.goal] == ["cost", "cost"]
+    assert [{row.label for row in table.rows} for table in run.tables] == [
+        {"fake-versioned 1.0", "fake-versioned 2.0"},
+        {"fake-versioned 1.0 2x1", "fake-versioned 2.0 2x1"},
+    ]
+    assert all(row.paced_p50_ms is not None and row.sustained_fps is not None for row in run.rows)
+    assert len(output.read_text().splitlines()) == 5
+
+
 @pytest.mark.slow
 def test_cold_starts_of_two_versions_are_compared(model: Path, pythons: tuple[Path, Path]) -> None:
     versions = ("--a", pythons[0], "--b", pythons[1])

@@ -97,6 +97,33 @@ def test_samples_take_turns_and_are_recorded(speech: Path, tmp_path: Path) -> No
     assert "data: talk (3 samples) · sr=16000" in " ".join(irbench("show").out.split())
 
 
+def test_models_of_one_table_are_fed_the_same_samples_and_checked_against_one_reference(
+    dense: Path, tmp_path: Path
+) -> None:
+    changed = onnx.load(dense)
+    weights = numpy_helper.to_array(changed.graph.initializer[0])
+    changed.graph.initializer[0].CopyFrom(numpy_helper.from_array(2 * weights, "weights"))
+    onnx.save(changed, tmp_path / "other.onnx")
+    np.savez(tmp_path / "two.npz", x=np.ones((2, 8), np.float32))
+    files = (dense, tmp_path / "other.onnx", "--data", tmp_path / "two.npz")
+    called = irbench("run", *files, "--backends", "fake-a", "--format", "json", *fake_runs.FASTEST)
+    (table,) = called.document["groups"]
+    assert {cell["model"]: cell["state"] for cell in table["cells"]} == {"dense": "ok", "other": "mismatch"}
+    assert all(cell["given_inputs"] is None and cell["verified_against"] is None for cell in table["cells"])
+
+
+def test_a_sample_that_fills_several_batches_is_told_of_each(dense: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "one.npz", x=np.ones((1, 8), np.float32))
+    called = fake_runs.run(dense, "--data", tmp_path / "one.npz", "--batch", "1,8")
+    assert called.code == 0, called.err
+    (table,) = called.document["groups"]
+    given = {cell["batch"]: cell["given_inputs"] for cell in table["cells"]}
+    assert table["given_inputs"]["rows_per_call"] == 0
+    assert (given[1], given[8]["rows"], given[8]["rows_per_call"]) == (None, 1, 8)
+    title = " ".join(irbench("show").out.split())
+    assert "batch 1: data: one.npz (1 sample) · batch 8: data: one.npz (1 sample in 1 call of 8" in title
+
+
 def test_a_loop_is_measured_and_named_in_the_title(step: Path) -> None:
     looped = irbench("run", step, "--backends", "fake-a", *fake_runs.FASTEST, "--feedback", "h=h0")
     assert looped.code == 0, looped.err

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import models
+import onnx
 import pytest
 from front_door import irbench, irbench_process
 
@@ -90,7 +91,7 @@ def test_a_table_that_was_interrupted_goes_on_after_its_last_launch(plan: Path, 
     assert len(Store(own_home / "results").listing().entries) == 1
 
 
-def test_a_table_of_another_model_file_does_not_go_on(plan: Path, own_home: Path) -> None:
+def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_home: Path) -> None:
     plan.write_text(PLAN.replace("0.01s", "90s").replace("batch = [1, 2]", "batch = 1"))
 
     def stop(progress: api.Progress) -> None:
@@ -99,7 +100,9 @@ def test_a_table_of_another_model_file_does_not_go_on(plan: Path, own_home: Path
 
     with pytest.raises(api.Interrupted):
         api.sweep(plan, progress=stop)
-    (plan.parent / "mlp.onnx").touch()
+    changed = onnx.load(plan.parent / "mlp.onnx")
+    changed.doc_string = "trained longer"
+    onnx.save(changed, plan.parent / "mlp.onnx")
     (table,) = api.sweep(plan, resume=True, progress=None).overview.tables
     runs = Store(own_home / "results").listing().entries
     assert [entry.complete for entry in runs] == [True, False]

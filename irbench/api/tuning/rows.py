@@ -91,7 +91,8 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     advice = _advice(simplest(run, tried), options.objective, scratch / "advice")
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
-    request, groups = planned(_with_advice(requested(every), advice), every, scratch, say)
+    request = replace(_with_advice(requested(every), advice), is_part_of="tune")
+    request, groups = planned(request, every, scratch, say)
     if len(groups) != 1:
         raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
     return _sorted_rows(request, groups[0], advice, tried)

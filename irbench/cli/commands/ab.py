@@ -10,7 +10,7 @@ import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import BACKEND, MODEL
-from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
 from irbench.cli.options.types import (
     COUNTS,
@@ -68,17 +68,19 @@ _SECTIONS = {
     type=COUNTS,
     cls=PlainDefault,
     show_default="1, or the model's own",
-    help="Batch sizes; one table for each, as for streams and threads.",
+    help="Batch sizes; one table for each, as for streams, instances and threads.",
 )
 @click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
 @measuring.DATA
 @measuring.VALUE
 @measuring.FEEDBACK
 @measuring.STREAMS
+@measuring.INSTANCES
 @measuring.PRECISION
 @click.option(
     "--optimize", type=LEVELS, default=("none",), show_default=True, help="Optimisation levels; two rows for each."
 )
+@measuring.OBJECTIVE
 @click.option("--allow-mixed", is_flag=True, help="Compare versions that compute in different precision.")
 @measuring.THREADS
 @measuring.CPUS
@@ -93,12 +95,14 @@ _SECTIONS = {
 @click.option("--quick", is_flag=True, help="3 launches: fast, with wide intervals.")
 @click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.")
 @click.option("--tail", is_flag=True, help="Also measure p99, from 1,000 consecutive calls per launch.")
+@measuring.PACE
+@measuring.SUSTAIN
 @click.option("--cold", is_flag=True, help="Measure cold starts instead: process start to first output.")
 @click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner is undecided.")
 @measuring.NO_LOCK
 @measuring.NAME
 @measuring.NOTE
-@FORMAT
+@RUN_FORMAT
 @OUTPUT
 @RESULTS
 def command(
@@ -119,6 +123,10 @@ def command(
     A release is installed by uv into an environment of its own, with the Python and the other packages that irbench
     runs with, and kept for the next time. `installed` is the environment that irbench runs in. Everything else is as in
     `irbench run`: outputs are verified before anything is timed, and the speedup has a confidence interval.
+
+    Some options of `irbench run` are not here: --baseline, because --a is the baseline; --backends and --cell, because
+    one backend is measured; --apart, because each setting has a table of its own; and --max-latency, because a table
+    has one setting to choose from.
     """
     from irbench.api.ab import with_environments
     from irbench.api.options import RunOptions

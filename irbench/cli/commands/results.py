@@ -16,6 +16,7 @@ from irbench.cli.options.completion import BACKEND, MODEL_NAME
 from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.options.groups import SuggestingGroup
 from irbench.cli.options.types import COUNT, DURATION
+from irbench.cli.output.resuming import say_which_are_unfinished
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 from irbench.render.quantities import plural
@@ -69,7 +70,7 @@ def command(
     if rebuild:
         _rebuild(root, [option for option in given if option not in ("rebuild", "results")])
         return
-    _list(root, form, output, **filters)
+    _list(root, form, output, named=results, **filters)
 
 
 command.add_command(remove)
@@ -107,6 +108,7 @@ def _list(
     form: str,
     output: Path | None,
     *,
+    named: Path | None,
     model: str | None,
     backend: str | None,
     since: float | None,
@@ -123,6 +125,8 @@ def _list(
         say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
     if found or form != "table":
         print_data(_as_text(found, form, to_file=output is not None), output)
+    if form == "table":
+        say_which_are_unfinished(found, named)
 
 
 def _tell(problems: Sequence[str]) -> None:

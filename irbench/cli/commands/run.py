@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
-from irbench.cli.options.groups import OneOf, SectionedCommand
+from irbench.cli.options.groups import SectionedCommand
+from irbench.cli.options.resuming import ALLOW_OWN_CODE, RESUME, refuse_other_options
 from irbench.cli.options.types import (
     BACKENDS,
     CELL,
     COUNTS,
-    DURATION,
     LATENCY,
     LEVELS,
-    PACE,
     PERCENT,
     SHAPE,
     SWEEP,
@@ -32,13 +31,14 @@ from irbench.cli.options.types import (
     as_shapes,
     as_varied,
 )
-from irbench.cli.output.measured import measured, refuse_overwriting_models
+from irbench.cli.output.measured import measured, refuse_overwriting_models, resumed
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
-from irbench.spec import Number, Objective, Program
+from irbench.spec import Number, Program
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
+    from irbench.api.resume import ResumeOptions
 
 __all__ = ["command"]
 
@@ -47,6 +47,7 @@ Examples:
   irbench run --backends ort,openvino --streams 4
   irbench run resnet50 --batch 1,8 --threads 1,2 --baseline ort
   irbench run model.onnx --shape tokens=1x128 --format json -o result.json
+  irbench run --resume
 """
 
 
@@ -54,6 +55,7 @@ _SECTIONS = {
     "all": "What is compared",
     "threads": "How it runs",
     "within": "How long, and how precise",
+    "resume": "Continuing a run",
     "form": "Output",
 }
 """Headings in the help, each above the option that it begins with."""
@@ -106,14 +108,7 @@ _SECTIONS = {
     " with dynamic shapes, and the cost of a new shape.",
 )
 @measuring.STREAMS
-@click.option(
-    "--instances",
-    type=COUNTS,
-    default=(1,),
-    show_default=True,
-    help="Processes that run the model side by side, each on its own processors: compared by throughput; one row for"
-    " each number.",
-)
+@measuring.INSTANCES
 @measuring.PRECISION
 @click.option(
     "--optimize",
@@ -128,16 +123,11 @@ _SECTIONS = {
     metavar="ROW",
     cls=PlainDefault,
     show_default="tf, otherwise the first",
-    help="Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision).",
+    help="Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,"
+    " optimize, model).",
 )
 @click.option("--apart", is_flag=True, help="Give every model and batch a table of its own.")
-@click.option(
-    "--objective",
-    type=OneOf(get_args(Objective)),
-    cls=PlainDefault,
-    show_default="fps where streams or batches differ, otherwise latency",
-    help="What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
-)
+@measuring.OBJECTIVE
 @click.option(
     "--max-latency",
     type=LATENCY,
@@ -163,20 +153,8 @@ _SECTIONS = {
     is_flag=True,
     help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
 )
-@click.option(
-    "--pace",
-    type=PACE,
-    cls=PlainDefault,
-    show_default="off",
-    help="Also measure latency where a call comes every so often, with idle gaps between calls.",
-)
-@click.option(
-    "--sustain",
-    type=DURATION,
-    cls=PlainDefault,
-    show_default="off",
-    help="Also run each row alone for this long in every launch.",
-)
+@measuring.PACE
+@measuring.SUSTAIN
 @click.option(
     "--cold",
     is_flag=True,
@@ -193,10 +171,17 @@ _SECTIONS = {
 @measuring.NAME
 @measuring.NOTE
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@RESUME
+@ALLOW_OWN_CODE
 @RUN_FORMAT
 @OUTPUT
 @RESULTS
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
+    resume: str | None,
+    allow_own_code: bool,
     form: str,
     output: Path | None,
     cells: Sequence[tuple[str, Program]],
@@ -214,12 +199,18 @@ def command(
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
     takes. The default is the model exported last. A model that has not been exported yet is exported first.
-    Outputs are verified before anything is timed. Every speedup has a confidence interval.
+    Outputs are verified before anything is timed. Every speedup has a confidence interval. Launches are stored as they
+    end, and --resume goes on after the last one.
     """
     from irbench.api.measurement import describe_plan
     from irbench.api.options import RunOptions
     from irbench.cli.output.console import command_line
 
+    if resume is not None:
+        refuse_other_options(context)
+        return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
+    if allow_own_code:
+        raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
     asked = RunOptions(
         command=command_line(),
         cells=as_cells(cells),
@@ -240,6 +231,12 @@ def command(
         click.echo(describe_plan(asked, say))
         return 0
     return measured(asked, form, output, strict=strict)
+
+
+def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> ResumeOptions:
+    from irbench.api.resume import ResumeOptions
+
+    return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
 
 
 def _confirmed_first_run(asked: RunOptions) -> bool:

@@ -62,6 +62,7 @@ def command(
     from irbench.cli.output.chosen_runs import say_which_run
     from irbench.cli.output.document import write_document
     from irbench.cli.output.exports import refuse_impossible, write_run
+    from irbench.cli.output.resuming import say_how_to_resume
     from irbench.store import Store, default_root
     from irbench.store.listing import find_run
 
@@ -82,6 +83,7 @@ def command(
         _write_samples(folder, document, wanted, output)
     elif wanted == "table":
         write_document(document, wanted, output, intervals=intervals, warnings=warnings)
+        say_how_to_resume(document, results)
     else:
         write_run(document, folder, wanted, output, columns)
 

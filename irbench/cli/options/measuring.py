@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from irbench.cli.options import types
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import PlainDefault
+from irbench.spec import Objective
 
 __all__ = [
     "BUDGET",
@@ -17,15 +19,19 @@ __all__ = [
     "DEADLINE",
     "FEEDBACK",
     "IMPORTS",
+    "INSTANCES",
     "IO",
     "NAME",
     "NOTE",
     "NO_LOCK",
+    "OBJECTIVE",
+    "PACE",
     "PRECISION",
     "ROWS",
     "SEED",
     "SET",
     "STREAMS",
+    "SUSTAIN",
     "THREADS",
     "VALUE",
     "VARY",
@@ -53,6 +59,21 @@ FEEDBACK = click.option(
 )
 STREAMS = click.option(
     "--streams", type=types.COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
+)
+INSTANCES = click.option(
+    "--instances",
+    type=types.COUNTS,
+    default=(1,),
+    show_default=True,
+    help="Processes that run the model side by side, each on its own processors: compared by throughput; one row for"
+    " each number.",
+)
+OBJECTIVE = click.option(
+    "--objective",
+    type=OneOf(get_args(Objective)),
+    cls=PlainDefault,
+    show_default="fps with streams, instances or several batches, otherwise latency",
+    help="What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
 )
 PRECISION = click.option(
     "--precision",
@@ -118,6 +139,20 @@ DEADLINE = click.option(
     cls=PlainDefault,
     show_default="300s",
     help="Time limit for one step of a backend, after which it counts as failed.",
+)
+PACE = click.option(
+    "--pace",
+    type=types.PACE,
+    cls=PlainDefault,
+    show_default="off",
+    help="Also measure latency where a call comes every so often, with idle gaps between calls.",
+)
+SUSTAIN = click.option(
+    "--sustain",
+    type=types.DURATION,
+    cls=PlainDefault,
+    show_default="off",
+    help="Also run each row alone for this long in every launch.",
 )
 NO_LOCK = click.option("--no-lock", is_flag=True, help="Measure even if another irbench is measuring on this machine.")
 NAME = click.option("--name", default="", metavar="NAME", help="Name the run, for irbench show NAME.")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irbench.cli.output.resuming import say_how_to_resume
 from irbench.cli.output.stderr import plugin_warnings_told, say
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
+    from irbench.api.measurement import StoredRun
     from irbench.api.options import RunOptions
+    from irbench.api.progress import Reporter
+    from irbench.api.resume import ResumeOptions
     from irbench.spec import SoakPlan
 
-__all__ = ["measured", "refuse_overwriting_models"]
+__all__ = ["measured", "refuse_overwriting_models", "resumed"]
 
 
 def measured(
@@ -28,18 +32,33 @@ def measured(
         strict: Whether what is undecided has an exit code of its own.
         soak_plan: How long rows are called where memory is watched in place of speeds.
     """
-    from irbench.api.exit_codes import exit_code
     from irbench.api.measurement import measure
+
+    return _written(lambda reporter: measure(asked, reporter, soak_plan), asked.results, form, output, strict=strict)
+
+
+def resumed(asked: ResumeOptions, form: str, output: Path | None, *, strict: bool) -> int:
+    """Continue a run, write the document, and return the exit code; takes what :func:`measured` does."""
+    from irbench.api.resume import resume_with
+
+    return _written(lambda reporter: resume_with(asked, reporter), asked.results, form, output, strict=strict)
+
+
+def _written(
+    measure: Callable[[Reporter], StoredRun], results: Path | None, form: str, output: Path | None, *, strict: bool
+) -> int:
+    from irbench.api.exit_codes import exit_code
     from irbench.api.progress import displayed
     from irbench.cli.output.exports import refuse_impossible, write_run
 
     refuse_impossible(form, output)
     with plugin_warnings_told(), displayed() as reporter:
-        stored = measure(asked, reporter, soak_plan)
+        stored = measure(reporter)
     try:
         write_run(stored.document, stored.folder, form, output)
     finally:  # a file that cannot be written any more is no loss
         say(f"stored in {stored.folder}")
+        say_how_to_resume(stored.document, results, began_here=True)
     return int(exit_code(stored.document, strict=strict))
 
 

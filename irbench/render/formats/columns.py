@@ -133,7 +133,12 @@ _NAMES: Mapping[str, str] = {
     "seconds": "called_s",
 }
 
-_COMPUTED = frozenset({"label", "peak_memory_bytes", "launches", "series", "batch", "model", "shapes"})
+_COMPUTED = frozenset(
+    {
+        "label", "peak_memory_bytes", "launches", "series", "batch", "model", "shapes", "given_inputs",
+        "verified_against",
+    }
+)  # fmt: skip
 """Fields that have no column, or one that is made otherwise."""
 
 

@@ -74,3 +74,18 @@ def test_a_layout_that_changed_nothing_is_told_of_the_graphs_that_kept_theirs(bu
         for cell in group.group.cells
     )
     assert not list(ineffective_layouts([replace(group, group=replace(group.group, cells=cells))]))
+
+
+def test_a_layout_is_told_of_each_model_of_a_table_whose_graph_kept_its_own(bundle: Bundle, tmp_path: Path) -> None:
+    other = replace(bundle, name="other")
+    request = RunRequest((bundle, other), (("fake-a", "cpu"),), variants=("none", "basic-nchw"))
+    (group,) = plan(request, prepare(request, tmp_path))
+    assert [note.facts["model"] for note in ineffective_layouts([group])] == ["mlp", "other"]
+    cells = tuple(
+        replace(cell, artifact=as_nchw(cell.artifact, ("pixels",)))
+        if cell.artifact is not None and cell.workload == 0
+        else cell
+        for cell in group.group.cells
+    )
+    changed = replace(group, group=replace(group.group, cells=cells))
+    assert [note.facts["model"] for note in ineffective_layouts([changed])] == ["other"]

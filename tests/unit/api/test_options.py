@@ -14,7 +14,9 @@ from irbench.cli.commands.run import command
 from irbench.errors import IrbenchError
 
 OF_THE_TERMINAL = {"environments", "models", "command", "form", "output", "strict", "dry_run", "yes"}
-"""What a call from Python has other means for: arguments, methods of the run, ``irbench.plan`` and exceptions."""
+OF_THE_TERMINAL |= {"resume", "allow_own_code"}
+"""What a call from Python has other means for: arguments, methods of the run, ``irbench.plan``, ``irbench.resume`` and
+exceptions."""
 
 
 def test_keywords_options_and_the_request_have_the_same_words():

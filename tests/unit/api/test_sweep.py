@@ -44,7 +44,7 @@ class Measured:
         self.batches.append(table.batch)
         self.unfinished.append(destination.unfinished)
         writer = Store(self.results).begin({}, {"models": ["net"], "name": setup.name})
-        destination.begun(writer.document.run_id, "digest")
+        destination.begun(writer.document.run_id)
         found = self.answer(table)
         complete = found.stopped_by != "interrupt"
         return StoredRun(writer.commit(replace(writer.document, groups=(found,), complete=complete)), writer.folder)

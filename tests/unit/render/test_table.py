@@ -20,7 +20,7 @@ from irbench.notices import Mark, Note, Reference
 from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
 from irbench.render.line_wrapping import plain, wrap
-from irbench.result import Requested, RunDocument, Winner
+from irbench.result import GivenInputs, Requested, RunDocument, Winner
 from irbench.spec import Goal
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
@@ -232,6 +232,25 @@ def test_the_legend_names_what_outputs_were_verified_against():
         group(cell("tf"), verified_against=Reference("backend", "onnx"))
     )
     assert "max err: " not in shown(group(cell("tf")))
+
+
+def test_the_legend_names_rows_that_were_verified_against_something_else():
+    other = Reference("backend", "ort", "ort with optimisations off")
+    rows = (cell("ort", verified_against=other), cell("openvino", verified_against=other), cell("tf"))
+    legend = " ".join(shown(group(*rows, verified_against=Reference("export", "TensorFlow"))).split())
+    assert "max err: against TensorFlow at export · " in legend
+    assert "max err of ort and openvino: against ort with optimisations off" in legend
+
+
+def test_the_title_names_the_inputs_of_each_batch_where_they_differ():
+    single = GivenInputs("photos", 1, {}, {}, {})
+    joined = replace(single, rows=1, rows_per_call=8)
+    rows = (cell("tf"), cell("ort", batch=8, given_inputs=joined))
+    line = " ".join(shown(group(*rows, given_inputs=single)).split())
+    assert "batch 1: data: photos (1 sample) · batch 8: data: photos (1 sample in 1 call of 8, filled" in line
+    alike = " ".join(shown(group(cell("tf"), cell("ort", batch=8), given_inputs=single)).split())
+    assert "batch 1: data" not in alike
+    assert "data: photos (1 sample)" in alike
 
 
 def test_rows_of_one_backend_are_told_apart_where_the_precisions_they_read_back_do_not():

@@ -20,6 +20,7 @@ from irbench.runner import comparison
 from irbench.runner.comparison import Comparison, GroupContext
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
+from irbench.runner.progress import Progress
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
 from irbench.runner.tempo import Tempo
@@ -39,7 +40,7 @@ def planned_run(tmp_path: Path, **changes: Any) -> tuple[RunRequest, PlannedGrou
     artifact = models.mlp(tmp_path)
     bundle = Bundle("mlp", tuple(InputSpec(spec) for spec in artifact.inputs), (artifact,))
     request = replace(RunRequest((bundle,), (("fake-a", "cpu"),)), **changes)
-    (planned,) = plan(request, prepare(request, tmp_path / "scratch"))
+    planned, *_ = plan(request, prepare(request, tmp_path / "scratch"))
     return request, planned
 
 
@@ -73,6 +74,30 @@ def test_a_second_interrupt_does_not_cut_the_storing_of_what_the_first_kept(
         interrupted(tmp_path, writer, iter([(), ()])).run()
     (group,) = writer.document.groups
     assert group.stopped_by == "interrupt"
+
+
+@pytest.mark.parametrize(
+    ("batches", "apart", "told"),
+    [
+        (None, False, "mlp"),
+        ((2,), True, "mlp"),
+        ((1, 8), False, "mlp batches 1, 8"),
+        ((1, 8), True, "mlp batch 1"),
+    ],
+)
+def test_progress_names_the_batches_where_a_run_has_several(
+    tmp_path: Path, writer: RunWriter, batches: tuple[int, ...] | None, apart: bool, told: str
+) -> None:
+    request, planned = planned_run(tmp_path, batches=batches, apart=apart)
+    heard: list[str] = []
+
+    def listen(progress: Progress) -> None:
+        heard.append(progress.table)
+        raise KeyboardInterrupt
+
+    around = GroupContext(request, writer, listen, tuple[Holder, ...], CoreLink((0,)), tmp_path, 0)
+    Comparison(planned, around).run()
+    assert heard == [told]
 
 
 def fed(group: Group, feeding: Feeding) -> Group:

@@ -13,18 +13,18 @@ import launches
 import models
 import pytest
 
-from irbench import __version__
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.runner import campaign, comparison
-from irbench.runner.continuation import asks_for_the_same, group_so_far, without_unfinished
+from irbench.runner.continuation import as_begun, group_so_far, without_unfinished
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
+from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.runner.tempo import Tempo
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Bundle, InputSpec, Timing
@@ -95,7 +95,7 @@ def measured(store: Store, asked: TwoTables, listen: Callable[[Progress], None])
 def gone_on(store: Store, folder: Path, asked: TwoTables, listen: Callable[[Progress], None]) -> RunDocument:
     request, groups = asked
     document = store.load(folder)
-    assert asks_for_the_same(document, request.as_plan(), ENVIRONMENT, groups)
+    assert not changes_since(document, PlannedRun(request.as_plan(), ENVIRONMENT, {}, groups))
     so_far = group_so_far(document, store.launches(folder))
     writer = store.reopen(folder, document)
     return campaign.run(request, groups, store.root / "two", writer, listen, tuple[Holder, ...], so_far)
@@ -180,31 +180,33 @@ def test_without_a_launch_there_is_nothing_to_go_on_with() -> None:
     assert group_so_far(documents.document(groups=()), ()) is None
 
 
-OTHERWISE: dict[str, dict[str, Any]] = {
-    "it is complete": {"complete": True},
-    "another version measured": {"irbench_version": "0.0.1"},
-    "something else was asked for": {"plan": {"seed": 1}},
-    "the machine is another": {"environment": {"cpu": {"Model name": "B CPU"}}},
-    "its table has other rows": {"groups": "rows"},
-    "its table is of another model": {"groups": "model"},
-    "a row ran the other form of its graph": {"groups": "form"},
-    "it has more tables": {"groups": "more"},
-}
-
-
-@pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
-def test_a_run_that_is_not_the_same_does_not_go_on(two_tables: TwoTables, changes: dict[str, Any]) -> None:
+def test_time_of_finished_tables_counts_towards_the_budget_of_the_whole_run(
+    tmp_path: Path, two_tables: TwoTables, scripted: type[Scripted]
+) -> None:
     request, groups = two_tables
-    rows = tuple(documents.cell("fake-a", id=cell.id) for cell in groups[0].group.cells)
-    table = documents.group(*rows, model="mlp", batch=1, stopped_by="unfinished")
-    alike = documents.document(table, complete=False, environment=ENVIRONMENT, plan=request.as_plan())
-    alike = replace(alike, irbench_version=__version__)
-    assert asks_for_the_same(alike, {**request.as_plan(), "command": ["irbench"]}, ENVIRONMENT, groups)
-    tables = {
-        "rows": (replace(table, cells=rows[:1]),),
-        "form": (replace(table, cells=(replace(rows[0], dynamic=True), *rows[1:])),),
-        "model": (replace(table, model="net"),),
-        "more": (table, replace(table, batch=2), table),
-    }
-    changed = {key: tables.get(value, value) if key == "groups" else value for key, value in changes.items()}
-    assert not asks_for_the_same(replace(alike, **changed), request.as_plan(), ENVIRONMENT, groups)
+    limited = replace(request, budget_s=100.0).with_budget_for(1, 2), groups
+    store = Store(tmp_path / "results")
+    folder = measured(store, limited, stop_after(2, 1))
+    document = store.load(folder)
+    first, second = document.groups
+    spent = replace(document, groups=(replace(first, seconds=99.0), second))
+    store.reopen(folder, document).commit(spent)
+    found = gone_on(store, folder, limited, lambda _: None)
+    assert found.groups[1].basis is not None
+    assert found.groups[1].basis.budget_s <= 1.0
+
+
+def test_rows_go_on_with_the_form_of_the_graph_that_they_ran(two_tables: TwoTables) -> None:
+    _, groups = two_tables
+    cells = groups[0].group.cells
+    refused = Note("graph-refused", {"backend": "fake-b", "refused": "bound", "reason": "no kernel"})
+    chosen = Note("int8-static-chosen", {"backend": "openvino", "asked": "int8", "chosen": "int8-static"})
+    rows = [documents.cell("fake", id=cell.id, dynamic=cell.id == cells[1].id) for cell in cells]
+    table = documents.group(*rows, notes=(refused, chosen, Note("tail-range", {})))
+    first, second = as_begun(groups, (table,))
+    assert [cell.dynamic for cell in first.group.cells] == [False, True]
+    assert first.group.cells[1].artifact == groups[0].others[cells[1].id]
+    assert first.group.cells[0] == cells[0]
+    assert (first.notes, second.notes) == ((refused, chosen), (chosen,))
+    assert set(first.others) == {cells[0].id}
+    assert as_begun(groups, ()) == groups

@@ -6,7 +6,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.runner.cells import named_baseline
-from irbench.spec import Cell, Load
+from irbench.spec import BATCH, Bundle, Cell, Load, Workload
 from irbench.stats import processors_in_use
 
 CELLS = tuple(
@@ -14,18 +14,20 @@ CELLS = tuple(
     for instances, threads in ((1, 4), (2, 2), (4, 1))
 )
 
+WORKLOADS = (Workload(Bundle("net", (), ()), {BATCH: 1}),)
+
 
 @pytest.mark.parametrize(
     ("asked", "row"),
     [("ort", "ort-i1"), ("ort@instances=2", "ort-i2"), ("ort 4x1", "ort-i4"), ("ort@instances=4,streams=1", "ort-i4")],
 )
 def test_a_number_of_instances_names_a_row(asked: str, row: str) -> None:
-    assert named_baseline(asked, CELLS) == row
+    assert named_baseline(asked, CELLS, WORKLOADS) == row
 
 
 def test_a_number_of_instances_that_no_row_has_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(IrbenchError) as refused:
-        named_baseline("ort@instances=3", CELLS)
+        named_baseline("ort@instances=3", CELLS, WORKLOADS)
     assert refused.value.hint == "The rows are: ort, ort 2x2, ort 4x1"
 
 

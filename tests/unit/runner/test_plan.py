@@ -15,7 +15,7 @@ from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel
 from irbench.runner.plan import PlannedGroup, Prepared, PreparedModel, plan
 from irbench.runner.request import RunRequest
-from irbench.runner.tables import compared_together
+from irbench.runner.tables import compared_together, same_inputs
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, Program, TensorSpec, Workload
 from irbench.spi import Description
 
@@ -120,6 +120,16 @@ def test_two_networks_of_the_zoo_have_tables_of_their_own(monkeypatch: pytest.Mo
     assert len(planned(bundles=named)) == 2
 
 
+def test_models_that_are_fed_the_same_samples_share_their_expected_outputs() -> None:
+    def fed(folder: str, digest: str) -> Workload:
+        feeding = Feeding(samples=(Path(folder) / "sample.npz",), source="data", sha256={"x": digest})
+        return Workload(MLP, {"batch": 1}, feeding)
+
+    assert same_inputs(fed("0", "abc"), fed("1", "abc"))
+    assert not same_inputs(fed("0", "abc"), fed("1", "def"))
+    assert not same_inputs(fed("0", "abc"), Workload(MLP, {"batch": 1}))
+
+
 def test_samples_that_take_turns_keep_batches_apart() -> None:
     request = replace(RunRequest((MLP,), FAKES))
     feeding = Feeding(samples=(Path("0.npz"), Path("1.npz")))
@@ -220,12 +230,45 @@ def test_a_baseline_can_be_named_by_row_and_setting(asked: str, found: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("fake-b", "fake-b-cpu-fp32-x1-m0"),
+        ("fake-b@model=quantised", "fake-b-cpu-fp32-x1-m1"),
+        ("fake-a@model=quantised.onnx", "fake-a-cpu-fp32-x1-m1"),
+        ("fake-a@model=/models/quantised.onnx,optimize=basic", "fake-a-cpu-fp32-x1-basic-m1"),
+        ("fake-a@optimize=none,model=quantised", "fake-a-cpu-fp32-x1-m1"),
+        ("fake-b+basic@model=mlp", "fake-b-cpu-fp32-x1-basic-m0"),
+    ],
+)
+def test_a_baseline_can_be_named_by_its_model_and_its_level(asked: str, found: str) -> None:
+    bundles = (MLP, replace(QUANTISED, source="/models/quantised.onnx"))
+    (group,) = planned(bundles=bundles, variants=("none", "basic"), baseline=asked)
+    assert group.group.baseline == found
+
+
+def test_a_baseline_of_int8_is_found_where_the_graph_was_quantised_statically() -> None:
+    (group,) = planned(variants=("none", "basic-int8-static"), baseline="fake-b@optimize=int8")
+    assert group.group.baseline == "fake-b-cpu-int8-x1-basic-int8-static"
+
+
+@pytest.mark.parametrize("asked", ["fake-c", "fake-a@model=other", "fake-a@optimize=all"])
+def test_the_rows_that_a_baseline_may_be_are_named_by_what_tells_them_apart(asked: str) -> None:
+    with pytest.raises(IrbenchError, match="not match any row") as caught:
+        planned(bundles=(MLP, QUANTISED), backends=FAKES[:1], variants=("none", "basic"), baseline=asked)
+    assert caught.value.hint == (
+        "The rows are: fake-a@optimize=none,model=mlp, fake-a@optimize=basic,model=mlp,"
+        " fake-a@optimize=none,model=quantised, fake-a@optimize=basic,model=quantised"
+    )
+
+
+@pytest.mark.parametrize(
     ("asked", "said"),
     [
         ("original", "not match any row"),
         ("fake-a@streams=3", "not match any row"),
         ("fake-a@colour=red", "not a valid row"),
         ("fake-a@streams", "not a valid row"),
+        ("fake-a@optimize=some", "no level 'some'"),
     ],
 )
 def test_a_baseline_that_is_no_row_is_refused(asked: str, said: str) -> None:

@@ -13,7 +13,7 @@ from launches import block, even, group
 from irbench.errors import IrbenchError
 from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, LaunchRecord
-from irbench.result import RunDocument
+from irbench.result import GivenInputs, RunDocument
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.observed import log_level
@@ -22,6 +22,7 @@ from irbench.store import decode_document, encode_document
 
 TIMING = Timing()
 REMARK = Warn("unverified", {"model": "net", "refusals": []})
+REFERENCE = Reference("export", "TensorFlow")
 OWN_NOTE = Note("native-precision", {"backend": "ort", "precision": "bf16"})
 
 
@@ -45,7 +46,7 @@ def stored(records: list[LaunchRecord]) -> RunDocument:
         stopped_by="budget",
         seconds=60.0,
         remarks=[REMARK],
-        verified_against=Reference("export", "TensorFlow"),
+        references={**dict.fromkeys(("base", "broken", "fast"), REFERENCE), "wrong": Reference("backend", "ort")},
     )
     table = replace(table, notes=(*table.notes, OWN_NOTE))
     plan = {"timing": asdict(TIMING), "allow_mixed": False}
@@ -58,6 +59,19 @@ def test_a_stored_table_follows_from_its_samples_again():
     assert {row.state for row in run.groups[0].cells} == {"ok", "failed", "mismatch", "not-applicable"}
     assert run.groups[0].warnings[0] == REMARK
     assert len(run.groups[0].warnings) > 1
+    assert run.groups[0].verified_against == REFERENCE
+    others = {row.id: row.verified_against for row in run.groups[0].cells if row.verified_against is not None}
+    assert others == {"wrong": Reference("backend", "ort")}
+    assert rederive(run, records) == run
+
+
+def test_inputs_of_a_row_stay_where_they_are_not_those_of_the_table():
+    records = launches()
+    run = stored(records)
+    table = replace(run.groups[0], given_inputs=GivenInputs("one.npz", 1, {}, {}, {}))
+    own = GivenInputs("one.npz", 1, {}, {}, {}, 1, 8)
+    rows = tuple(replace(row, given_inputs=own) if row.id == "fast" else row for row in table.cells)
+    run = replace(run, groups=(replace(table, cells=rows),))
     assert rederive(run, records) == run
 
 

@@ -13,7 +13,7 @@ from irbench.render.context import Context
 from irbench.render.footer import footer
 from irbench.render.headline import headline
 from irbench.result import GroupResult
-from irbench.spec import Artifact, Cell, Load, TensorSpec, Timing
+from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.figures import calls_to_bound
 
@@ -304,10 +304,36 @@ def test_the_table_says_what_outputs_were_verified_against():
     records = even({"only": [10.0]})
     source = Reference("export", "TensorFlow")
     verified = summarise(
-        group("only"), records, TIMING, EVERYONE, stopped_by="target", seconds=1.0, verified_against=source
+        group("only"), records, TIMING, EVERYONE, stopped_by="target", seconds=1.0, references={"only": source}
     )
     assert verified.verified_against == source
+    assert verified.cells[0].verified_against is None
     assert table(group("only"), records).verified_against is None
+
+
+def test_a_row_says_what_its_outputs_were_verified_against_where_that_is_not_the_tables():
+    asked, records = group("a", "b", "c", baseline="b"), even({"a": [10.0], "b": [10.0], "c": [10.0]})
+    export, backend = Reference("export", "TensorFlow"), Reference("backend", "ort")
+    found = summarise(
+        asked, records, TIMING, EVERYONE, stopped_by="target", seconds=1.0,
+        references={"a": export, "b": backend, "c": backend},
+    )  # fmt: skip
+    assert found.verified_against == backend
+    assert {row.id: row.verified_against for row in found.cells} == {"a": export, "b": None, "c": None}
+
+
+def test_a_row_says_what_inputs_it_was_given_where_those_are_not_the_tables():
+    asked = group("one", "eight")
+    (workload,) = asked.workloads
+    joined = Feeding(samples=(Path("sample.npz"),), source="data", rows=1, rows_per_call=8)
+    single = replace(joined, rows=0, rows_per_call=0)
+    workloads = (replace(workload, feeding=single), replace(workload, sizes={"batch": 8}, feeding=joined))
+    cells = (asked.cells[0], replace(asked.cells[1], workload=1))
+    found = table(replace(asked, workloads=workloads, cells=cells), even({"one": [10.0], "eight": [10.0]}))
+    assert (found.given_inputs.source, found.given_inputs.rows_per_call) == ("data", 0)
+    given = rows(found)
+    assert given["one"].given_inputs is None
+    assert (given["eight"].given_inputs.rows, given["eight"].given_inputs.rows_per_call) == (1, 8)
 
 
 def test_a_cell_that_cannot_run_the_model_says_so():

@@ -20,6 +20,7 @@ from irbench.errors import IrbenchError
 from irbench.result import Winner
 from irbench.store import RunWriter, Store, default_root
 from irbench.store.entries import Outcome
+from irbench.store.listing import resumable_runs
 from irbench.store.ulid import new_ulid
 
 
@@ -159,6 +160,45 @@ def test_a_lost_or_broken_index_changes_nothing(store: Store, harm: str):
     assert len(before.entries) == 2
     assert store.listing() == before
     assert store.listing() == before
+
+
+def test_runs_that_ended_early_are_listed_as_such_but_not_while_they_are_measured(store: Store):
+    finished = measured(store)
+    being_measured = store.begin(ENVIRONMENT, {"models": ["resnet50"]})
+    entries = store.listing().entries
+    assert {entry.run_id: entry.resumable for entry in entries} == {
+        finished.document.run_id: False,
+        being_measured.document.run_id: True,
+    }
+    assert resumable_runs(entries) == ()
+    with pytest.raises(IrbenchError, match="still being measured"):
+        store.reopen(being_measured.folder, being_measured.document)
+    folder = being_measured.folder
+    del being_measured  # which lets go of its folder, as a process does that is killed
+    assert [Path(entry.folder) for entry in resumable_runs(entries)] == [folder]
+    assert store.reopen(folder, store.load(folder)).folder == folder
+
+
+@pytest.mark.parametrize(
+    ("plan", "resumable"),
+    [
+        ({}, True),
+        ({"command": ["irbench", "ab", "model.onnx"]}, True),
+        ({"command": ["irbench", "sweep", "plan.toml"]}, False),
+        ({"cold": True}, False),
+        ({"soak": {"seconds": 60.0}}, False),
+        ({"data_in_memory": 3}, False),
+        ({"backends": ["ort:cpu", "ort:cpu"]}, False),
+        ({"backends": [["ort"]], "command": 7}, True),
+        ({"models": []}, False),
+    ],
+)
+def test_only_launches_of_speeds_that_were_asked_for_by_themselves_can_be_continued(
+    store: Store, plan: dict[str, object], resumable: bool
+):
+    writer = store.begin(ENVIRONMENT, {"models": ["resnet50"], "backends": ["ort:cpu"], **plan})
+    assert writer.document.is_resumable is resumable
+    assert not writer.commit(replace(writer.document, complete=True)).is_resumable
 
 
 def test_an_index_of_an_older_layout_is_made_anew(store: Store):

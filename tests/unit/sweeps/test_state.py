@@ -9,12 +9,12 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.sweeps.curve import CurveEnd, RowFacts
 from irbench.sweeps.events import CurveEnded, Event, Header, TableBegun, TableDone, TableFailed
-from irbench.sweeps.state import StateFile
+from irbench.sweeps.state import StateFile, sweep_of_run
 
 HEADER = Header(name="night", created="2026-01-05T10:00:00+00:00", irbench_version="1", seed=7, plan={"a": [1]})
 DONE = TableDone("t1", "run1", 3, 8, 12.5, (RowFacts("ort", "ok", 100.0, 5), RowFacts("tf", "failed", reason="no")))
 EVENTS: tuple[Event, ...] = (
-    TableBegun("t1", "run1", "digest"),
+    TableBegun("t1", "run1"),
     DONE,
     TableFailed("t2", "There is no model.", "Export it.", 2),
     TableBegun("t3", "run3"),
@@ -75,6 +75,18 @@ def test_a_sweep_without_an_event_was_not_begun(tmp_path: Path):
     assert StateFile.open(tmp_path, "night") is None
     begun(tmp_path, DONE)
     assert opened(tmp_path).progress.done == {"t1": DONE}
+
+
+def test_the_sweep_of_a_run_is_found_also_beside_a_damaged_one_and_while_it_is_measured(tmp_path: Path):
+    state = StateFile.begin(tmp_path, HEADER)
+    state.add(TableBegun("t1", "run1"))
+    state.add(TableBegun("t1", "run2"))
+    for name, content in (("a-damaged", b"{}\nnothing\n"), ("b-empty", b"")):
+        (tmp_path / "sweeps" / name).mkdir()
+        (tmp_path / "sweeps" / name / "state.jsonl").write_bytes(content)
+    assert sweep_of_run(tmp_path, "run2") == "night"
+    assert sweep_of_run(tmp_path, "run1") is None  # another run holds its table
+    assert sweep_of_run(tmp_path / "elsewhere", "run2") is None
 
 
 def test_two_processes_cannot_go_on_with_the_same_sweep(tmp_path: Path):

@@ -1,0 +1,206 @@
+"""``irbench.resume``: continue a run that ended early, after its last stored launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from irbench import registry
+from irbench.api import values
+from irbench.api.environments import Environments
+from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
+from irbench.api.options import Readers, RunOptions, read_keywords
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.api.requests import refuse_contradictions, requested
+from irbench.api.results import Run
+from irbench.api.run import finished_run
+from irbench.api.run_destination import planned_run
+from irbench.api.stored_code import own_code_obstacle
+from irbench.api.stored_plan import stored_options
+from irbench.environments import INSTALLED
+from irbench.errors import IrbenchError
+from irbench.measure.lock import measuring
+from irbench.render.across_runs_texts import obstacle_text
+from irbench.render.quantities import plural
+from irbench.render.resume_texts import changed_message
+from irbench.result import RunDocument
+from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.runner.run_changes import RunChange, changed_environment, changes_since
+from irbench.store import RunWriter, Store, default_root
+from irbench.store.listing import find_run, list_runs, resumable_runs
+from irbench.sweeps.state import sweep_of_run
+from irbench.system import host
+
+__all__ = ["ResumeOptions", "resume", "resume_with"]
+
+
+@dataclass(frozen=True)
+class ResumeOptions:
+    """What is asked of a run that is continued.
+
+    Attributes:
+        run: As users name it; ``None`` for the newest that ended early.
+        allow_own_code: Whether commands and functions of its plan are run.
+        no_lock: Whether it is measured though another irbench does on this machine.
+        results: The folder where runs are kept; ``None`` for the usual place.
+    """
+
+    run: str | None = None
+    allow_own_code: bool = False
+    no_lock: bool = False
+    results: Path | None = None
+
+
+def resume(
+    run: str | PathLike[str] | None = None,
+    *,
+    allow_own_code: bool | None = None,
+    no_lock: bool | None = None,
+    results: str | PathLike[str] | None = None,
+    progress: ProgressOption = "auto",
+) -> Run:
+    """Continue a run that ended early, after its last stored launch, with the settings that it was begun with.
+
+    Args:
+        run: As :func:`irbench.load` takes it; by default the newest that ended early.
+        allow_own_code: Run the commands and functions that its plan names; without it such a run is not continued.
+        no_lock: Measure though another irbench does on this machine.
+        results: The folder where runs are kept; ``None`` for the usual place.
+        progress: As :func:`irbench.run` takes it.
+
+    Returns:
+        The run: the same one, with the launches that it had.
+
+    Raises:
+        IrbenchError: There is no such run, it cannot be continued, or something that it measures has changed: the
+            machine, a package, irbench, or a file. Nothing was measured.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+    """
+    given = {"allow_own_code": allow_own_code, "no_lock": no_lock, "results": results}
+    asked = ResumeOptions(None if run is None else str(run), **read_keywords("resume", given, _READERS))
+    with reporting(progress) as reporter:
+        return finished_run(resume_with(asked, reporter))
+
+
+def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
+    """Continue a run; raises what :func:`resume` does, but an interrupted run is returned."""
+    host.require_linux()
+    refuse_within_a_worker()
+    store = Store(options.results or default_root())
+    folder = _folder(store.root, options.run)
+    document = store.load(folder)
+    _require_resumable(document, store.root)
+    asked = _asked_before(document, options, reporter.say)
+    refuse_contradictions(asked)
+    continued = _ContinuedRun(store, folder, reporter.say)
+    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock:
+        return measure_requested(requested(asked), asked, continued, lock, reporter, continued.as_begun)
+
+
+@dataclass(frozen=True)
+class _ContinuedRun:
+    """The folder of a run that ended early, as the destination of what is left of it."""
+
+    store: Store
+    folder: Path
+    say: Say
+
+    def open(
+        self, environment: Mapping[str, Any], request: RunRequest, groups: Sequence[PlannedGroup]
+    ) -> tuple[RunWriter, GroupSoFar | None]:
+        """Return the run, and what is known of its unfinished table; see ``irbench.api.run_destination``.
+
+        Raises:
+            IrbenchError: Something has changed since it was begun, it is damaged, or it is being measured.
+        """
+        document = self.store.load(self.folder)
+        _require_unchanged(document, changes_since(document, planned_run(environment, request, groups)))
+        so_far = group_so_far(document, self.store.launches(self.folder))
+        self.say(f"continuing {document.run_id} after {plural(len(document.launches), 'launch')}")
+        return self.store.reopen(self.folder, document), so_far
+
+    def as_begun(self, _request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
+        """Return the groups as they were when the run was begun."""
+        return as_begun(groups, self.store.load(self.folder).groups)
+
+
+def _folder(root: Path, run: str | None) -> Path:
+    """Return the folder of the named run, or of the newest that can be continued.
+
+    Raises:
+        IrbenchError: There is no such run, or none that ended early.
+    """
+    if run is not None:
+        return find_run(root, run)
+    unfinished = resumable_runs(list_runs(root).entries)
+    newest = next((entry for entry in unfinished if sweep_of_run(root, entry.run_id) is None), None)
+    if newest is None:
+        raise IrbenchError(f"No unfinished run is stored in {root}.", hint="List the stored runs: irbench results")
+    return Path(newest.folder)
+
+
+def _require_resumable(document: RunDocument, root: Path) -> None:
+    """Refuse a run that has nothing left to measure, or whose launches are not continued.
+
+    Raises:
+        IrbenchError: It is such a run.
+    """
+    run, plan = document.run_id, document.plan
+    if document.complete:
+        again = f"irbench plan from {run} -o again.toml, then irbench sweep again.toml"
+        raise IrbenchError(f"{run} is complete.", hint=f"Measure it again: {again}")
+    sweep = sweep_of_run(root, run)
+    if sweep is not None:
+        raise IrbenchError(
+            f"{run} is a table of the sweep {sweep}.",
+            hint="Continue the sweep with its plan: irbench sweep PLAN --resume",
+        )
+    if plan.get("cold") or plan.get("soak"):
+        what = "cold starts" if plan.get("cold") else "whether memory grows"
+        raise IrbenchError(
+            f"{run} measures {what}, and only launches of speeds can be continued.", hint="Begin it anew."
+        )
+
+
+def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> RunOptions:
+    """Return the options that ask for the whole of a run again.
+
+    Raises:
+        IrbenchError: The machine or its software has changed, the run would run code that was not allowed, or its plan
+            cannot be asked for again.
+    """
+    _require_unchanged(document, changed_environment(document, host.describe(registry.distributions())))
+    environments = document.plan.get("environments") or ()
+    stored = stored_options({**document.plan, "environments": ()})
+    obstacle = None if options.allow_own_code else own_code_obstacle(stored)
+    if obstacle is not None:
+        raise IrbenchError(
+            f"{document.run_id} is not continued: {obstacle_text(obstacle)}.",
+            hint="Read the code, then allow it with --allow-own-code.",
+        )
+    asked = replace(stored, results=options.results, no_lock=options.no_lock)
+    if not environments:
+        return asked
+    versions = [found["requirement"] or found["python"] or INSTALLED for found in environments]
+    backend = (asked.backends or (None,))[0]
+    return replace(asked, environments=Environments(backend, say, insist=options.no_lock).of(versions)[1])
+
+
+def _require_unchanged(document: RunDocument, changes: Sequence[RunChange]) -> None:
+    if changes:
+        raise IrbenchError(
+            changed_message(document.run_id, changes),
+            hint=f"Begin another run; what was measured stays: irbench show {document.run_id}",
+        )
+
+
+_READERS: Readers = {
+    "allow_own_code": ("True", values.flag),
+    "no_lock": ("True", values.flag),
+    "results": ('"./results"', Path),
+}

@@ -1,0 +1,29 @@
+"""What tables and rows say of what was run: the shapes of inputs, and inputs that were given."""
+
+from __future__ import annotations
+
+from irbench.result import GivenInputs
+from irbench.spec import Feeding, Workload
+
+__all__ = ["bound_shapes", "given_inputs"]
+
+
+def bound_shapes(workload: Workload) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each input of a workload, by its name."""
+    bound = (spec.tensor.bind(workload.sizes) for spec in workload.bundle.inputs)
+    return {array.name: tuple(size for size in array.shape if isinstance(size, int)) for array in bound}
+
+
+def given_inputs(feeding: Feeding) -> GivenInputs | None:
+    """Return what a document says of inputs; ``None`` where all are generated."""
+    if not (feeding.samples or feeding.values or feeding.feedback):
+        return None
+    return GivenInputs(
+        source=feeding.source or None,
+        samples=len(feeding.samples),
+        sha256=feeding.sha256,
+        values=feeding.values,
+        feedback=feeding.feedback,
+        rows=feeding.rows,
+        rows_per_call=feeding.rows_per_call,
+    )
