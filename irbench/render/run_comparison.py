@@ -72,11 +72,23 @@ def _headline(found: RunComparison, confirmation: Confirmation | None) -> str:
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
     if found.asked:
-        regressed = [row.name for row in found.regressions]
-        parts.append(f"regression: {listing(regressed)}" if regressed else "no regression")
+        parts.append(_regressions(found))
     if confirmation is not None:
         parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
+
+
+def _regressions(found: RunComparison) -> str:
+    """Return which rows regressed, or that none was found, and in how many it may have been missed."""
+    regressed = [row.name for row in found.regressions]
+    unsure = sum(row.may_be_regression for row in found.rows)
+    if regressed:
+        others = f", and not excluded in {plural(unsure, 'other row')}" if unsure else ""
+        return f"regression: {listing(regressed)}{others}"
+    if not unsure:
+        return "no regression"
+    share = "any row" if unsure == len(found.rows) else f"{unsure} of {plural(len(found.rows), 'row')}"
+    return f"no regression found, but not excluded in {share}"
 
 
 def _table(found: RunComparison) -> TextTable:
