@@ -22,12 +22,13 @@ if TYPE_CHECKING:
         launch_size,
         least_seconds,
         needs_more_blocks,
+        parts_of,
         samples_per_round,
         settle_calls,
     )
     from irbench.stats.scatter import Scatter
     from irbench.stats.standing import Admission
-    from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, parts_of, scatters
+    from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
     from irbench.stats.summary import given_inputs, summarise
     from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
 
@@ -85,7 +86,7 @@ _MODULES = {
     "needs_more_blocks": "planning",
     "next_launch": "stopping",
     "outlook": "stopping",
-    "parts_of": "stopping",
+    "parts_of": "planning",
     "processors_in_use": "blocks",
     "same_mix": "turns",
     "samples_per_round": "planning",

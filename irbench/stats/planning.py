@@ -21,6 +21,7 @@ __all__ = [
     "launch_size",
     "least_seconds",
     "needs_more_blocks",
+    "parts_of",
     "samples_per_round",
     "settle_calls",
     "whole_streams",
@@ -217,8 +218,11 @@ def _blocks_in(seconds: float, cost: LaunchCost, timing: Timing) -> float:
     return math.floor(seconds / cost.block_s) - timing.burn_in_blocks if cost.block_s > 0 else math.inf
 
 
-def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float, float]:
-    """Return the least and the most wall time that one group should take, in seconds.
+def expected_seconds(cells: int, timing: Timing, start_s: float) -> float:
+    """Return the least wall time that one group should take, in seconds, whatever its budget is.
+
+    Every cell has ``timing.min_launches`` launches, and so has the baseline in each part of a group that no launch
+    holds as a whole.
 
     Args:
         cells: How many are measured.
@@ -227,9 +231,18 @@ def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float,
     """
     blocks = (timing.blocks + timing.burn_in_blocks) * (timing.round_seconds + timing.settle)
     paced_s = max(timing.pace_seconds, timing.pace_calls * timing.pace) if timing.pace else 0.0
-    launch = cells * (start_s + timing.warm_up + blocks + timing.sustain + paced_s)
-    least, most = timing.min_launches * launch, timing.max_launches * launch
-    return min(least, max(timing.budget, launch)), min(most, max(timing.budget, launch))
+    started = cells + parts_of(cells, timing.most_cells) - 1
+    return timing.min_launches * started * (start_s + timing.warm_up + blocks + timing.sustain + paced_s)
+
+
+def parts_of(cells: int, most: int) -> int:
+    """Return how many launches show every cell once, each with the baseline.
+
+    Args:
+        cells: How many there are.
+        most: How many a launch takes, at least 2.
+    """
+    return max(1, math.ceil((cells - 1) / (most - 1)))
 
 
 def _odd(count: float) -> int:

@@ -201,7 +201,7 @@ def test_no_other_number_of_blocks_buys_more_certainty_for_its_time(within_share
     assert all(cost(best) <= cost(other) * (1 + 1e-9) for other in (max(1, best - 2), best + 2))
 
 
-def test_an_estimate_grows_with_the_cells_and_ends_at_the_budget():
-    few, many = expected_seconds(1, TIMING, 2.0), expected_seconds(4, TIMING, 2.0)
-    assert few[0] < many[0] <= many[1] == TIMING.budget
-    assert few[0] == pytest.approx(4 * (2.0 + 0.3 + 9 * 0.03))
+def test_an_estimate_grows_with_the_cells_and_counts_the_baseline_in_each_part():
+    one = 4 * (2.0 + 0.3 + 9 * 0.03)
+    assert [expected_seconds(cells, TIMING, 2.0) for cells in (1, 6)] == pytest.approx([one, 6 * one])
+    assert [expected_seconds(cells, TIMING, 2.0) for cells in (8, 12)] == pytest.approx([9 * one, 14 * one])
