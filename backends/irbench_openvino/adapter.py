@@ -13,7 +13,15 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
-from irbench_openvino.properties import CACHE_FOLDERS, KNOWN, PRECISION, RESERVED, compile_properties, read_back
+from irbench_openvino.properties import (
+    CACHE_FOLDERS,
+    KNOWN,
+    PRECISION,
+    RESERVED,
+    compile_properties,
+    pinned_properties,
+    read_back,
+)
 
 __all__ = ["OpenVinoBackend"]
 
@@ -51,6 +59,12 @@ class OpenVinoBackend:
     def probe(self) -> Availability:
         """Compile a tiny graph in each precision on each device that is here."""
         return probe(self, _DEVICES)
+
+    def check_load(self, load: Load, _device: str, graph_precision: str) -> None:
+        """Refuse properties that contradict the load, and integers where the graph holds none."""
+        pinned_properties(load)
+        if load.precision_required and graph_precision:
+            precision.refuse_integers(graph_precision, load.precision)
 
     def import_runtime(self, _load: Load, _device: str) -> None:
         """Import openvino without its telemetry."""

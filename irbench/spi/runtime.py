@@ -19,6 +19,7 @@ __all__ = [
     "Backend",
     "Description",
     "Feed",
+    "LoadChecker",
     "Outputs",
     "Phases",
     "Refusal",
@@ -188,5 +189,26 @@ class Backend(Protocol):
 
         Raises:
             Refusal: The runtime cannot do what was asked.
+        """
+        ...
+
+
+@runtime_checkable
+class LoadChecker(Protocol):
+    """A backend that knows of some loads that they are impossible, before any process starts."""
+
+    def check_load(self, load: Load, device: str, graph_precision: str, /) -> None:
+        """Refuse what :meth:`Backend.compile` would certainly refuse, without importing the runtime.
+
+        Runs in irbench's own process.
+
+        Args:
+            load: What is asked for.
+            device: Where.
+            graph_precision: The narrowest precision that the model's ONNX graph holds, ``fp32`` for example; empty for
+                another kind of artifact.
+
+        Raises:
+            Refusal: It is impossible, for whatever model holds that precision.
         """
         ...

@@ -1,0 +1,92 @@
+"""Rows that are known to be impossible before any process starts, from what backends and their probes say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from irbench import registry
+from irbench.api import probes
+from irbench.errors import IrbenchError
+from irbench.record import Failure
+from irbench.runner.plan import PlannedGroup
+from irbench.spec import Cell
+from irbench.spi import LoadChecker, Refusal
+
+__all__ = ["without_refused_rows"]
+
+_LEFT_TO_THE_GRAPH = ("native", "int8")
+"""What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
+
+
+def without_refused_rows(groups: Sequence[PlannedGroup]) -> tuple[PlannedGroup, ...]:
+    """Return the groups in which rows that are certainly impossible are failed already, so that none is started.
+
+    Args:
+        groups: What was planned.
+
+    Raises:
+        IrbenchError: No row is left, or a backend's options (``--set``) leave none of its rows.
+    """
+    refused = [{cell.id: failure for cell in group.measured if (failure := _failure(cell))} for group in groups]
+    if not any(refused):
+        return tuple(groups)
+    _require_some_left(groups, refused)
+    return tuple(
+        replace(group, absent={**group.absent, **failures}) for group, failures in zip(groups, refused, strict=True)
+    )
+
+
+def _require_some_left(groups: Sequence[PlannedGroup], refused: Sequence[Mapping[str, Failure]]) -> None:
+    rows = [
+        (cell, failures.get(cell.id))
+        for group, failures in zip(groups, refused, strict=True)
+        for cell in group.measured
+    ]
+    _refuse_all(failure for _, failure in rows)
+    for backend in dict.fromkeys(cell.backend for cell, _ in rows if cell.load.options):
+        own = [(cell, failure) for cell, failure in rows if cell.backend == backend]
+        if all(_failure(replace(cell, load=replace(cell.load, options={}))) is None for cell, _ in own):
+            _refuse_all(failure for _, failure in own)
+
+
+def _refuse_all(failures: Iterable[Failure | None]) -> None:
+    """Refuse what leaves no row.
+
+    Raises:
+        IrbenchError: All of these rows fail; it says why the first one does.
+    """
+    found = list(failures)
+    first = next(iter(found), None)
+    if first is not None and all(found):
+        raise IrbenchError(f"{first.message.rstrip('.')}.", hint=first.hint or "")
+
+
+def _failure(cell: Cell) -> Failure | None:
+    """Return why a row is impossible; ``None`` where only its runtime can say, in irbench's own Python or another."""
+    if cell.program is not None or cell.environment is not None:
+        return None
+    held = "" if cell.artifact is None else cell.artifact.precision
+    backend = registry.backend(cell.backend)
+    try:
+        if isinstance(backend, LoadChecker):
+            backend.check_load(cell.load, cell.device, held)
+    except Refusal as refusal:
+        return Failure("compile", refusal.message.rstrip("."), refusal.hint or None)
+    return _probed(cell) if held in ("", "fp32") else None
+
+
+def _probed(cell: Cell) -> Failure | None:
+    """Return that a backend computed a small fp32 graph in other precisions only, where it looked at this machine."""
+    load = cell.load
+    if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH:
+        return None
+    found = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
+    computed = None if found is None else found.precisions.get(cell.device)
+    if computed is None or load.precision in computed:
+        return None
+    return Failure(
+        "precision",
+        f"{cell.address} does not compute in {load.precision} on this machine, but in {', '.join(computed) or 'none'}",
+        "Choose another with --precision, or look again: irbench backends --probe.",
+    )
