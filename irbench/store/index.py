@@ -20,7 +20,7 @@ from irbench.store.folders import Stamp
 
 __all__ = ["Index"]
 
-_VERSION = 6
+_VERSION = 7
 _TABLE = "create table if not exists runs (folder text primary key, size integer, changed_ns integer, entry blob)"
 _PATIENCE_S = 1.0
 """How long a listing waits for another process before it reads the folders instead."""

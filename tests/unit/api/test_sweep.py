@@ -96,6 +96,17 @@ def test_the_order_is_random_and_that_of_the_recorded_seed(measured: Measured):
     assert measured.batches[22:] != first
 
 
+def test_a_sweep_knows_whether_something_is_undecided_also_when_it_goes_on(measured: Measured):
+    decided = documents.example()
+    assert decided.lead is not None
+    undecided = replace(decided, lead=replace(decided.lead, reason="undecided"))
+    measured.answer = lambda table: replace(undecided, batch=table.batch)
+    assert sweep(plan()).undecided
+    assert sweep(plan(), resume=True).undecided
+    measured.answer = lambda table: replace(decided, batch=table.batch)
+    assert not sweep(plan(), name="decided").undecided
+
+
 def test_a_sweep_that_was_begun_goes_on_only_when_asked_to(measured: Measured):
     sweep(plan())
     with pytest.raises(IrbenchError, match=r"was begun at .* and has 3 measured tables") as caught:

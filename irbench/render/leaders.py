@@ -1,0 +1,25 @@
+"""The best row over several tables, in a sentence that does not promise an interval."""
+
+from __future__ import annotations
+
+from irbench.render.figures import significant
+from irbench.store.leaders import BestOfTables, TableLeader
+
+__all__ = ["best_text"]
+
+
+def best_text(found: BestOfTables) -> str:
+    """Return which row is best over all tables, what comes next, and that their order has no interval."""
+    what = "Highest FPS" if found.objective == "fps" else "Lowest p50"
+    return (
+        f"{what} of {found.tables} tables of {found.model}: {_leader(found.best, found)}; next is"
+        f" {_leader(found.second, found)}. The tables were measured one after the other, so there is no interval"
+        " for this."
+    )
+
+
+def _leader(leader: TableLeader, found: BestOfTables) -> str:
+    unit = "FPS" if found.objective == "fps" else "ms"
+    unverified = ", not verified" if leader.outcome.unverified else ""
+    figure = significant(leader.figure(found.objective))
+    return f"{leader.outcome.leader} at {leader.table} ({figure} {unit}{unverified})"
