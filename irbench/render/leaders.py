@@ -20,6 +20,9 @@ def best_text(found: BestOfTables) -> str:
 
 def _leader(leader: TableLeader, found: BestOfTables) -> str:
     unit = "FPS" if found.objective == "fps" else "ms"
-    unverified = ", not verified" if leader.outcome.unverified else ""
-    figure = significant(leader.figure(found.objective))
-    return f"{leader.outcome.leader} at {leader.table} ({figure} {unit}{unverified})"
+    doubts = (
+        "machine too busy" if leader.outcome.kind == "busy" else "",
+        "not verified" if leader.outcome.unverified else "",
+    )
+    facts = (f"{significant(leader.figure(found.objective))} {unit}", *filter(None, doubts))
+    return f"{leader.outcome.leader} at {leader.table} ({', '.join(facts)})"

@@ -86,9 +86,10 @@ def _regressions(found: RunComparison) -> str:
         others = f", and not excluded in {plural(unsure, 'other row')}" if unsure else ""
         return f"regression: {listing(regressed)}{others}"
     if not unsure:
-        return "no regression"
+        return f"no regression: every interval excludes {listing(found.asked)}"
     share = "any row" if unsure == len(found.rows) else f"{unsure} of {plural(len(found.rows), 'row')}"
-    return f"no regression found, but not excluded in {share}"
+    is_open = "is" if len(found.asked) == 1 else "are"
+    return f"no regression found, but {listing(found.asked)} {is_open} not excluded in {share}"
 
 
 def _table(found: RunComparison) -> TextTable:

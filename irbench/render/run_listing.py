@@ -14,7 +14,7 @@ __all__ = ["age", "run_table"]
 
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _NONE = "-"
-_OUTCOME_WIDTH = 24
+_OUTCOME_WIDTH = 20
 """What a run was made for: other columns are left out before it is folded to less."""
 
 

@@ -16,8 +16,8 @@ from irbench.store.outcomes import outcome_of
 
 __all__ = ["BestOfTables", "TableLeader", "best_of_run", "best_of_tables", "has_leader"]
 
-_WITH_LEADER: tuple[OutcomeKind, ...] = ("winner", "preview", "same", "undecided", "only")
-"""Other tables have no row that could stand for them: the machine was too busy, or figures contradict each other."""
+_WITH_LEADER: tuple[OutcomeKind, ...] = ("winner", "preview", "same", "undecided", "busy", "only")
+"""Other tables have no row that could stand for them: none has figures, or figures contradict each other."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def test_tables_without_a_leader_take_no_part():
     tables = [
         shown(30.0, 33.0, threads=1),
         shown(20.0, 50.0, threads=2),
-        shown(1.0, 999.0, kind="busy", threads=3),
+        shown(1.0, 999.0, kind="mismatch", threads=3),
         shown(1.0, 999.0, status="interrupted", threads=4),
     ]
     (found,) = best_of_sweep(tables)
