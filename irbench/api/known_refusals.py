@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irbench import registry
 from irbench.api import probes
+from irbench.api.progress import Say
 from irbench.errors import IrbenchError
 from irbench.record import Failure
 from irbench.runner.plan import PlannedGroup
@@ -19,11 +20,12 @@ _LEFT_TO_THE_GRAPH = ("native", "int8")
 """What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
 
 
-def without_refused_rows(groups: Sequence[PlannedGroup]) -> tuple[PlannedGroup, ...]:
+def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[PlannedGroup, ...]:
     """Return the groups in which rows that are certainly impossible are failed already, so that none is started.
 
     Args:
         groups: What was planned.
+        say: Hears which rows are failed already, and why.
 
     Raises:
         IrbenchError: No row is left, or a backend's options (``--set``) leave none of its rows.
@@ -32,22 +34,31 @@ def without_refused_rows(groups: Sequence[PlannedGroup]) -> tuple[PlannedGroup, 
     if not any(refused):
         return tuple(groups)
     _require_some_left(groups, refused)
+    failed = ((cell, failure) for cell, failure in _rows(groups, refused) if failure is not None)
+    for text in dict.fromkeys(
+        f"warning: {cell.label} {cell.load.precision} is not started: {failure.message}" for cell, failure in failed
+    ):
+        say(text)
     return tuple(
         replace(group, absent={**group.absent, **failures}) for group, failures in zip(groups, refused, strict=True)
     )
 
 
 def _require_some_left(groups: Sequence[PlannedGroup], refused: Sequence[Mapping[str, Failure]]) -> None:
-    rows = [
-        (cell, failures.get(cell.id))
-        for group, failures in zip(groups, refused, strict=True)
-        for cell in group.measured
-    ]
+    rows = list(_rows(groups, refused))
     _refuse_all(failure for _, failure in rows)
     for backend in dict.fromkeys(cell.backend for cell, _ in rows if cell.load.options):
         own = [(cell, failure) for cell, failure in rows if cell.backend == backend]
         if all(_failure(replace(cell, load=replace(cell.load, options={}))) is None for cell, _ in own):
             _refuse_all(failure for _, failure in own)
+
+
+def _rows(
+    groups: Sequence[PlannedGroup], refused: Sequence[Mapping[str, Failure]]
+) -> Iterator[tuple[Cell, Failure | None]]:
+    """Yield every row that was to be measured, with the reason why it is impossible, if it is."""
+    for group, failures in zip(groups, refused, strict=True):
+        yield from ((cell, failures.get(cell.id)) for cell in group.measured)
 
 
 def _refuse_all(failures: Iterable[Failure | None]) -> None:

@@ -192,7 +192,7 @@ def planned(
     refuse_unknown_values(request.inputs, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
-    groups = without_refused_rows(plan(request, prepare(request, scratch, in_words(say))))
+    groups = without_refused_rows(plan(request, prepare(request, scratch, in_words(say))), say)
     if request.cold:
         refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))

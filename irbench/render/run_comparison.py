@@ -158,8 +158,8 @@ def _meaning(found: RunComparison) -> Iterator[str]:
         yield "preview: an interval takes 4 launches on both sides. Measure without --quick."
     if any(row.time.counted == "launches" and row.time.has_interval for row in found.rows):
         yield (
-            "Intervals are over launches, each for its row alone. What the machine changed between two runs is not in"
-            f" them: --confirm measures again, and {FEWEST_RUNS} runs on both sides are compared run by run."
+            "Intervals are over launches, without the machine's drift between two runs: use --confirm, or"
+            f" {FEWEST_RUNS} runs on both sides."
         )
 
 

@@ -33,10 +33,11 @@ def checked(
     backends: str,
     precisions: tuple[Precision, ...] = ("fp32",),
     options: Options | None = None,
+    said: list[str] | None = None,
 ) -> tuple[PlannedGroup, ...]:
     addresses = tuple((name, "cpu") for name in backends.split(","))
     request = RunRequest((bundle,), addresses, precisions=precisions, options=options or {})
-    return without_refused_rows(plan(request, prepare(request, scratch)))
+    return without_refused_rows(plan(request, prepare(request, scratch)), ([] if said is None else said).append)
 
 
 @pytest.mark.parametrize("backend", ["ort", "openvino"])
@@ -47,7 +48,10 @@ def test_a_precision_that_no_row_can_have_is_refused_with_the_way_to_it(bundle: 
 
 
 def test_a_precision_that_other_rows_have_is_a_failed_row(bundle: Bundle, tmp_path: Path):
-    (group,) = checked(bundle, tmp_path, "ort,fake-a", ("fp32", "int8"))
+    said: list[str] = []
+    (group,) = checked(bundle, tmp_path, "ort,fake-a", ("fp32", "int8"), said=said)
+    assert len(said) == 1
+    assert said[0].startswith("warning: ort int8 is not started: ONNX Runtime computes in int8 only if")
     assert {cell: failure.stage for cell, failure in group.absent.items()} == {"ort-cpu-int8-x1": "compile"}
     assert len(group.measured) == 3
 
