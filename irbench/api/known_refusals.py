@@ -78,19 +78,24 @@ def _failure(cell: Cell) -> Failure | None:
     if cell.program is not None or cell.environment is not None:
         return None
     held = "" if cell.artifact is None else cell.artifact.precision
+    return _probed(cell, held) or _checked(cell, held)
+
+
+def _checked(cell: Cell, held: str) -> Failure | None:
+    """Return why a backend refuses a row, as far as it knows without its runtime."""
     backend = registry.backend(cell.backend)
     try:
         if isinstance(backend, LoadChecker):
             backend.check_load(cell.load, cell.device, held)
     except Refusal as refusal:
         return Failure("compile", refusal.message.rstrip("."), refusal.hint or None)
-    return _probed(cell) if held in ("", "fp32") else None
+    return None
 
 
-def _probed(cell: Cell) -> Failure | None:
+def _probed(cell: Cell, held: str) -> Failure | None:
     """Return that a backend computed a small fp32 graph in other precisions only, where it looked at this machine."""
     load = cell.load
-    if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH:
+    if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH or held not in ("", "fp32"):
         return None
     found = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
     computed = None if found is None else found.precisions.get(cell.device)
