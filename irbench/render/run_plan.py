@@ -12,7 +12,7 @@ from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
-from irbench.stats import expected_seconds, given_inputs
+from irbench.stats import expected_seconds, given_inputs, launch_limits
 from irbench.store.entries import RunEntry
 from irbench.system import host
 
@@ -38,7 +38,7 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
 
 
 def _speed_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
-    least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S) for group in groups)
+    least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S) for group in groups if group.can_run)
     whole_s = timing.budget * sum(group.weight for group in groups)
     budget = f"no launch begins that would end after {whole_s:.0f} s"
     planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
@@ -48,13 +48,12 @@ def _speed_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
 
 
 def _launches_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
-    """Return how many launches there are in all, and in each table or part of one where there are several of these."""
-    parts = sum(group.weight for group in groups)
-    total = f"{_span(parts * timing.min_launches, parts * timing.max_launches)} launches"
-    if parts == 1:
+    """Return how many launches there are in all, and how many each row has where that is another number."""
+    limits = [launch_limits(len(group.measured), timing) for group in groups if group.can_run]
+    total = f"{_span(sum(least for least, _ in limits), sum(most for _, most in limits))} launches"
+    if len(limits) == 1 and groups[0].weight == 1:
         return total
-    each = "part" if len(groups) == 1 else "table" if parts == len(groups) else "table and each part of one"
-    return f"{total} ({_span(timing.min_launches, timing.max_launches)} for each {each})"
+    return f"{total} ({_span(timing.min_launches, timing.max_launches)} for each row)"
 
 
 def _span(least: int, most: int) -> str:

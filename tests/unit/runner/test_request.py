@@ -32,7 +32,7 @@ def test_the_outline_says_that_a_launch_holds_a_part_of_a_large_table_and_allows
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), streams=(1, 2, 3, 4))
     said = outline(plan(request, prepare(request, tmp_path)), request)
     assert "fake-b x4; 2 parts, because a launch has at most 6 rows" in said
-    assert "8 to 24 launches (4 to 12 for each part) x 8 blocks each" in said
+    assert "7 to 24 launches (4 to 12 for each row) x 8 blocks each" in said
     assert "would end after 180 s" in said
 
 
@@ -41,7 +41,7 @@ def test_the_outline_says_how_many_launches_several_tables_take(bundle: Bundle, 
         (bundle,), (("fake-a", "cpu"),), (1, 8), apart=True, timing=Timing(min_launches=3, max_launches=3)
     )
     said = outline(plan(request, prepare(request, tmp_path)), request)
-    assert "6 launches (3 for each table) x 8 blocks each" in said
+    assert "6 launches (3 for each row) x 8 blocks each" in said
 
 
 @pytest.mark.parametrize(("budget", "is_enough"), [(5.0, False), (90.0, True)])
