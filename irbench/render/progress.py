@@ -40,7 +40,7 @@ def outlook_text(outlook: Outlook | None) -> str:
         return ""
     lead = "" if outlook.lead is None else f"{outlook.row} leads by {percent(outlook.lead)}"
     if outlook.target is None:  # the range of two or three launches says too little of the next ones
-        return f"{lead and f'{lead} so far, '}intervals after launch {outlook.intervals_from}"
+        return f"{lead and f'{lead} so far, '}intervals after {outlook.intervals_from} launches of each row"
     if outlook.half_width > _WIDEST:
         state = f"{lead or outlook.row} so far, the interval is still wider than ±{percent(_WIDEST, 0)}"
     else:

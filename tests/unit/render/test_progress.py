@@ -26,9 +26,15 @@ def test_a_row_is_named_where_it_is_its_turn():
     ("outlook", "said"),
     [
         (None, ""),
-        (Outlook("ort", 0.107, 0.003, intervals_from=4), "ort leads by 10.7 % so far, intervals after launch 4"),
-        (Outlook("ort", 0.107, 4.25, intervals_from=4), "ort leads by 10.7 % so far, intervals after launch 4"),
-        (Outlook("ort", None, 0.003, intervals_from=4), "intervals after launch 4"),
+        (
+            Outlook("ort", 0.107, 0.003, intervals_from=4),
+            "ort leads by 10.7 % so far, intervals after 4 launches of each row",
+        ),
+        (
+            Outlook("ort", 0.107, 4.25, intervals_from=4),
+            "ort leads by 10.7 % so far, intervals after 4 launches of each row",
+        ),
+        (Outlook("ort", None, 0.003, intervals_from=4), "intervals after 4 launches of each row"),
         (
             Outlook("ort", 0.107, 4.25, target=0.01),
             "ort leads by 10.7 % so far, the interval is still wider than ±50 %, target ±1.0 %",
