@@ -50,7 +50,7 @@ class Outlook:
         lead: By what fraction it is faster than its rival; ``None`` where nothing leads.
         half_width: Half the width of the interval, as a fraction.
         target: At which half-width it is known well enough; ``None`` before there are intervals.
-        intervals_from: From which launch on there are intervals, while there are none.
+        intervals_from: How many launches each row needs before there are intervals, while there are none.
         rows_left: How many rows the next launch is for; ``None`` where it is for all.
     """
 

@@ -20,6 +20,7 @@ from irbench_openvino.properties import (
     PRECISION,
     RESERVED,
     compile_properties,
+    pinned_properties,
     read_back,
     without_streams,
 )
@@ -62,6 +63,12 @@ class OpenVinoBackend:
     def probe(self) -> Availability:
         """Compile a tiny graph in each precision on each device that is here."""
         return probe(self, _DEVICES)
+
+    def check_load(self, load: Load, _device: str, graph_precision: str) -> None:
+        """Refuse properties that contradict the load, and integers where the graph holds none."""
+        pinned_properties(load)
+        if load.precision_required and graph_precision:
+            precision.refuse_integers(graph_precision, load.precision)
 
     def import_runtime(self, _load: Load, _device: str) -> None:
         """Import openvino without its telemetry."""

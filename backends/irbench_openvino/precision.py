@@ -12,7 +12,7 @@ from typing import Any, get_args
 from irbench.spec import Precision
 from irbench.spi import Refusal
 
-__all__ = ["computed_precision", "read_back", "require"]
+__all__ = ["computed_precision", "read_back", "refuse_integers", "require"]
 
 _NAMES = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "i8": "int8", "u8": "int8", "i4": "int8"}
 _NARROWEST_FIRST = ("int8", "bf16", "fp16", "fp32", "fp64")
@@ -49,6 +49,24 @@ def read_back(compiled: Any, hint: str) -> str:
     nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ordered_ops()]
     layers = [(_text(info["layerType"]), _text(info["runtimePrecision"])) for info in nodes]
     return computed_precision(layers, hint)
+
+
+def refuse_integers(held: str, asked: Precision) -> None:
+    """Refuse to compute a graph in integers that is not quantised.
+
+    Args:
+        held: The narrowest precision of the graph.
+        asked: What the user asked for.
+
+    Raises:
+        Refusal: The graph holds no integers, and int8 was asked for.
+    """
+    if asked == "int8" and held != "int8":
+        raise Refusal(
+            f"OpenVINO computes in int8 only if the graph was quantised; this one is {held}.",
+            hint="Measure it quantised: --optimize int8-static. Or convert it: irbench optimize MODEL --precision int8"
+            " --quantize static",
+        )
 
 
 def require(computed: str, granted: str, asked: Precision) -> None:

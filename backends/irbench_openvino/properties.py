@@ -17,6 +17,7 @@ __all__ = [
     "PRECISION",
     "RESERVED",
     "compile_properties",
+    "pinned_properties",
     "read_back",
     "without_streams",
 ]
@@ -102,21 +103,34 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
     Raises:
         Refusal: The user's options name a property that cannot be set.
     """
+    wanted = pinned_properties(load)
+    # folders of compiled models belong to OpenVINO itself, and no device names them
+    settable = sorted({*CACHE_FOLDERS, *(key for key, mutability in supported.items() if mutability != "RO")})
+    for key in load.options:
+        _require_settable(key, settable)
+    return {key: value for key, value in wanted.items() if key in settable} | dict(load.options)
+
+
+def pinned_properties(load: Load) -> dict[str, Any]:
+    """Return the properties that follow from the load, which no option may contradict.
+
+    Raises:
+        Refusal: An option does.
+    """
     wanted: dict[str, Any] = {"NUM_STREAMS": load.streams}
     if load.threads is not None:
         wanted["INFERENCE_NUM_THREADS"] = load.threads
     if load.precision != "native" or not load.precision_required:
         hint = HINT_OF_PRECISION.get(load.precision, "f32")
         wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
-    # folders of compiled models belong to OpenVINO itself, and no device names them
-    settable = sorted({*CACHE_FOLDERS, *(key for key, mutability in supported.items() if mutability != "RO")})
     for key in load.options:
-        _require_settable(key, settable)
+        if key in RESERVED:
+            raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
         if key in wanted:
             raise Refusal(
                 f"{key} conflicts with --precision {load.precision}, which sets it.", hint="Use --precision native."
             )
-    return {key: value for key, value in wanted.items() if key in settable} | dict(load.options)
+    return wanted
 
 
 def without_streams(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,8 +153,6 @@ def read_back(compiled: Any, options: Mapping[str, str]) -> dict[str, Scalar]:
 
 
 def _require_settable(key: str, settable: list[str]) -> None:
-    if key in RESERVED:
-        raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
     if key not in settable:
         known = ", ".join(item for item in settable if item not in RESERVED)
         hint = f"{did_you_mean(key, settable)}Known: {known}."

@@ -48,6 +48,12 @@ class OrtBackend:
         """Compile a tiny graph in each precision on each device."""
         return probe(self)
 
+    def check_load(self, load: Load, device: str, graph_precision: str) -> None:
+        """Refuse options with impossible values, and precisions that the graph would have to be converted to."""
+        parse_options(load.options, device, load.precision)
+        if load.precision_required:
+            precision.refuse_conversion(graph_precision, load.precision)
+
     def import_runtime(self, load: Load, device: str) -> None:
         """Import onnxruntime, and refuse options and devices it does not know."""
         import onnxruntime

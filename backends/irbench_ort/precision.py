@@ -16,7 +16,14 @@ from irbench.onnx.reading.precision import GraphPrecision, read_precision
 from irbench.spec import Artifact, Load, Precision
 from irbench.spi import Refusal
 
-__all__ = ["must_be_read_back", "read_back", "require_computed", "require_convertible", "write_optimised_graph"]
+__all__ = [
+    "must_be_read_back",
+    "read_back",
+    "refuse_conversion",
+    "require_computed",
+    "require_convertible",
+    "write_optimised_graph",
+]
 
 _CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
 
@@ -32,14 +39,31 @@ def require_convertible(graph: GraphPrecision, asked: Precision, computes: Calla
     Raises:
         Refusal: The graph is fp32, and something else was asked for.
     """
-    if graph.narrowest != "fp32" or asked in ("native", "fp32"):
-        return
-    if asked != "int8" and not computes(asked):
+    if _is_conversion(graph.narrowest, asked) and asked != "int8" and not computes(asked):
         raise Refusal(f"ONNX Runtime has no {asked} kernels on this device.", hint="Use --precision fp32.")
+    refuse_conversion(graph.narrowest, asked)
+
+
+def refuse_conversion(held: str, asked: Precision) -> None:
+    """Refuse a precision that the runtime would have to convert a graph of fp32 to.
+
+    Args:
+        held: The narrowest precision of the graph.
+        asked: What the user asked for.
+
+    Raises:
+        Refusal: The graph is fp32, and something else was asked for.
+    """
+    if not _is_conversion(held, asked):
+        return
     raise Refusal(
         f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
         hint=f"Measure it converted: --optimize {asked}. Or convert it: irbench optimize MODEL --precision {asked}",
     )
+
+
+def _is_conversion(held: str, asked: Precision) -> bool:
+    return held == "fp32" and asked not in ("native", "fp32")
 
 
 def require_computed(computed: str, artifact: Artifact, load: Load, device: str) -> None:

@@ -53,6 +53,15 @@ class TensorFlowBackend:
 
         return probe(jit=self._jit)
 
+    def check_load(self, load: Load, device: str, _graph_precision: str, /) -> None:
+        """Refuse options with impossible values, and precisions that no graph can be rewritten to.
+
+        Raises:
+            Refusal: The load has such a one.
+        """
+        parse_options(load.options, self.name)
+        precision.refuse_impossible(load, device, jit=self._jit)
+
     def import_runtime(self, load: Load, device: str, /) -> None:
         """Set the environment and import TensorFlow: without its public API for the CPU, whole for a GPU.
 
@@ -61,8 +70,8 @@ class TensorFlowBackend:
         """
         if device not in _DEVICES:
             raise Refusal(f"{self.name} has no device {device!r}.", hint=f"Devices: {', '.join(_DEVICES)}.")
+        self.check_load(load, device, "")
         options = parse_options(load.options, self.name)
-        precision.refuse_impossible(load, device, jit=self._jit)
         if not lean.installed():
             raise Refusal("TensorFlow is not installed.", hint=install_command(*_REQUIRED))
         environment.apply_environment(environment.environment_for(load, options, device))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from irbench.across_runs.cell_keys import CellKey, key_names, without_model
 from irbench.across_runs.changes import Change, change_between, verdict_of
-from irbench.across_runs.conditions import Condition, ConditionOutcome, outcome_of
+from irbench.across_runs.conditions import CheckedCondition, Condition, checked_condition
 from irbench.across_runs.environments import Difference, differences_between, fingerprint
 from irbench.across_runs.figures import FIGURES
 from irbench.across_runs.measured_cells import MeasuredCell
@@ -15,7 +15,7 @@ from irbench.across_runs.problems import Problem
 from irbench.across_runs.sides import Side, cells_of
 from irbench.result import Verdict
 
-__all__ = ["CheckedCondition", "ComparedRow", "ComparedSide", "RunComparison", "UnmatchedRow", "compare_sides"]
+__all__ = ["ComparedRow", "ComparedSide", "RunComparison", "UnmatchedRow", "compare_sides"]
 
 _DIGEST_DIGITS = 12
 
@@ -35,23 +35,6 @@ class ComparedSide:
     runs: tuple[str, ...]
     created: str
     machine: str
-
-
-@dataclass(frozen=True)
-class CheckedCondition:
-    """One condition on one row.
-
-    Attributes:
-        condition: As it was written.
-        outcome: Whether it is met.
-        change: Of its figure; ``None`` where a side does not have it.
-        relative: Whether its limit is a percentage.
-    """
-
-    condition: str
-    outcome: ConditionOutcome
-    change: Change | None
-    relative: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,6 +65,11 @@ class ComparedRow:
     def is_regression(self) -> bool:
         """Whether one of its conditions is met."""
         return any(checked.outcome == "met" for checked in self.conditions)
+
+    @property
+    def may_be_regression(self) -> bool:
+        """Whether no condition is met, and one of them is not excluded either."""
+        return not self.is_regression and any(not checked.excluded for checked in self.conditions)
 
 
 @dataclass(frozen=True)
@@ -233,8 +221,7 @@ def _row(match: _Match, name: str, conditions: Sequence[Condition], within: floa
 
 
 def _checked(condition: Condition, match: _Match, confidence: float) -> CheckedCondition:
-    change = change_between(FIGURES[condition.figure], match.base, match.new, confidence)
-    return CheckedCondition(condition.text, outcome_of(condition, change), change, condition.relative)
+    return checked_condition(condition, change_between(FIGURES[condition.figure], match.base, match.new, confidence))
 
 
 def _differences(

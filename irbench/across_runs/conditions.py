@@ -12,7 +12,15 @@ from irbench.across_runs.figures import FIGURES, Unit
 from irbench.stats.two_samples import Shift
 from irbench.suggestions import did_you_mean
 
-__all__ = ["Condition", "ConditionOutcome", "outcome_of", "read_condition", "slower_than"]
+__all__ = [
+    "CheckedCondition",
+    "Condition",
+    "ConditionOutcome",
+    "checked_condition",
+    "outcome_of",
+    "read_condition",
+    "slower_than",
+]
 
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval does not exclude that nothing changed."""
@@ -45,6 +53,25 @@ class Condition:
     relative: bool
 
 
+@dataclass(frozen=True)
+class CheckedCondition:
+    """One condition on one row.
+
+    Attributes:
+        condition: As it was written.
+        outcome: Whether it is met.
+        change: Of its figure; ``None`` where a side does not have it.
+        relative: Whether its limit is a percentage.
+        excluded: Whether it is certainly not met: the whole interval lies within the limit.
+    """
+
+    condition: str
+    outcome: ConditionOutcome
+    change: Change | None
+    relative: bool = True
+    excluded: bool = False
+
+
 def read_condition(text: str) -> Condition:
     """Return the condition that a text such as ``p50>5%``, ``fps<-3%`` or ``peak_memory>50MB`` spells.
 
@@ -69,19 +96,47 @@ def slower_than(within: float) -> Condition:
     return Condition(f"time>{100 * within:g}%", "time", increase=True, limit=within, relative=True)
 
 
+def checked_condition(condition: Condition, change: Change | None) -> CheckedCondition:
+    """Return a condition with what a change of its figure says of it; without the figure the change is ``None``."""
+    return CheckedCondition(
+        condition=condition.text,
+        outcome=outcome_of(condition, change),
+        change=change,
+        relative=condition.relative,
+        excluded=_is_excluded(condition, change),
+    )
+
+
 def outcome_of(condition: Condition, change: Change | None) -> ConditionOutcome:
     """Return whether a change meets a condition.
 
     It does where the estimate lies beyond the limit and the interval excludes that nothing changed. Without an
     interval only figures that are counted decide: a single measured value says nothing of how much it scatters.
     """
-    shift = None if change is None else change.relative if condition.relative else change.difference
+    shift = _shift(condition, change)
     if change is None or shift is None:
         return "not-measured"
     direction = 1 if condition.increase else -1
     if direction * shift.value <= direction * condition.limit:
         return "not-met"
     return "met" if change.exact or _excludes_nothing_changed(shift, direction) else "undecided"
+
+
+def _is_excluded(condition: Condition, change: Change | None) -> bool:
+    """Return whether a change certainly does not meet a condition: its whole interval lies within the limit."""
+    shift = _shift(condition, change)
+    if change is None or shift is None:
+        return False
+    direction = 1 if condition.increase else -1
+    if change.exact:
+        return direction * shift.value <= direction * condition.limit
+    farthest = shift.high if condition.increase else shift.low
+    return shift.confidence is not None and direction * farthest <= direction * condition.limit
+
+
+def _shift(condition: Condition, change: Change | None) -> Shift | None:
+    """Return the change in the unit of the condition's limit."""
+    return None if change is None else change.relative if condition.relative else change.difference
 
 
 def _excludes_nothing_changed(shift: Shift, direction: int) -> bool:

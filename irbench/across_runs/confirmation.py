@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from irbench.across_runs.changes import Change, change_between, verdict_of
-from irbench.across_runs.comparison import CheckedCondition, ComparedRow
-from irbench.across_runs.conditions import Condition, outcome_of
+from irbench.across_runs.comparison import ComparedRow
+from irbench.across_runs.conditions import Condition, checked_condition
 from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
 from irbench.across_runs.measured_cells import MeasuredCell
 from irbench.stats.compare import launch_ratios
@@ -94,10 +94,11 @@ def confirmed_row(
     if time is None:
         return None
     met = {checked.condition for checked in row.conditions if checked.outcome == "met"}
-    checked: list[CheckedCondition] = []
-    for condition in (condition for condition in conditions if condition.text in met):
-        change = _change(FIGURES[condition.figure], base, new, confidence)
-        checked.append(CheckedCondition(condition.text, outcome_of(condition, change), change, condition.relative))
+    checked = (
+        checked_condition(condition, _change(FIGURES[condition.figure], base, new, confidence))
+        for condition in conditions
+        if condition.text in met
+    )
     return ComparedRow(
         name=row.name,
         key=row.key,

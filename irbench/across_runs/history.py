@@ -13,6 +13,8 @@ from irbench.across_runs.changes import change_of_values
 from irbench.across_runs.conditions import Condition, ConditionOutcome, outcome_of
 from irbench.across_runs.environments import Difference, differences_between, fingerprint
 from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
+from irbench.across_runs.measured_cells import ambiguous_cells
+from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun
 from irbench.result import CellResult
@@ -185,7 +187,7 @@ def history_of(
         runs=tuple(ids),
         rows=tuple(RowHistory(names[key], key, _figures(found, conditions)) for key, found in here.items()),
         other_machines=dict(others),
-        problems=tuple(problems),
+        problems=(*problems, *name_problems(model, runs, [measured[run_id] for run_id in ids])),
     )
 
 
@@ -198,8 +200,10 @@ def _cells(model: str, runs: Sequence[CheckedRun]) -> dict[CellKey, list[_Measur
             for row in table.cells:
                 if (row.model or table.model) == model and row.state == "ok" and row.latency_ms is not None:
                     in_run.setdefault(key_of(table, row), _Measured(run, row))
+        ambiguous = ambiguous_cells(run.document)
         for key, cell in in_run.items():
-            found.setdefault(key, []).append(cell)
+            if key not in ambiguous:
+                found.setdefault(key, []).append(cell)
     return found
 
 

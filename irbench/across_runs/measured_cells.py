@@ -14,7 +14,7 @@ from irbench.across_runs.reading import CheckedRun
 from irbench.result import CellResult, GroupResult, RunDocument
 from irbench.stats.rederive import observed_launches, planned_timing
 
-__all__ = ["MeasuredCell", "ambiguous_models", "measured_cells"]
+__all__ = ["MeasuredCell", "ambiguous_cells", "ambiguous_models", "measured_cells"]
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,16 @@ def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
 
 def ambiguous_models(document: RunDocument) -> tuple[str, ...]:
     """Return the names of models of which several are of one name, so that their rows cannot be told apart."""
+    return tuple(dict.fromkeys(key.model for key in ambiguous_cells(document)))
+
+
+def ambiguous_cells(document: RunDocument) -> tuple[CellKey, ...]:
+    """Return the cells of which there are several rows that ran different graphs."""
     found: dict[CellKey, list[CellResult]] = {}
     for table in document.groups:
         for row in table.cells:
             found.setdefault(key_of(table, row), []).append(row)
-    return tuple(dict.fromkeys(key.model for key, rows in found.items() if _several_graphs(rows)))
+    return tuple(key for key, rows in found.items() if _several_graphs(rows))
 
 
 def _several_graphs(rows: Iterable[CellResult]) -> bool:

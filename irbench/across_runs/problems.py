@@ -9,12 +9,20 @@ from typing import Any, Literal
 __all__ = ["Problem", "ProblemCode"]
 
 ProblemCode = Literal[
-    "unreadable", "without-samples", "figures-altered", "no-speeds", "not-measured", "incomplete", "same-names"
+    "unreadable",
+    "without-samples",
+    "figures-altered",
+    "no-speeds",
+    "not-measured",
+    "incomplete",
+    "same-names",
+    "several-files",
 ]
 """``unreadable``: damaged, of a newer format or changed after it was stored; ``without-samples``: a document without
 the files that it was derived from; ``figures-altered``: figures that do not follow from its samples; ``no-speeds``: a
 run of cold starts or a soak; ``not-measured``: no launch was finished; ``incomplete``: it ended early, and what is
-there is used; ``same-names``: rows of different models with one name, which are not used."""
+there is used; ``same-names``: rows of different models with one name, which are not used; ``several-files``: a name
+of different files with different graphs, which are used."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,7 @@ class Problem:
         code: What is wrong.
         run: The run's id, or the path where none is known.
         facts: What the words need: ``message`` and ``hint`` of an unreadable one, ``rows`` whose figures were altered,
-            ``models`` of which several have one name.
+            ``models`` of which several have one name; the ``model`` and how many ``runs`` there are of each file.
     """
 
     code: ProblemCode
@@ -35,4 +43,4 @@ class Problem:
     @property
     def excludes(self) -> bool:
         """Whether the run is not used."""
-        return self.code not in ("incomplete", "same-names")
+        return self.code not in ("incomplete", "same-names", "several-files")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.measured_cells import MeasuredCell, ambiguous_models, measured_cells
+from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
+from irbench.across_runs.model_names import shared_names
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun, read_documents, read_run
 from irbench.errors import IrbenchError
@@ -55,7 +56,7 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
     problems = [problem for _, problems in read for problem in problems]
-    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in _same_names(run))))
+    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run))))
 
 
 def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
@@ -69,12 +70,6 @@ def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
         for key, cell in measured_cells(run).items():
             found.setdefault(key, []).append(cell)
     return {key: tuple(_like_the_newest(cells)) for key, cells in found.items()}
-
-
-def _same_names(run: CheckedRun) -> Iterator[Problem]:
-    models = ambiguous_models(run.document)
-    if models:
-        yield Problem("same-names", run.run_id, {"models": list(models)})
 
 
 def machine_called(runs: Iterable[CheckedRun], name: str) -> str:

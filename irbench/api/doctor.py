@@ -20,7 +20,7 @@ from irbench.api.measurement import measure_planned
 from irbench.api.options import Readers, read_keywords
 from irbench.api.processors import allowed_cpus, total_threads
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
-from irbench.api.resolve import resolve_backends, resolve_bundles
+from irbench.api.resolve import require_models, resolve_backends, resolve_bundles
 from irbench.api.run_destination import RunDestination
 from irbench.diagnostics import Facts, Report, describe_machine, find, judge_self_comparison, watch
 from irbench.diagnostics.self_comparison import Outcome
@@ -183,6 +183,9 @@ def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnos
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
     host.require_linux()
+    if asked is not None:  # what is mistyped waits for nobody who measures
+        resolve_backends([asked.backend] if asked.backend else ())
+        require_models([asked.model] if asked.model else [], everything=False)
     with _place(asked) as lock, scratch_folder() as folder:
         # a backend or model that is not there is told before anything is looked at
         request = None if asked is None else _request(asked, folder, reporter.say)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irbench.errors import ExitCode
 from irbench.result import RunDocument
 
-__all__ = ["exit_code"]
+__all__ = ["exit_code", "is_undecided"]
 
 
 def exit_code(document: RunDocument, *, strict: bool) -> ExitCode:
@@ -14,15 +14,26 @@ def exit_code(document: RunDocument, *, strict: bool) -> ExitCode:
     cold = [row for table in document.cold_starts for row in table.rows]
     soaked = [row for table in document.soaks for row in table.rows]
     states = {*(row.state for row in cells), *(row.state for row in cold), *(row.state for row in soaked)}
-    growths = {row.memory.verdict for row in soaked if row.memory is not None}
     if any(table.stopped_by == "interrupt" for table in document.tables):
         return ExitCode.INTERRUPTED
-    if "mismatch" in states or "grows" in growths:
+    if "mismatch" in states or "grows" in _growths(document):
         return ExitCode.DIFFERENT
     if "failed" in states:
         return ExitCode.FAILED_CELL
-    speedups = (*(row.speedup for row in cells), *(row.speedup for row in cold))
+    return ExitCode.UNDECIDED if strict and is_undecided(document) else ExitCode.OK
+
+
+def is_undecided(document: RunDocument) -> bool:
+    """Return whether a verdict is undecided or a preview, or a table has no fastest row although rows differ."""
+    speedups = (
+        *(row.speedup for group in document.groups for row in group.cells),
+        *(row.speedup for table in document.cold_starts for row in table.rows),
+    )
     undecided = any(speedup is not None and speedup.verdict in ("undecided", "preview") for speedup in speedups)
-    undecided |= "undecided" in growths
-    undecided |= any(group.lead is not None and group.lead.reason not in (None, "same") for group in document.groups)
-    return ExitCode.UNDECIDED if strict and undecided else ExitCode.OK
+    leads = (group.lead for group in document.groups if group.lead is not None)
+    return undecided or "undecided" in _growths(document) or any(lead.reason not in (None, "same") for lead in leads)
+
+
+def _growths(document: RunDocument) -> set[str]:
+    """Return what was found of the memory of each row of a soak."""
+    return {row.memory.verdict for table in document.soaks for row in table.rows if row.memory is not None}

@@ -69,10 +69,10 @@ def chosen_columns(columns: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def chosen_format(name: str | None, output: Path | None) -> ExportFormat | None:
-    """Return the format of a name, or that which the name of a file tells; ``None`` where neither tells one.
+    """Return the format of a name, or that which the name of a file tells; ``None`` where that is an archive's.
 
     Raises:
-        IrbenchError: There is no such format, or several have files of such names.
+        IrbenchError: There is no such format, or several or none have files of such names.
     """
     if name is not None:
         return format_called(name)
@@ -130,7 +130,8 @@ def export_run(run: ExportedRun, output: Path, name: str | None, columns: tuple[
     form = chosen_format(name, output)
     if form is None:
         raise IrbenchError(
-            f"The name of {output} tells no format.", hint=f"Give one with format=: {', '.join(FORMATS)}."
+            f"{output} would be an archive of runs, and this is one run.",
+            hint=f"Use irbench.export_runs, or give a format with format=: {', '.join(FORMATS)}.",
         )
     require_possible(form, columns)
     whole = read_run(run.folder, with_samples=True) if form.reads_samples else run

@@ -23,6 +23,7 @@ from irbench.api.options import Readers, read_keywords
 from irbench.api.stored_runs import chosen_entries
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import name_of_file
+from irbench.render.across_runs_texts import problem_text
 from irbench.store.folders import default_root
 from irbench.store.listing import latest_run, list_runs
 from irbench.suggestions import did_you_mean
@@ -155,7 +156,7 @@ def history_with(options: HistoryOptions) -> RunHistory:
     if options.backend is not None:
         found = replace(found, rows=tuple(row for row in found.rows if row.key.backend == options.backend))
     if not found.rows:
-        raise _nothing(model, {name for entry in listing.entries for name in entry.models})
+        raise _nothing(model, {name for entry in listing.entries for name in entry.models}, found.problems)
     return RunHistory(found)
 
 
@@ -165,7 +166,14 @@ def _model(options: HistoryOptions, root: Path) -> str:
     return name_of_file(Path(options.model)) if options.model.endswith(".onnx") else options.model
 
 
-def _nothing(model: str, stored: Iterable[str]) -> IrbenchError:
+def _nothing(model: str, stored: Iterable[str], problems: Iterable[Problem]) -> IrbenchError:
+    shared = [problem_text(problem) for problem in problems if problem.code == "same-names"]
+    if shared:
+        return IrbenchError(
+            f"No row of {model} can be used.",
+            hint="Measure again: models of one run now have names of their own.",
+            details=shared,
+        )
     known = sorted(stored)
     return IrbenchError(
         f"No stored run has a measured row of {model} that fits.",

@@ -14,11 +14,12 @@ from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
 from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
+from irbench.api.resolve import require_models
 from irbench.api.run_destination import Destination, RunDestination
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
-from irbench.render.run_plan import outline, settings, too_many_threads
+from irbench.render.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner import campaign, cold, soak
 from irbench.runner.continuation import GroupSoFar
@@ -28,6 +29,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.spec import SoakPlan
 from irbench.store import RunWriter, default_root
+from irbench.store.listing import runs_called
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
@@ -74,12 +76,26 @@ def measure(
     """
     host.require_linux()
     refuse_within_a_worker()
-    refuse_contradictions(options)
-    request = replace(requested(options), soak=soak_plan)
+    request = replace(_checked(options, reporter.say), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock:
         keep = None if require is None else _after(require)
         return measure_requested(request, options, RunDestination(options.results), lock, reporter, keep)
+
+
+def _checked(options: RunOptions, say: Say) -> RunRequest:
+    """Return what is asked for, once all that is known without exporting or reading a model is checked.
+
+    Raises:
+        IrbenchError: Options contradict each other, or a model, a backend or a setting is not there.
+    """
+    refuse_contradictions(options)
+    request = requested(options)
+    require_models(options.models, everything=options.all, imports=options.imports)
+    taken = runs_called(options.results or default_root(), options.name)
+    if taken:
+        say(name_taken_text(options.name, taken))
+    return request
 
 
 def _after(require: Callable[[Sequence[PlannedGroup]], None]) -> RowFilter:
@@ -125,9 +141,9 @@ def describe_plan(options: RunOptions, say: Say) -> str:
         IrbenchError: The call or the plan is impossible.
     """
     host.require_linux()
-    refuse_contradictions(options)
+    request = _checked(options, say)
     with scratch_folder() as folder:
-        request, groups = planned(requested(options), options, folder, say)
+        request, groups = planned(request, options, folder, say)
     _warn(groups, say)
     place = f"would be stored in {options.results or default_root()}"
     return f"{outline(groups, request)}\n{settings(request, groups)}\n{place}"

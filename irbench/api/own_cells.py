@@ -158,7 +158,7 @@ def _require_command(target: str) -> None:
     program = shlex.split(target)[0]
     if "{" not in program and shutil.which(program) is None:
         raise IrbenchError(
-            f"There is no program {program}.",
+            f"There is no program {program!r}.",
             hint="A command is a program and its arguments, without a shell; a function is package.module:function or"
             " path/to/file.py:function.",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -54,6 +55,10 @@ class ReplayOptions:
         models: Where its models lie here, in the order of the plan; empty where they are where they were.
         force: Whether it is replayed on another machine, or with other versions.
         allow_own_code: Whether rows of own code, and functions that make models, are run.
+        within: Intervals that lie no further apart than this fraction agree.
+        budget: Time for the run, in seconds; ``None`` for that of the plan.
+        quick: Whether 3 launches are measured in place of those of the plan, which decides no claim.
+        no_lock: Measure though another irbench does on this machine.
         results: The folder where runs are kept; ``None`` for the usual place.
     """
 
@@ -61,6 +66,10 @@ class ReplayOptions:
     models: tuple[str, ...] = ()
     force: bool = False
     allow_own_code: bool = False
+    within: float = Timing().within
+    budget: float | None = None
+    quick: bool = False
+    no_lock: bool = False
     results: Path | None = None
 
 
@@ -146,6 +155,10 @@ def replay(
     *models: str | PathLike[str],
     force: bool | None = None,
     allow_own_code: bool | None = None,
+    within: str | float | None = None,
+    budget: str | float | timedelta | None = None,
+    quick: bool | None = None,
+    no_lock: bool | None = None,
     results: str | PathLike[str] | None = None,
     progress: ProgressOption = "auto",
 ) -> Replay:
@@ -156,14 +169,26 @@ def replay(
         models: Where its models lie here, in the order of its plan; where they were by default.
         force: Replay it on another machine, or with other versions.
         allow_own_code: Run the commands and functions that its plan names; without it such a plan is not replayed.
+        within: Intervals that lie no further apart than this agree: ``"2%"`` or 0.02.
+        budget: Time for the run, ``"90s"`` or seconds; that of the plan by default.
+        quick: Measure 3 launches, to see whether the plan runs here; no claim is decided by so few.
+        no_lock: Measure though another irbench does on this machine.
         results: The folder where runs are kept; ``None`` for the usual place.
         progress: As :func:`irbench.run` takes it.
 
     Raises:
         IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
     """
-    read = read_keywords("replay", {"force": force, "allow_own_code": allow_own_code, "results": results}, _READERS)
-    asked = ReplayOptions(Path(claim), tuple(map(str, models)), **read)
+    given = {
+        "force": force,
+        "allow_own_code": allow_own_code,
+        "within": within,
+        "budget": budget,
+        "quick": quick,
+        "no_lock": no_lock,
+        "results": results,
+    }
+    asked = ReplayOptions(Path(claim), tuple(map(str, models)), **read_keywords("replay", given, _READERS))
     with reporting(progress) as reporter:
         return replay_with(asked, reporter)
 
@@ -187,7 +212,7 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
     run = stored.document.run_id
     if not stored.document.complete:
         return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=Obstacle("interrupted")))
-    claims = checked_claims(claimed, stored.document, Timing().within)
+    claims = checked_claims(claimed, stored.document, options.within)
     return Replay(ReplayResult(claimed, outcome_of_claims(claims), claims, run))
 
 
@@ -221,12 +246,25 @@ def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
             f"The receipt has {len(planned.models)} models, and {len(options.models)} were given.",
             hint=f"Give a file for each, in this order: {', '.join(planned.models)}",
         )
-    models = options.models or planned.models
-    return replace(planned, models=models, results=options.results, name="", note=f"replays {claimed.run_id}")
+    return replace(
+        planned,
+        models=options.models or planned.models,
+        quick=options.quick or planned.quick,
+        thorough=planned.thorough and not options.quick,
+        budget=planned.budget if options.budget is None else options.budget,
+        no_lock=options.no_lock,
+        results=options.results,
+        name="",
+        note=f"replays {claimed.run_id}",
+    )
 
 
 _READERS: Readers = {
     "force": ("True", values.flag),
     "allow_own_code": ("True", values.flag),
+    "within": ('"2%", or 0.02', values.fraction),
+    "budget": ('"90s", or 90', values.duration_s),
+    "quick": ("True", values.flag),
+    "no_lock": ("True", values.flag),
     "results": ('"./results"', Path),
 }

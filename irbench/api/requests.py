@@ -13,6 +13,7 @@ from irbench import backend_checks, registry
 from irbench.address import BackendAddress
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.int8_methods import with_suitable_int8
+from irbench.api.known_refusals import without_refused_rows
 from irbench.api.options import RunOptions
 from irbench.api.own_cells import require_found
 from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_instances
@@ -195,7 +196,7 @@ def planned(
     refuse_unknown_values(request.inputs, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
-    groups = plan(request, prepare(request, scratch, in_words(say)))
+    groups = without_refused_rows(plan(request, prepare(request, scratch, in_words(say))), say)
     if request.cold:
         refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))

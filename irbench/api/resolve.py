@@ -36,6 +36,7 @@ __all__ = [
     "is_first_run",
     "named_apart",
     "require_model",
+    "require_models",
     "resolve_backends",
     "resolve_bundles",
 ]
@@ -58,13 +59,8 @@ def resolve_bundles(
     Raises:
         IrbenchError: A name is nothing that can be run, or its export fails.
     """
-    if everything and names:
-        raise IrbenchError("--all and a model cannot be combined.", hint="Leave one of them out.")
     if everything:
-        folders = bundles.all()
-        if not folders:
-            raise IrbenchError("No model has been exported yet.", hint=f"Export one: irbench export {FIRST_MODEL}")
-        return tuple(_refreshed(folder, imports, say) for folder in folders)
+        return tuple(_refreshed(folder, imports, say) for folder in _every_bundle(names))
     if not names:
         latest = bundles.latest()
         if latest is not None:
@@ -87,6 +83,37 @@ def named_apart(found: Sequence[Bundle]) -> tuple[Bundle, ...]:
         taken[name] += 1
         told.append(replace(bundle, name=name if taken[name] == 1 else f"{name} {taken[name]}"))
     return tuple(told)
+
+
+def require_models(names: Sequence[str], *, everything: bool, imports: tuple[str, ...] = ()) -> None:
+    """Refuse names of which :func:`resolve_bundles` would refuse one, without exporting or reading a model.
+
+    Args:
+        names: As for :func:`resolve_bundles`.
+        everything: Every bundle there is.
+        imports: Modules that are imported before a model is loaded.
+
+    Raises:
+        IrbenchError: It says what is wrong.
+    """
+    if everything:
+        _every_bundle(names)
+    for name in dict.fromkeys(names):
+        require_model(name, imports)
+
+
+def _every_bundle(names: Sequence[str]) -> tuple[Path, ...]:
+    """Return the folders of all bundles (``--all``).
+
+    Raises:
+        IrbenchError: Models are named, too, or there is no bundle.
+    """
+    if names:
+        raise IrbenchError("--all and a model cannot be combined.", hint="Leave one of them out.")
+    folders = bundles.all()
+    if not folders:
+        raise IrbenchError("No model has been exported yet.", hint=f"Export one: irbench export {FIRST_MODEL}")
+    return tuple(folders)
 
 
 def require_model(name: str, imports: tuple[str, ...] = ()) -> None:

@@ -84,8 +84,13 @@ class Sweep(Displayable):
         return all(table.status in ("done", "left-out") for table in self.overview.tables)
 
     @property
+    def undecided(self) -> bool:
+        """Whether a verdict or the winner of some table is undecided."""
+        return any(table.undecided for table in self.overview.tables)
+
+    @property
     def exit_code(self) -> int:
-        """What ``irbench sweep`` ends with: the gravest of its tables, 0 where all is well."""
+        """What ``irbench sweep`` ends with without ``--strict``: the gravest of its tables, 0 where all is well."""
         found = {table.exit_code for table in self.overview.tables}
         if ExitCode.DIFFERENT in found:
             return int(ExitCode.DIFFERENT)

@@ -9,6 +9,7 @@ from pathlib import Path
 from irbench.api.sweep_execution import curve_points, is_left_out
 from irbench.store.entries import RunEntry
 from irbench.store.listing import list_runs
+from irbench.sweeps.best import best_of_sweep
 from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview
 from irbench.sweeps.state import StateFile
@@ -27,13 +28,14 @@ def overview_of(tables: Sequence[SweepTable], state: StateFile, name: str, root:
     """
     entries = {entry.run_id: entry for entry in list_runs(root).entries}
     shown = tuple(_table(table, state, entries) for table in tables)
-    return SweepOverview(name, shown, tuple(_curves(tables, state)))
+    return SweepOverview(name, shown, tuple(_curves(tables, state)), best_of_sweep(shown))
 
 
 def _table(table: SweepTable, state: StateFile, entries: Mapping[str, RunEntry]) -> TableOverview:
     done, failed = state.progress.done.get(table.id), state.progress.failed.get(table.id)
     if done is not None:
-        return TableOverview(table, "done", done.run, entries.get(done.run), done.exit_code)
+        entry = entries.get(done.run)
+        return TableOverview(table, "done", done.run, entry, done.exit_code, undecided=done.undecided)
     if failed is not None:
         return TableOverview(table, "failed", "", None, failed.exit_code, failed.message, failed.hint)
     if is_left_out(table, state):

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, cast
 
-from irbench.api.exit_codes import exit_code
+from irbench.api.exit_codes import exit_code, is_undecided
 from irbench.api.measurement import StoredRun, measure_requested
 from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import Reporter
@@ -104,6 +104,7 @@ def table_done(table: SweepTable, stored: StoredRun) -> TableDone:
         seconds=sum(group.seconds for group in document.groups) + sum(cold.seconds for cold in document.cold_starts),
         rows=tuple(_row_facts(document.groups)),
         busy=any(2 * (group.blocks_disturbed or 0) > group.blocks_measured for group in document.groups),
+        undecided=is_undecided(document),
     )
 
 

@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change
-from irbench.across_runs.comparison import CheckedCondition, RunComparison
-from irbench.across_runs.conditions import ConditionOutcome
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
+from irbench.across_runs.comparison import RunComparison
+from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome
 from irbench.across_runs.confirmation import Obstacle, ObstacleCode
 from irbench.across_runs.environments import Difference, DifferenceKind
 from irbench.across_runs.figures import Unit
 from irbench.across_runs.problems import Problem, ProblemCode
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.quantities import listing, plural
+from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
 
 __all__ = [
@@ -33,7 +34,14 @@ __all__ = [
 ]
 
 _LONGEST_VALUE = 60
-_SINGLE = f"undecided: so few values have no interval, and {FEWEST_RUNS} runs on both sides have one"
+_FEWEST_LAUNCHES = Timing().min_launches
+_WITHOUT_INTERVAL: Mapping[Counted, str] = {
+    "launches": f"{_FEWEST_LAUNCHES} launches on both sides have an interval",
+    "pairs": f"{_FEWEST_LAUNCHES} launches of both side by side have an interval",
+    "runs": f"{FEWEST_RUNS} runs on both sides have an interval",
+    "values": f"there is one value a run, and {FEWEST_RUNS} runs on both sides have an interval",
+}
+"""What it takes to decide, by what an interval is over."""
 
 PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "unreadable": lambda _run, facts: str(facts["message"]),
@@ -46,6 +54,10 @@ PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "incomplete": lambda run, facts: f"{run} is incomplete: {plural(facts['launches'], 'launch')} of it are used.",
     "same-names": lambda run, facts: (
         f"{run} has different models of the name {listing(facts['models'])}, and rows of one name are not used."
+    ),
+    "several-files": lambda _run, facts: (
+        f"{facts['model']} is the name of different files with different graphs, so this may be the history of"
+        f" different models: {_counted_files(facts['runs'])}. Give each file a name of its own."
     ),
 }
 
@@ -63,6 +75,9 @@ CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
     "undecided": "undecided: beyond the limit, but the interval does not exclude that nothing changed",
     "not-measured": "not measured on both sides",
 }
+
+_OPEN: Mapping[ConditionOutcome, str] = {"undecided": "undecided", "not-met": "not met, but not excluded either"}
+_REACHES = "the interval reaches beyond the limit"
 
 OBSTACLE_TEXTS: Mapping[ObstacleCode, Callable[[Mapping[str, Any]], str]] = {
     "other-machine": lambda _facts: "this is not the machine that it was measured on",
@@ -102,8 +117,17 @@ def blocked_message(found: RunComparison) -> str:
 def checked_text(name: str, checked: CheckedCondition) -> str:
     """Return ``p50>5% on ort: +6.1 % [+3.0 %, +8.2 %], met``."""
     change = "" if checked.change is None else f"{change_text(checked.change, relative=checked.relative)}, "
-    single = checked.outcome == "undecided" and checked.change is not None and not checked.change.has_interval
-    return f"{checked.condition} on {name}: {change}{_SINGLE if single else CONDITION_TEXTS[checked.outcome]}"
+    return f"{checked.condition} on {name}: {change}{_outcome(checked)}"
+
+
+def _outcome(checked: CheckedCondition) -> str:
+    """Return whether a condition is met, and what it takes to decide where that is open."""
+    is_open = checked.outcome in ("undecided", "not-met") and not checked.excluded
+    if not is_open or checked.change is None:
+        return CONDITION_TEXTS[checked.outcome]
+    if not checked.change.has_interval:
+        return f"{_OPEN[checked.outcome]}: {_WITHOUT_INTERVAL[checked.change.counted]}"
+    return CONDITION_TEXTS["undecided"] if checked.outcome == "undecided" else f"{_OPEN['not-met']}: {_REACHES}"
 
 
 def change_text(change: Change, *, relative: bool = True) -> str:
@@ -131,6 +155,10 @@ def amount(value: float | None, unit: Unit) -> str:
 
 def _signed_amount(value: float, unit: Unit) -> str:
     return f"{'+' if value >= 0 else ''}{amount(value, unit)}"
+
+
+def _counted_files(runs: Mapping[str, int]) -> str:
+    return ", ".join(f"{source} ({plural(count, 'run')})" for source, count in runs.items())
 
 
 def _interval(shift: Shift, shown: Callable[[float], str], *, exact: bool) -> str:

@@ -11,10 +11,12 @@ from rich.text import Text
 from irbench.render.cold_start import cold_view
 from irbench.render.footer import incomplete
 from irbench.render.group import GroupView
+from irbench.render.leaders import best_text
 from irbench.render.line_wrapping import wrap
 from irbench.render.plain_view import PlainView
 from irbench.render.soak import soak_view
 from irbench.result import RunDocument
+from irbench.store.leaders import best_of_run
 
 __all__ = ["DocumentView"]
 
@@ -63,6 +65,7 @@ class DocumentView:
     def _below(self, width: int) -> Iterator[str]:
         if not self._groups:
             yield "The run holds no table."
+        yield from map(best_text, best_of_run(self._document))
         if not self._document.complete:
             yield incomplete(self._document)
         shortened = (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import TYPE_CHECKING
 
-from irbench.result import Speedup
+if TYPE_CHECKING:
+    from irbench.result import Speedup
 
 __all__ = ["NOT_MEASURED", "error_size", "gigabytes", "percent", "ratio", "seconds", "significant", "speedup_cell"]
 

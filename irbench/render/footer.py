@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from irbench.notices import Reference
@@ -33,15 +33,18 @@ STOPPED_TEXTS: Mapping[StoppedBy, str] = {
 """Why a table's measurement ended."""
 
 
-def footer(result: GroupResult, context: Context) -> Iterator[str]:
+def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) -> Iterator[str]:
     """Yield how it was measured, what the columns mean, what marks the rows, and notes.
 
     Args:
         result: The table.
         context: What its rows are called.
+        hidden: Headings of the columns for which there is no room, and which therefore need no explanation.
     """
     yield SEPARATOR.join(_protocol(result))
-    yield SEPARATOR.join(_legend(result, context))
+    legend = SEPARATOR.join(text for heading, text in _legend(result, context) if heading not in hidden)
+    if legend:
+        yield legend
     if _assumes_one_mode(result):
         yield "few launches: intervals assume that launch speeds have a single peak"
     for text, cells in _marked(result, context).items():
@@ -165,23 +168,23 @@ def _excluded(result: GroupResult) -> str:
     return f"{share} (same verdicts if included)" if known else share
 
 
-def _legend(result: GroupResult, context: Context) -> Iterator[str]:
+def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
+    """Yield what each column means that does not explain itself, behind its heading."""
     latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
     if any(cell.launch_spread is not None for cell in result.cells):
-        yield "spread: of launch medians"
-    yield "ready: process start to first output"
-    if not any(latency.p99 is not None for latency in latencies):
-        if not any(warning.code == "tail-omitted" for warning in result.warnings):
-            yield "p99: use --tail"
-    elif not any(latency.p99_9 is not None for latency in latencies):
-        yield f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
+        yield "spread", "spread: of launch medians"
+    if any(cell.phases_ms is not None and cell.phases_ms.ready is not None for cell in result.cells):
+        yield "ready s", "ready: process start to first output"
+    has_tail = any(latency.p99 is not None for latency in latencies)
+    if has_tail and not any(latency.p99_9 is not None for latency in latencies):
+        yield "p99.9 ms", f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
     paces = {cell.paced_ms.pace for cell in result.cells if cell.paced_ms is not None}
-    yield from (f"paced: a call every {pace:g} ms" for pace in sorted(paces))
+    yield from (("paced p50 ms", f"paced: a call every {pace:g} ms") for pace in sorted(paces))
     if any(latency.calls_per_sample > 1 for latency in latencies):
-        yield "p90: not available, each sample is several calls"
-    yield from _references(result, context)
+        yield "p90 ms", "p90: not available, each sample is several calls"
+    yield from (("max err", text) for text in _references(result, context))
     if result.unverified:
-        yield "speedup ?: outputs not verified"
+        yield "speedup", "speedup ?: outputs not verified"
 
 
 def _references(result: GroupResult, context: Context) -> Iterator[str]:

@@ -75,7 +75,7 @@ class GroupView:
         left_out = self._table.left_out(width - len(_INDENT))
         if left_out:
             yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
-        for note in footer(self._result, self._context):
+        for note in footer(self._result, self._context, left_out):
             yield from _paragraph(note, width, "dim")
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
             yield from _paragraph(mismatch, width, "yellow", hanging="  ")

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irbench.render.figures import significant
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
-__all__ = ["OUTCOME_TEXTS", "outcome_text", "outcomes_text"]
+__all__ = ["OUTCOME_TEXTS", "figure_text", "outcome_text", "outcomes_text"]
 
-_CONTRADICTORY = "{leader} or {rival}: contradictory"
+_CONTRADICTORY = "{leader} or {rival}: contradictory{figure}"
 
 OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
     "winner": "{leader} {ratio:.2f}x {rival}",
     "preview": "preview: {leader} {ratio:.2f}x {rival}",
-    "same": "{leader} and {rival} the same",
-    "undecided": "{leader} and {rival} undecided",
-    "busy": "machine too busy",
+    "same": "{leader} and {rival} the same{figure}",
+    "undecided": "{leader} and {rival} undecided{figure}",
+    "busy": "machine too busy{figure}",
     "all-blocks-disagree": _CONTRADICTORY,
     "throughput-disagrees": _CONTRADICTORY,
     "sustained-disagrees": _CONTRADICTORY,
-    "only": "only {leader}: {p50_ms:.3g} ms",
+    "only": "only {leader}: {only}",
     "cold-start": "cold start: {leader} {p50_ms:.0f} ms",
     "grows": "{leader}: memory grows",
     "steady": "memory steady",
@@ -33,8 +34,17 @@ OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
 
 def outcome_text(outcome: Outcome) -> str:
     """Return who won by how much, or what can be said instead."""
+    known = figure_text(outcome)
     facts = {"leader": outcome.leader, "rival": outcome.rival, "ratio": outcome.ratio, "p50_ms": outcome.p50_ms}
+    facts |= {"only": known, "figure": f" ({outcome.leader} {known})" if known else ""}
     return f"{OUTCOME_TEXTS[outcome.kind].format(**facts)}{', not verified' if outcome.unverified else ''}"
+
+
+def figure_text(outcome: Outcome) -> str:
+    """Return the leader's figure that rows were compared by: ``123 FPS`` or ``28.1 ms``; empty where none is known."""
+    if outcome.objective == "fps" and outcome.fps is not None:
+        return f"{significant(outcome.fps)} FPS"
+    return "" if outcome.p50_ms is None else f"{significant(outcome.p50_ms)} ms"
 
 
 def outcomes_text(entry: RunEntry) -> str:

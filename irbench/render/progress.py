@@ -9,6 +9,9 @@ from irbench.render.quantities import percent, plural
 
 __all__ = ["activity_text", "outlook_text"]
 
+_WIDEST = 0.5
+"""Beyond this half-width an interval says nothing of who is faster, or by how much."""
+
 _ACTIVITIES: Mapping[ActivityCode, str] = {
     "expected-outputs": "computing expected outputs",
     "starting": "starting workers",
@@ -35,10 +38,13 @@ def outlook_text(outlook: Outlook | None) -> str:
     """Return one line on how the interval that decides narrows; an empty one where nothing is known of it."""
     if outlook is None:
         return ""
-    leads = f" leads by {percent(outlook.lead)}" if outlook.lead is not None else ""
-    state = f"{outlook.row}{leads} ±{percent(outlook.half_width)}"
-    if outlook.target is None:
-        return f"{state}, intervals after launch {outlook.intervals_from}"
+    lead = "" if outlook.lead is None else f"{outlook.row} leads by {percent(outlook.lead)}"
+    if outlook.target is None:  # the range of two or three launches says too little of the next ones
+        return f"{lead and f'{lead} so far, '}intervals after {outlook.intervals_from} launches of each row"
+    if outlook.half_width > _WIDEST:
+        state = f"{lead or outlook.row} so far, the interval is still wider than ±{percent(_WIDEST, 0)}"
+    else:
+        state = f"{lead or outlook.row} ±{percent(outlook.half_width)}"
     if outlook.rows_left == 0:
         return f"{state}: decided"
     left = f", {plural(outlook.rows_left, 'row')} left" if outlook.rows_left is not None else ""

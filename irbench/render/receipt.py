@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from irbench.across_runs.cell_keys import CellKey, key_names
 from irbench.across_runs.receipt import Claim, ClaimKind, Receipt
@@ -55,16 +55,24 @@ def replay_view(result: ReplayResult) -> PlainView:
         Column("claimed"),
         Column("measured again"),
         Column("outcome", words=True),
-        Column("why", words=True, folds=True),
     )
     names = _names(result.receipt)
-    run = f"Measured again in run {result.run}." if result.run else ""
     return PlainView(
         title=f"replay of run {result.receipt.run_id} · {result.receipt.created}",
         headline=_headline(result),
         table=TextTable(columns, tuple(_row(checked, names) for checked in result.claims)),
-        notes=(run,) if run else (),
+        notes=tuple(_replay_notes(result, names)),
     )
+
+
+def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterator[str]:
+    """Yield why each claim that is not confirmed is not, and where to look further."""
+    for checked in result.claims:
+        if checked.outcome != "confirmed":
+            claim = _claim(checked.claim, names)
+            yield f"{REPLAY_TEXTS[checked.outcome]}: {claim}: {REASON_TEXTS[checked.reason]}"
+    if result.run:
+        yield f"Measured again in run {result.run}."
 
 
 def _headline(result: ReplayResult) -> str:
@@ -81,7 +89,6 @@ def _row(checked: CheckedClaim, names: Mapping[CellKey, str]) -> Row:
         _claimed(checked.claim),
         again,
         REPLAY_TEXTS[checked.outcome],
-        REASON_TEXTS[checked.reason],
     )
     return Row(cells, style=_STYLES.get(checked.outcome, ""))
 

@@ -72,11 +72,24 @@ def _headline(found: RunComparison, confirmation: Confirmation | None) -> str:
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
     if found.asked:
-        regressed = [row.name for row in found.regressions]
-        parts.append(f"regression: {listing(regressed)}" if regressed else "no regression")
+        parts.append(_regressions(found))
     if confirmation is not None:
         parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
+
+
+def _regressions(found: RunComparison) -> str:
+    """Return which rows regressed, or that none was found, and in how many it may have been missed."""
+    regressed = [row.name for row in found.regressions]
+    unsure = sum(row.may_be_regression for row in found.rows)
+    if regressed:
+        others = f", and not excluded in {plural(unsure, 'other row')}" if unsure else ""
+        return f"regression: {listing(regressed)}{others}"
+    if not unsure:
+        return f"no regression: every interval excludes {listing(found.asked)}"
+    share = "any row" if unsure == len(found.rows) else f"{unsure} of {plural(len(found.rows), 'row')}"
+    is_open = "is" if len(found.asked) == 1 else "are"
+    return f"no regression found, but {listing(found.asked)} {is_open} not excluded in {share}"
 
 
 def _table(found: RunComparison) -> TextTable:
@@ -145,8 +158,8 @@ def _meaning(found: RunComparison) -> Iterator[str]:
         yield "preview: an interval takes 4 launches on both sides. Measure without --quick."
     if any(row.time.counted == "launches" and row.time.has_interval for row in found.rows):
         yield (
-            "Intervals are over launches, each for its row alone. What the machine changed between two runs is not in"
-            f" them: --confirm measures again, and {FEWEST_RUNS} runs on both sides are compared run by run."
+            "Intervals are over launches, without the machine's drift between two runs: use --confirm, or"
+            f" {FEWEST_RUNS} runs on both sides."
         )
 
 

@@ -14,6 +14,8 @@ __all__ = ["age", "run_table"]
 
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _NONE = "-"
+_OUTCOME_WIDTH = 20
+"""What a run was made for: other columns are left out before it is folded to less."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +55,19 @@ def _joined(values: Iterable[object]) -> str:
 
 _FIELDS = (
     _Field(Column("run", words=True), lambda entry, _: entry.run_id),
-    _Field(Column("name", words=True), lambda entry, _: entry.name, optional=True),
-    _Field(Column("age", drops=1), lambda entry, now: age(entry.created, now)),
+    _Field(Column("name", words=True, folds=True, drops=1), lambda entry, _: entry.name, optional=True),
+    _Field(Column("age", drops=3), lambda entry, now: age(entry.created, now)),
     _Field(
-        Column("when (UTC)", words=True, drops=3),
+        Column("when (UTC)", words=True, drops=5),
         lambda entry, _: entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " "),
     ),
-    _Field(Column("models", words=True, folds=True), lambda entry, _: ", ".join(entry.models)),
-    _Field(Column("batch", drops=4), lambda entry, _: _joined(entry.batches)),
-    _Field(Column("streams", drops=7), lambda entry, _: _joined(entry.streams)),
-    _Field(Column("threads", drops=8), lambda entry, _: "native" if entry.threads is None else str(entry.threads)),
-    _Field(Column("launches", drops=6), lambda entry, _: str(entry.launches)),
-    _Field(Column("rows", words=True, folds=True, drops=2), lambda entry, _: ", ".join(entry.rows)),
-    _Field(Column("outcome", words=True, folds=True), lambda entry, _: outcomes_text(entry)),
-    _Field(Column("machine", words=True, folds=True, drops=9), lambda entry, _: entry.machine, optional=True),
-    _Field(Column("note", words=True, folds=True, drops=5), lambda entry, _: entry.note, optional=True),
+    _Field(Column("models", words=True, folds=True, drops=2), lambda entry, _: ", ".join(entry.models)),
+    _Field(Column("batch", drops=6), lambda entry, _: _joined(entry.batches)),
+    _Field(Column("streams", drops=9), lambda entry, _: _joined(entry.streams)),
+    _Field(Column("threads", drops=10), lambda entry, _: "native" if entry.threads is None else str(entry.threads)),
+    _Field(Column("launches", drops=8), lambda entry, _: str(entry.launches)),
+    _Field(Column("rows", words=True, folds=True, drops=4), lambda entry, _: ", ".join(entry.rows)),
+    _Field(Column("outcome", words=True, folds=True, least=_OUTCOME_WIDTH), lambda entry, _: outcomes_text(entry)),
+    _Field(Column("machine", words=True, folds=True, drops=11), lambda entry, _: entry.machine, optional=True),
+    _Field(Column("note", words=True, folds=True, drops=7), lambda entry, _: entry.note, optional=True),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Iterator, Sequence
 
 from irbench.render.quantities import plural
@@ -10,10 +12,11 @@ from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
-from irbench.stats import expected_seconds, given_inputs
+from irbench.stats import expected_seconds, given_inputs, launch_limits
+from irbench.store.entries import RunEntry
 from irbench.system import host
 
-__all__ = ["first_run_text", "outline", "settings", "too_many_threads"]
+__all__ = ["first_run_text", "name_taken_text", "outline", "settings", "too_many_threads"]
 
 _GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
@@ -35,16 +38,26 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
 
 
 def _speed_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
-    launches = f"{timing.min_launches} to {timing.max_launches}"
-    if timing.min_launches == timing.max_launches:
-        launches = str(timing.min_launches)
-    least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S)[0] for group in groups)
+    least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S) for group in groups if group.can_run)
     whole_s = timing.budget * sum(group.weight for group in groups)
     budget = f"no launch begins that would end after {whole_s:.0f} s"
-    return (
-        f"{launches} launches x {timing.blocks} blocks each, at least about {least_s:.0f} s;"
-        f" slow models use the whole budget: {budget}"
-    )
+    planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
+    if least_s > whole_s:
+        return f"{planned}, but {budget}: give about --budget {math.ceil(least_s)}s, or measure fewer rows"
+    return f"{planned}; slow models use the whole budget: {budget}"
+
+
+def _launches_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
+    """Return how many launches there are in all, and how many each row has where that is another number."""
+    limits = [launch_limits(len(group.measured), timing) for group in groups if group.can_run]
+    total = f"{_span(sum(least for least, _ in limits), sum(most for _, most in limits))} launches"
+    if len(limits) == 1 and groups[0].weight == 1:
+        return total
+    return f"{total} ({_span(timing.min_launches, timing.max_launches)} for each row)"
+
+
+def _span(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"
 
 
 def _cold_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
@@ -67,6 +80,21 @@ def first_run_text(model: str, backends: Sequence[str]) -> str:
     return (
         f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
         f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
+    )
+
+
+def name_taken_text(name: str, taken: Sequence[RunEntry]) -> str:
+    """Return that stored runs have a name already, and what the name means once this run is stored.
+
+    Args:
+        name: Of the run that begins.
+        taken: The runs that have it, newest first; at least one.
+    """
+    when = taken[0].created[: len("yyyy-mm-dd")]
+    others = f" and {plural(len(taken) - 1, 'other run')}" if len(taken) > 1 else ""
+    return (
+        f"warning: run {taken[0].run_id} of {when}{others} is called {name!r}, too: irbench show {shlex.quote(name)}"
+        f" and irbench.load({name!r}) will mean the newest"
     )
 
 
@@ -112,6 +140,6 @@ def _line(planned: PlannedGroup) -> str:
         f"{cell.label} {cell.load.precision}" if several and names[cell.id] == cell.label else names[cell.id]
         for cell in cells
     )
-    parts = f"; at most {Timing.most_cells} rows in each launch" if planned.weight > 1 else ""
+    parts = f"; {planned.weight} parts, because a launch has at most {Timing.most_cells} rows"
     at = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    return f"{models} ({at}): {rows or 'no row that can run'}{parts}"
+    return f"{models} ({at}): {rows or 'no row that can run'}{parts if planned.weight > 1 else ''}"

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from irbench.render.leaders import best_text
 from irbench.render.outcomes import outcomes_text
 from irbench.render.quantities import percent, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
@@ -125,6 +126,8 @@ class SweepView:
             yield Text(f"{curve.label or 'curve'}: throughput by batch size", style="bold")
             yield ListingTable(_points(curve))
             yield from map(Text, _conclusions(curve))
+        for best in self.overview.best:
+            yield Text(best_text(best))
 
 
 def _differing(tables: Sequence[SweepTable]) -> tuple[str, ...]:

@@ -34,12 +34,14 @@ class Column:
         words: Whether it holds words, which stand to the left; numbers stand to the right.
         folds: Whether its cells may be folded where the table is too wide.
         drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
+        least: Columns are left out before this one is folded to fewer cells.
     """
 
     heading: str
     words: bool = False
     folds: bool = False
     drops: int = 0
+    least: int = _NARROWEST_COLUMN
 
 
 @dataclass(frozen=True)
@@ -136,17 +138,18 @@ class TextTable:
         for index in sorted(shown, key=lambda index: -self.columns[index].drops):
             if self.columns[index].drops and self._width(shown, self._folded) > width:
                 shown.remove(index)
-        for index in sorted(shown, key=lambda index: -widths[index]):
-            excess = self._width(shown, widths) - width
-            if excess > 0:
-                widths[index] = max(self._folded[index], widths[index] - excess)
+        for _ in range(self._width(shown, widths) - width):  # the widest column gives way, whichever that is by then
+            able = [index for index in shown if widths[index] > self._folded[index]]
+            if not able:
+                break
+            widths[max(able, key=widths.__getitem__)] -= 1
         return tuple(shown), tuple(widths)
 
     @cached_property
     def _folded(self) -> tuple[int, ...]:
         """The least width of each column: one that folds keeps its words whole, as far as they have a usual length."""
         return tuple(
-            min(natural, max(_NARROWEST_COLUMN, self._longest_word(index))) if column.folds else natural
+            min(natural, max(column.least, self._longest_word(index))) if column.folds else natural
             for index, (column, natural) in enumerate(zip(self.columns, self._natural, strict=True))
         )
 

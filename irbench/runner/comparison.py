@@ -33,6 +33,7 @@ from irbench.stats import (
     Next,
     Pace,
     Room,
+    launch_limits,
     launches_planned,
     outlook,
     parts_of,
@@ -284,9 +285,8 @@ class Comparison:
         )
 
     def _untimed_samples(self) -> Iterator[Note]:
-        samples = self._group.feeds
-        if 0 < self._calls < samples:
-            yield Note("samples-not-timed", {"timed": self._calls, "samples": samples})
+        if 0 < self._calls < self._group.feeds:
+            yield Note("samples-not-timed", {"timed": self._calls, "samples": self._group.feeds})
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         main = self._group.main
@@ -295,7 +295,7 @@ class Comparison:
                 model=main.bundle.name,
                 activity=activity,
                 launch=len(self._records) + (interim is None),
-                most_launches=self._timing.max_launches,
+                most_launches=launch_limits(len(self._planned.measured), self._timing)[1],
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=self._timing.budget,
                 outlook=self._outlook,

@@ -19,6 +19,7 @@ __all__ = [
     "Backend",
     "Description",
     "Feed",
+    "LoadChecker",
     "Outputs",
     "Phases",
     "Refusal",
@@ -224,5 +225,26 @@ class UsageWriter(Protocol):
             model: The path of the model, as the code is to name it.
             load: How it is driven; what several processes share is the caller's.
             device: Where.
+        """
+        ...
+
+
+@runtime_checkable
+class LoadChecker(Protocol):
+    """A backend that knows of some loads that they are impossible, before any process starts."""
+
+    def check_load(self, load: Load, device: str, graph_precision: str, /) -> None:
+        """Refuse what :meth:`Backend.compile` would certainly refuse, without importing the runtime.
+
+        Runs in irbench's own process.
+
+        Args:
+            load: What is asked for.
+            device: Where.
+            graph_precision: The narrowest precision that the model's ONNX graph holds, ``fp32`` for example; empty for
+                another kind of artifact.
+
+        Raises:
+            Refusal: It is impossible, for whatever model holds that precision.
         """
         ...

@@ -19,15 +19,17 @@ if TYPE_CHECKING:
         expected_seconds,
         fewest_blocks,
         fits,
+        launch_limits,
         launch_size,
         least_seconds,
         needs_more_blocks,
+        parts_of,
         samples_per_round,
         settle_calls,
     )
     from irbench.stats.scatter import Scatter
     from irbench.stats.standing import Admission
-    from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, parts_of, scatters
+    from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
     from irbench.stats.summary import summarise
     from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
     from irbench.stats.workload_facts import given_inputs
@@ -48,6 +50,7 @@ __all__ = [
     "fewest_calls",
     "fits",
     "given_inputs",
+    "launch_limits",
     "launch_size",
     "launches_planned",
     "least_seconds",
@@ -80,13 +83,14 @@ _MODULES = {
     "fewest_calls": "turns",
     "fits": "planning",
     "given_inputs": "workload_facts",
+    "launch_limits": "planning",
     "launch_size": "planning",
     "launches_planned": "stopping",
     "least_seconds": "planning",
     "needs_more_blocks": "planning",
     "next_launch": "stopping",
     "outlook": "stopping",
-    "parts_of": "stopping",
+    "parts_of": "planning",
     "processors_in_use": "blocks",
     "same_mix": "turns",
     "samples_per_round": "planning",

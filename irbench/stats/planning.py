@@ -18,9 +18,11 @@ __all__ = [
     "expected_seconds",
     "fewest_blocks",
     "fits",
+    "launch_limits",
     "launch_size",
     "least_seconds",
     "needs_more_blocks",
+    "parts_of",
     "samples_per_round",
     "settle_calls",
     "whole_streams",
@@ -217,19 +219,45 @@ def _blocks_in(seconds: float, cost: LaunchCost, timing: Timing) -> float:
     return math.floor(seconds / cost.block_s) - timing.burn_in_blocks if cost.block_s > 0 else math.inf
 
 
-def expected_seconds(cells: int, timing: Timing, start_s: float) -> tuple[float, float]:
-    """Return the least and the most wall time that one group should take, in seconds.
+def expected_seconds(cells: int, timing: Timing, start_s: float) -> float:
+    """Return the least wall time that one group should take, in seconds, whatever its budget is.
 
     Args:
-        cells: How many are measured.
+        cells: How many are measured, at least one.
         timing: The protocol's numbers.
         start_s: What importing and compiling one cell costs in each launch.
     """
     blocks = (timing.blocks + timing.burn_in_blocks) * (timing.round_seconds + timing.settle)
     paced_s = max(timing.pace_seconds, timing.pace_calls * timing.pace) if timing.pace else 0.0
-    launch = cells * (start_s + timing.warm_up + blocks + timing.sustain + paced_s)
-    least, most = timing.min_launches * launch, timing.max_launches * launch
-    return min(least, max(timing.budget, launch)), min(most, max(timing.budget, launch))
+    starts = timing.min_launches * (cells - 1) + launch_limits(cells, timing)[0]  # the baseline is in every launch
+    return starts * (start_s + timing.warm_up + blocks + timing.sustain + paced_s)
+
+
+def launch_limits(cells: int, timing: Timing) -> tuple[int, int]:
+    """Return how many launches a group has at least and at most.
+
+    Where no launch holds all of its cells, the first ones show each of them once, and the others have as many of them
+    as fit beside the baseline.
+
+    Args:
+        cells: How many are measured, at least one.
+        timing: The protocol's numbers.
+    """
+    parts = parts_of(cells, timing.most_cells)
+    if parts == 1:
+        return timing.min_launches, timing.max_launches
+    again = (timing.min_launches - 1) * (cells - 1)
+    return parts + math.ceil(again / (timing.most_cells - 1)), parts * timing.max_launches
+
+
+def parts_of(cells: int, most: int) -> int:
+    """Return how many launches show every cell once, each with the baseline.
+
+    Args:
+        cells: How many there are.
+        most: How many a launch takes, at least 2.
+    """
+    return max(1, math.ceil((cells - 1) / (most - 1)))
 
 
 def _odd(count: float) -> int:

@@ -15,7 +15,7 @@ from irbench.spec import Group, Timing
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import Observed, observe
-from irbench.stats.planning import fewest_blocks
+from irbench.stats.planning import fewest_blocks, parts_of
 from irbench.stats.race import aim_of, contenders, most_urgent
 from irbench.stats.scatter import Scatter, scatter_of
 from irbench.stats.standing import Admission, Standing, decide_standing
@@ -29,7 +29,6 @@ __all__ = [
     "launches_to_reach",
     "next_launch",
     "outlook",
-    "parts_of",
     "scatters",
     "unit_half_width",
 ]
@@ -98,16 +97,6 @@ def next_launch(
         return Next(stopped_by="launches")
     ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
     return Next(stopped_by="budget") if records and ended_s > timing.budget else Next(cells)
-
-
-def parts_of(cells: int, most: int) -> int:
-    """Return how many launches show every cell once, each with the baseline.
-
-    Args:
-        cells: How many there are.
-        most: How many a launch takes, at least 2.
-    """
-    return max(1, math.ceil((cells - 1) / (most - 1)))
 
 
 def _never_launched(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> frozenset[str]:

@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from irbench.spec import Objective
+
 __all__ = ["Outcome", "OutcomeKind", "RunEntry"]
 
 OutcomeKind: TypeAlias = Literal[
@@ -41,8 +43,10 @@ class Outcome(msgspec.Struct, frozen=True):
             soak, the first row that is what the kind says.
         rival: The row that comes next.
         ratio: How many times as fast as its rival the leader is.
-        p50_ms: Of the only row with figures; of a cold start, the median time to the first output.
+        p50_ms: Of the leader; of a cold start, its median time to the first output.
         unverified: Whether some speedup is of answers that nothing was compared with.
+        fps: Of the leader.
+        objective: What rows were compared by.
     """
 
     kind: OutcomeKind
@@ -51,6 +55,8 @@ class Outcome(msgspec.Struct, frozen=True):
     ratio: float | None = None
     p50_ms: float | None = None
     unverified: bool = False
+    fps: float | None = None
+    objective: Objective = "latency"
 
 
 class RunEntry(msgspec.Struct, frozen=True):

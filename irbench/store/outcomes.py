@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from irbench.cold_row import ColdRow, ColdTable
 from irbench.result import CellResult, GroupResult, RunDocument
 from irbench.row import State, is_too_slow
@@ -12,7 +14,7 @@ from irbench.row_names import name_of, row_names, tell_apart
 from irbench.soak_row import SoakRow, SoakTable
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
-__all__ = ["entry_of"]
+__all__ = ["entry_of", "outcome_of"]
 
 _GRAVEST: tuple[OutcomeKind, ...] = ("mismatch", "failed", "interrupted")
 
@@ -70,7 +72,7 @@ def _is_measured(row: CellResult | ColdRow | SoakRow) -> bool:
 
 
 def _outcomes(document: RunDocument) -> Iterator[Outcome]:
-    yield from map(_outcome, document.groups)
+    yield from map(outcome_of, document.groups)
     yield from map(_cold_outcome, document.cold_starts)
     yield from map(_soak_outcome, document.soaks)
 
@@ -103,17 +105,23 @@ def _machine(environment: Mapping[str, Any]) -> str:
     return f"{model} x{count}" if model and count else str(model)
 
 
-def _outcome(group: GroupResult) -> Outcome:
+def outcome_of(group: GroupResult) -> Outcome:
     """Return who won by how much, or who leads and why it is no winner, or why there is nobody."""
     names = row_names(group.cells)
     lead = group.lead or group.winner  # a document from before leads were stored has winners alone
     if lead is not None:
         result: OutcomeKind = "winner" if group.winner is not None else _why_not(group)
-        return Outcome(result, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
+        found = Outcome(result, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
+        return _with_figures(found, group, next(cell for cell in group.cells if cell.id == lead.cell))
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None and not is_too_slow(cell):
-            return Outcome("only", names[cell.id], p50_ms=cell.latency_ms.p50)
+            return _with_figures(Outcome("only", names[cell.id]), group, cell)
     return _without_figures({cell.state for cell in group.cells})
+
+
+def _with_figures(outcome: Outcome, group: GroupResult, leader: CellResult) -> Outcome:
+    p50_ms = None if leader.latency_ms is None else leader.latency_ms.p50
+    return replace(outcome, p50_ms=p50_ms, fps=leader.fps, objective=group.objective)
 
 
 def _without_figures(states: Collection[State]) -> Outcome:

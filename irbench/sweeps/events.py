@@ -58,6 +58,7 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
         seconds: How long its launches took.
         rows: What is kept of its rows.
         busy: Whether other programs disturbed most of the measurement.
+        undecided: Whether a verdict or its winner is undecided.
     """
 
     table: str
@@ -67,6 +68,7 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
     seconds: float
     rows: tuple[RowFacts, ...]
     busy: bool = False
+    undecided: bool = False
 
 
 class TableFailed(msgspec.Struct, tag="failed", frozen=True):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from irbench.store.entries import RunEntry
+from irbench.store.leaders import BestOfTables
 from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.curve import CurveEnd, CurvePoint
 
@@ -27,6 +28,7 @@ class TableOverview:
         exit_code: What ``irbench run`` would have ended with.
         message: Why it could not be measured; empty where it could.
         hint: How to fix that.
+        undecided: Whether a verdict or its winner is undecided; False where that was not recorded.
     """
 
     table: SweepTable
@@ -36,6 +38,7 @@ class TableOverview:
     exit_code: int = 0
     message: str = ""
     hint: str = ""
+    undecided: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,10 @@ class SweepOverview:
         name: Its name.
         tables: In the order in which they are measured.
         curves: Those with a measured point.
+        best: The best row over the tables of each model and set of inputs, where several have a leader.
     """
 
     name: str
     tables: tuple[TableOverview, ...]
     curves: tuple[CurveOverview, ...]
+    best: tuple[BestOfTables, ...] = ()

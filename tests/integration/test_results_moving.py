@@ -230,7 +230,7 @@ def test_a_document_that_takes_too_much_memory_ends_its_check_and_nothing_else(r
 def test_a_model_is_not_overwritten_by_an_export(root: Path, tmp_path: Path) -> None:
     measured(root)
     (tmp_path / "model.onnx").write_bytes(b"weights")
-    assert refused(
-        results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "does not end with .tar.gz", ".tar.gz"
-    )
+    assert refused(results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "tells no format", ".tar.gz")
+    archive = ("--format", "archive", "-o", tmp_path / "model.onnx")
+    assert refused(results(root, "export", "latest", *archive), "does not end with .tar.gz", ".tar.gz")
     assert (tmp_path / "model.onnx").read_bytes() == b"weights"

@@ -156,12 +156,26 @@ def test_a_place_for_results_that_cannot_be_written_is_refused_before_anything_i
 
 
 def test_a_property_that_only_the_runtime_can_judge_is_refused_in_its_row(model: Path) -> None:
-    called = irbench(
-        "run", model, "--backends", "ort", "--set", "ort.cuda.gpu_mem_limit=1", "--format", "json", *FASTEST
-    )
+    options = ("--set", "openvino.GPU_QUEUE_PRIORITY=LOW", "--format", "json")
+    called = irbench("run", model, "--backends", "openvino", *options, *FASTEST)
     assert called.code == 3
     (row,) = called.document["groups"][0]["cells"]
-    assert row["failure"]["message"] == "cuda.gpu_mem_limit is an option of ort:cuda, not of the CPU."
+    assert row["failure"]["message"] == "OpenVINO has no property 'GPU_QUEUE_PRIORITY' that can be set."
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "hint"),
+    [
+        (("--set", "ort.cuda.gpu_mem_limit=1"), "an option of ort:cuda, not of the CPU", "Leave"),
+        (("--set", "ort.graph_optimization_level=most"), "cannot be 'most'", "disabled or basic"),
+        (("--precision", "int8"), "int8 only if the graph was converted to int8; this one is fp32", "--optimize int8"),
+    ],
+)
+def test_what_a_backend_knows_to_be_impossible_measures_nothing(
+    model: Path, own_home: Path, options: tuple[str, ...], said: str, hint: str
+) -> None:
+    assert refused(("run", model, "--backends", "ort", *options), said, hint)
+    assert not (own_home / "results").exists()
 
 
 def test_a_dry_run_says_with_which_settings_and_where_to(model: Path, own_home: Path) -> None:

@@ -7,8 +7,10 @@ from typing import Literal
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.formats import OUTPUT, RESULTS
 from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import DURATION, PERCENT, PlainDefault
 
 __all__ = ["command"]
 
@@ -16,6 +18,7 @@ _EXAMPLES = """\b
 Examples:
   irbench replay claim.irb
   irbench replay claim.irb --model ./resnet50.onnx --force
+  irbench replay claim.irb --quick --no-lock
 """
 
 
@@ -30,6 +33,18 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="Replay on another machine, or with other versions.")
 @click.option("--allow-own-code", is_flag=True, help="Run the commands and functions that the receipt's plan names.")
+@click.option(
+    "--within",
+    type=PERCENT,
+    cls=PlainDefault,
+    show_default="2%",
+    help="Intervals that lie no further apart than this agree.",
+)
+@click.option(
+    "--budget", type=DURATION, cls=PlainDefault, show_default="that of the plan", help="Time limit for the whole run."
+)
+@click.option("--quick", is_flag=True, help="3 launches: shows whether the plan runs here, and decides no claim.")
+@measuring.NO_LOCK
 @click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
 @OUTPUT
 @RESULTS
@@ -38,13 +53,17 @@ def command(
     models: tuple[str, ...],
     force: bool,
     allow_own_code: bool,
+    within: float | None,
+    budget: float | None,
+    quick: bool,
+    no_lock: bool,
     form: Literal["table", "json", "md"],
     output: Path | None,
     results: Path | None,
 ) -> int:
     """Measure what a receipt claims again, and say whether it holds.
 
-    Each claim is confirmed (the same verdict, and the intervals agree to ±2 %), refuted (the intervals do not agree),
+    Each claim is confirmed (the same verdict, and the intervals agree), refuted (the intervals do not agree),
     undecided, or not comparable, with the reason. The exit code is 0 if all are confirmed, 1 if one is refuted, 4 if
     it is undecided, and 2 if nothing could be compared: another machine, other versions, or a model with another
     checksum.
@@ -52,12 +71,23 @@ def command(
     A plan with rows of own code, or with a model that a function makes, is not replayed without --allow-own-code: the
     code is shown, and may do anything that you may.
     """
+    from irbench.api.compare import WITHIN
     from irbench.api.progress import displayed
     from irbench.api.receipt import ReplayOptions, replay_with
     from irbench.cli.output.console import print_data, to_text
     from irbench.cli.output.stderr import plugin_warnings_told
 
-    asked = ReplayOptions(claim, models, force, allow_own_code, results)
+    asked = ReplayOptions(
+        claim,
+        models,
+        force=force,
+        allow_own_code=allow_own_code,
+        within=WITHIN if within is None else within,
+        budget=budget,
+        quick=quick,
+        no_lock=no_lock,
+        results=results,
+    )
     with displayed() as reporter, plugin_warnings_told():
         found = replay_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)

@@ -47,6 +47,7 @@ Examples:
     help="Seed for the order of the tables.",
 )
 @measuring.NO_LOCK
+@click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner of a table is undecided.")
 @TABLE_OR_JSON
 @OUTPUT
 @RESULTS
@@ -58,6 +59,7 @@ def command(
     name: str | None,
     seed: int | None,
     no_lock: bool,
+    strict: bool,
     form: str,
     output: Path | None,
     results: Path | None,
@@ -81,4 +83,6 @@ def command(
     print_data(text, output)
     if not ended:
         say(f"interrupted: irbench sweep {plan} --resume goes on")
-    return found.exit_code if ended else int(ExitCode.INTERRUPTED)
+        return int(ExitCode.INTERRUPTED)
+    is_only_undecided = strict and found.exit_code == ExitCode.OK and found.undecided
+    return int(ExitCode.UNDECIDED) if is_only_undecided else found.exit_code

@@ -72,7 +72,7 @@ EXPORT_FORMAT = click.option(
     "form",
     type=OneOf((ARCHIVE, *FORMATS)),
     metavar="FORMAT",
-    help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: what the name of FILE tells, otherwise {ARCHIVE}]",
+    help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: what the name of FILE tells: {ARCHIVE} for .tar.gz]",
 )
 COLUMNS = click.option(
     "--columns",

@@ -35,6 +35,9 @@ ARCHIVE: Literal["archive"] = "archive"
 """What ``irbench results export`` writes besides: runs with raw samples and logs, which ``irbench.store`` packs."""
 
 
+_ARCHIVE_ENDINGS = (".tar.gz", ".tgz")
+
+
 @dataclass(frozen=True)
 class ExportFormat:
     """One format.
@@ -135,12 +138,22 @@ def format_called(name: str) -> ExportFormat:
 
 
 def format_for(output: Path) -> ExportFormat | None:
-    """Return the format that the name of a file tells; ``None`` where it tells none.
+    """Return the format that the name of a file tells; ``None`` where it is that of an archive.
 
     Raises:
-        IrbenchError: Several formats have files of such names.
+        IrbenchError: Several formats have files of such names, or none has.
     """
+    if output.name.lower().endswith(_ARCHIVE_ENDINGS):
+        return None
     if output.suffix.lower() == ".json":
         several = ", ".join(form.name for form in _ALL if not form.endings)
         raise IrbenchError(f"Several formats are .json files, as {output} would be.", hint=f"Add --format: {several}.")
-    return next((form for form in _ALL if output.suffix.lower() in form.endings), None)
+    found = next((form for form in _ALL if output.suffix.lower() in form.endings), None)
+    if found is None:
+        endings = ", ".join(ending for form in _ALL for ending in form.endings)
+        raise IrbenchError(
+            f"The name of {output} tells no format.",
+            hint=f"Names end with {endings}, or {_ARCHIVE_ENDINGS[0]} for an archive of runs. Or add --format:"
+            f" {', '.join(FORMATS)}.",
+        )
+    return found

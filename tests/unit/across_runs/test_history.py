@@ -128,3 +128,36 @@ def test_other_models_and_rows_without_figures_are_passed_over():
     failed = run(1, 37.0, row={"state": "mismatch"})
     other = replace(run(2, 37.0).document, groups=(group(cell("ort"), model="vgg"),))
     assert history_of("resnet50", [failed, CheckedRun(Path(), other)]).rows == ()
+
+
+def of_file(number: int, source: str, graph: str) -> CheckedRun:
+    """Return a run of the model that was read from a file."""
+    made = run(number, USUAL[number], row={"graph_files": GraphFiles(graph, 1234)})
+    plan = {"models": ["resnet50"], "sources": [source]}
+    return replace(made, document=replace(made.document, plan=plan))
+
+
+def test_a_run_with_two_models_of_one_name_is_named_and_left_out():
+    both = [group(cell("ort", 37.0, graph_files=GraphFiles(graph, 1234))) for graph in ("aa", "bb")]
+    shared = CheckedRun(Path(), document(*both, run_id="01KAJ3WQ4R8Z6M1X0V9T7S5999", plan={}))
+    found = history_of("resnet50", [*(run(number, USUAL[number]) for number in range(3)), shared])
+    assert [(problem.code, problem.run) for problem in found.problems] == [("same-names", shared.run_id)]
+    assert shared.run_id not in found.runs
+
+
+def test_different_files_of_one_name_with_different_graphs_are_a_warning():
+    runs = [
+        of_file(0, "a/resnet50.onnx", "aa"),
+        of_file(1, "a/resnet50.onnx", "aa"),
+        of_file(2, "b/resnet50.onnx", "bb"),
+    ]
+    (problem,) = history_of("resnet50", runs).problems
+    assert problem.code == "several-files"
+    assert problem.facts == {"model": "resnet50", "runs": {"a/resnet50.onnx": 2, "b/resnet50.onnx": 1}}
+
+
+@pytest.mark.parametrize(
+    "second", [("a/resnet50.onnx", "bb"), ("b/resnet50.onnx", "aa")], ids=["a new version", "a copy"]
+)
+def test_a_new_version_or_a_copy_of_a_model_is_none(second: tuple[str, str]):
+    assert not history_of("resnet50", [of_file(0, "a/resnet50.onnx", "aa"), of_file(1, *second)]).problems

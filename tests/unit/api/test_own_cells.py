@@ -116,7 +116,7 @@ def test_what_another_process_cannot_import_is_refused(value: Any, said: str) ->
         (Program("callable", "nothing_here:infer"), "There is no module nothing_here", "searched in"),
         (Program("callable", "nothing.py:infer"), "There is no file", "Check the path"),
         (Program("callable", "loop.py:infr"), "has no function infr", "Did you mean infer"),
-        (Program("command", "./nothing-here"), "There is no program ./nothing-here", "without a shell"),
+        (Program("command", "./nothing-here"), "There is no program './nothing-here'", "without a shell"),
         (Program("command", "true {modle}"), "cannot have {modle}", "Did you mean {model}"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_row_cannot_be_called_like_a_backend() -> None:
         (["--cell", "a=true", "--cold"], "--cold and --cell cannot be combined"),
         (["--backends", "none"], "leaves nothing to measure"),
         (["--cell", "a"], "lacks a name"),
-        (["--cell", "a=there/is/none"], "There is no program there/is/none"),
+        (["--cell", "a=there/is/none"], "There is no program 'there/is/none'"),
     ],
 )
 def test_the_command_line_refuses_what_cannot_be_measured(arguments: list[str], said: str) -> None:

@@ -165,3 +165,26 @@ def test_a_receipt_is_shown_where_no_file_is_named(claim: Path):
     assert called.code == 0
     assert "tf against ort" in called.out
     assert "slower" in called.out
+
+
+def test_a_replay_is_measured_as_it_is_asked_for(claim: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = answering(monkeypatch, CLAIMED)
+    irbench("replay", claim, "--quick", "--budget", "30s", "--no-lock")
+    api.replay(claim, progress=None)
+    assert [(plan.quick, plan.budget, plan.no_lock) for plan in asked] == [(True, 30.0, True), (False, None, False)]
+
+
+def test_how_far_apart_intervals_may_lie_is_asked_for(claim: Path, monkeypatch: pytest.MonkeyPatch):
+    answering(monkeypatch, {"ort": EVEN, "tf": times(1.5)})
+    assert irbench("replay", claim).code == 1
+    assert irbench("replay", claim, "--within", "50%").code == 0
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_why_a_claim_does_not_hold_is_whole_at_every_width(claim: Path, monkeypatch: pytest.MonkeyPatch, width: str):
+    answering(monkeypatch, {"ort": EVEN, "tf": times(1.2)})
+    monkeypatch.setenv("COLUMNS", width)
+    shown = irbench("replay", claim).out
+    assert "refuted: tf against ort: same verdict, but the intervals do not agree" in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= int(width)
+    assert len(shown.splitlines()) < 20

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
+import models
 import onnx
 import pytest
+from compared_runs import EVEN, store
 
 import irbench
+from irbench.measure.lock import measuring
+from irbench.store import default_root
 
 
 @pytest.mark.parametrize("function", [irbench.run, irbench.plan])
@@ -38,3 +43,42 @@ def test_help_names_every_keyword_with_its_meaning(function: Any, keyword: str):
 def test_help_does_not_hide_keywords_behind_options(function: Any):
     assert "options" not in inspect.signature(function).parameters
     assert "irbench.RunKeywords" not in (function.__doc__ or "")
+
+
+WRONG = (
+    (("missing.onnx",), {}, "missing.onnx"),
+    (("resnet5",), {}, "resnet5"),
+    ((), {"all": True}, "No model has been exported yet"),
+    (("resnet50",), {"backends": "ort:tpu"}, "has no device"),
+    (("resnet50",), {"set": {"ort": {"threads": 2}}}, "no option 'threads'"),
+    (("resnet50",), {"data": "missing/"}, "missing"),
+)
+
+
+@pytest.mark.parametrize(("models", "options", "said"), WRONG)
+def test_a_wrong_name_is_refused_while_another_irbench_measures(
+    models: tuple[str, ...], options: dict[str, Any], said: str
+):
+    with measuring("somebody else"), pytest.raises(irbench.IrbenchError, match=said):
+        irbench.run(*models, progress=None, **options)
+
+
+def test_a_right_call_is_refused_while_another_irbench_measures(tmp_path: Path):
+    models.mlp(tmp_path)
+    with measuring("somebody else"), pytest.raises(irbench.IrbenchError, match="already measuring"):
+        irbench.run(tmp_path / "mlp.onnx", progress=None)
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("before", True), ("after", False), ("", False)])
+def test_a_name_that_a_stored_run_has_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, is_told: bool
+):
+    stored = store(default_root(), {"ort": EVEN}, plan={"name": "before"})
+    model = models.mlp(tmp_path).path
+    with caplog.at_level("INFO", "irbench"):
+        irbench.plan(model, name=name, backends="fake-a")
+    told = [record.message for record in caplog.records if "is called" in record.message]
+    assert len(told) == is_told
+    assert all(
+        stored.document.run_id in text and "irbench.load('before') will mean the newest" in text for text in told
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import documents
+import front_door
 import pytest
 import stored_runs
 
@@ -94,6 +95,35 @@ def test_the_order_is_random_and_that_of_the_recorded_seed(measured: Measured):
     assert measured.batches == first * 2
     sweep(plan(batch=batches), name="other", seed=6)
     assert measured.batches[22:] != first
+
+
+def test_a_sweep_knows_whether_something_is_undecided_also_when_it_goes_on(measured: Measured):
+    decided = documents.example()
+    assert decided.lead is not None
+    undecided = replace(decided, winner=None, lead=replace(decided.lead, reason="undecided"))
+    measured.answer = lambda table: replace(undecided, batch=table.batch)
+    assert sweep(plan()).undecided
+    assert sweep(plan(), resume=True).undecided
+    measured.answer = lambda table: replace(decided, batch=table.batch)
+    assert not sweep(plan(), name="decided").undecided
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--strict",), 4)])
+def test_a_strict_sweep_exits_with_4_where_something_is_undecided(
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], code: int
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    decided = documents.example()
+    assert decided.lead is not None
+    undecided = replace(decided, winner=None, lead=replace(decided.lead, reason="undecided"))
+    measured.answer = lambda table: replace(undecided, batch=table.batch)
+    (tmp_path / "night.toml").write_text(
+        '[defaults]\nmodels = "net"\nbackends = "fake-a"\n[[matrix]]\nbatch = [1, 2]\n'
+    )
+    called = front_door.irbench("sweep", tmp_path / "night.toml", *options)
+    assert called.code == code, called.err
+    assert called.out.count("openvino and ort undecided (openvino 32.5 ms)") == 2
+    assert "Highest FPS of 2 tables of net: openvino at batch=" in called.out
 
 
 def test_a_sweep_that_was_begun_goes_on_only_when_asked_to(measured: Measured):

@@ -135,7 +135,7 @@ def test_results_lose_no_word_in_a_terminal_of_eighty_columns(monkeypatch: pytes
     measured("mobilenet_v3_large")
     lines = listed().stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert {"openvino", "1.14x", "ort"} <= {word for line in lines for word in line[-12:].split()}
+    assert any("openvino 1.14x ort" in line for line in lines)
 
 
 def test_results_can_be_narrowed():

@@ -26,8 +26,20 @@ def test_a_row_is_named_where_it_is_its_turn():
     ("outlook", "said"),
     [
         (None, ""),
-        (Outlook("ort", 0.107, 0.003, intervals_from=4), "ort leads by 10.7 % ±0.3 %, intervals after launch 4"),
-        (Outlook("ort", None, 0.003, intervals_from=4), "ort ±0.3 %, intervals after launch 4"),
+        (
+            Outlook("ort", 0.107, 0.003, intervals_from=4),
+            "ort leads by 10.7 % so far, intervals after 4 launches of each row",
+        ),
+        (
+            Outlook("ort", 0.107, 4.25, intervals_from=4),
+            "ort leads by 10.7 % so far, intervals after 4 launches of each row",
+        ),
+        (Outlook("ort", None, 0.003, intervals_from=4), "intervals after 4 launches of each row"),
+        (
+            Outlook("ort", 0.107, 4.25, target=0.01),
+            "ort leads by 10.7 % so far, the interval is still wider than ±50 %, target ±1.0 %",
+        ),
+        (Outlook("ort", 0.02, 0.3, target=0.01), "ort leads by 2.0 % ±30.0 %, target ±1.0 %"),
         (Outlook("ort", 0.111, 0.0, target=0.01, rows_left=0), "ort leads by 11.1 % ±0.0 %: decided"),
         (Outlook("ort", 0.111, 0.02, target=0.01), "ort leads by 11.1 % ±2.0 %, target ±1.0 %"),
         (Outlook("ort", 0.1, 0.02, target=0.01, rows_left=2), "ort leads by 10.0 % ±2.0 %, target ±1.0 %, 2 rows left"),

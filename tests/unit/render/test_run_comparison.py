@@ -9,7 +9,8 @@ from golden_files import check_golden
 
 from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.changes import change_of_values
-from irbench.across_runs.comparison import CheckedCondition, ComparedRow, ComparedSide, RunComparison, UnmatchedRow
+from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
+from irbench.across_runs.conditions import CheckedCondition, checked_condition, read_condition
 from irbench.across_runs.confirmation import Confirmation, Obstacle
 from irbench.across_runs.environments import Difference
 from irbench.across_runs.figures import FIGURES
@@ -84,6 +85,41 @@ def test_markdown_has_the_same_cells():
 )
 def test_what_a_second_measurement_said_is_told(confirmation: Confirmation, said: str):
     assert said in " ".join(text(FOUND, confirmation).split())
+
+
+def judged(condition: str, factors: tuple[float, ...], name: str = "ort") -> ComparedRow:
+    """Return a row whose launches became longer by these factors."""
+    time = change_of_values(
+        FIGURES["time"], BEFORE, [f * v for f, v in zip(factors, BEFORE, strict=False)], "launches", 0.95
+    )
+    checked = checked_condition(read_condition(condition), time)
+    return replace(SLOWER, name=name, time=time, conditions=(checked,))
+
+
+NOISY = (0.8, 1.3, 0.9, 1.2)
+STEADY = (1.0, 1.001, 0.999, 1.0)
+
+
+def test_no_regression_is_promised_only_where_every_interval_excludes_one():
+    steady, noisy = judged("time>5%", STEADY), judged("time>5%", NOISY, "tf")
+    asked = replace(FOUND, asked=("time>5%",))
+    assert "; no regression: every interval excludes time>5%." in text(replace(asked, rows=(steady,)))
+    found, few = "no regression found, but time>5% is not excluded in", replace(asked, rows=(noisy,))
+    assert f"{found} 1 of 2 rows." in text(replace(asked, rows=(steady, noisy)))
+    assert f"{found} any row." in text(few)
+    said = " ".join(text(few).split())
+    assert "not met, but not excluded either: the interval reaches beyond the limit" in said
+
+
+def test_rows_that_may_have_regressed_are_counted_beside_one_that_did():
+    found = replace(FOUND, rows=(SLOWER, judged("time>5%", NOISY, "tf")))
+    assert "regression: ort, and not excluded in 1 other row;" in " ".join(text(found, AGAIN).split())
+
+
+def test_what_an_interval_takes_is_launches_of_a_run_and_runs_of_what_each_run_has_once():
+    few = judged("time>5%", STEADY[:3])
+    assert "4 launches on both sides have an interval" in " ".join(text(replace(FOUND, rows=(few,))).split())
+    assert "4 runs on both sides have an interval" in " ".join(text(FOUND).split())
 
 
 def test_nothing_in_common_is_said():

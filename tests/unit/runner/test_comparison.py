@@ -26,6 +26,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.tempo import Tempo
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Bundle, Feeding, Group, InputSpec, Timing
+from irbench.stats import launch_limits
 from irbench.store import RunWriter, Store
 
 ONE = Holder(7, "2026-01-05T10:00:00+00:00", "vgg16")
@@ -138,3 +139,17 @@ def test_launches_share_the_samples_and_a_note_counts_them_where_some_are_left(
     result = Comparison(replace(planned, group=fed(planned.group, feeding)), around).run()
     assert Scripted.firsts == [0, 35]
     assert [note.facts["timed"] for note in result.notes if note.code == "samples-not-timed"] == timed
+
+
+def test_progress_counts_the_launches_of_every_part_of_a_large_table(
+    tmp_path: Path, writer: RunWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "Launch", Scripted)
+    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: Expected(None, None))
+    heard: list[Progress] = []
+    timing = Timing(min_launches=3, max_launches=3)
+    request, planned = planned_run(tmp_path, timing=timing, streams=tuple(range(1, 9)))
+    around = GroupContext(request, writer, heard.append, tuple[Holder, ...], CoreLink((0,)), tmp_path, 0)
+    Comparison(planned, around).run()
+    assert {progress.most_launches for progress in heard} == {6}
+    assert max(progress.launch for progress in heard) == launch_limits(8, timing)[0] == 5

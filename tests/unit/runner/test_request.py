@@ -31,8 +31,27 @@ def test_the_outline_says_that_a_launch_holds_a_part_of_a_large_table_and_allows
 ) -> None:
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), streams=(1, 2, 3, 4))
     said = outline(plan(request, prepare(request, tmp_path)), request)
-    assert "fake-b x4; at most 6 rows in each launch" in said
+    assert "fake-b x4; 2 parts, because a launch has at most 6 rows" in said
+    assert "7 to 24 launches (4 to 12 for each row) x 8 blocks each" in said
     assert "would end after 180 s" in said
+
+
+def test_the_outline_says_how_many_launches_several_tables_take(bundle: Bundle, tmp_path: Path) -> None:
+    request = RunRequest(
+        (bundle,), (("fake-a", "cpu"),), (1, 8), apart=True, timing=Timing(min_launches=3, max_launches=3)
+    )
+    said = outline(plan(request, prepare(request, tmp_path)), request)
+    assert "6 launches (3 for each row) x 8 blocks each" in said
+
+
+@pytest.mark.parametrize(("budget", "is_enough"), [(5.0, False), (90.0, True)])
+def test_the_outline_says_whether_the_budget_suffices(
+    bundle: Bundle, tmp_path: Path, budget: float, is_enough: bool
+) -> None:
+    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), timing=Timing(budget=budget))
+    said = outline(plan(request, prepare(request, tmp_path)), request)
+    assert ("give about --budget 17s, or measure fewer rows" in said) is not is_enough
+    assert f"would end after {budget:.0f} s" in said
 
 
 def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from irbench.stats import (
     calls_per_sample,
     expected_seconds,
     fits,
+    launch_limits,
     launch_size,
     needs_more_blocks,
     samples_per_round,
@@ -201,7 +202,16 @@ def test_no_other_number_of_blocks_buys_more_certainty_for_its_time(within_share
     assert all(cost(best) <= cost(other) * (1 + 1e-9) for other in (max(1, best - 2), best + 2))
 
 
-def test_an_estimate_grows_with_the_cells_and_ends_at_the_budget():
-    few, many = expected_seconds(1, TIMING, 2.0), expected_seconds(4, TIMING, 2.0)
-    assert few[0] < many[0] <= many[1] == TIMING.budget
-    assert few[0] == pytest.approx(4 * (2.0 + 0.3 + 9 * 0.03))
+def test_an_estimate_grows_with_the_cells_and_counts_the_baseline_in_each_part():
+    one = 4 * (2.0 + 0.3 + 9 * 0.03)
+    assert [expected_seconds(cells, TIMING, 2.0) for cells in (1, 6)] == pytest.approx([one, 6 * one])
+    assert expected_seconds(8, TIMING, 2.0) == pytest.approx((4 * 7 + 7) / 4 * one)
+
+
+@pytest.mark.parametrize(
+    ("cells", "launches", "limits"),
+    [(1, 3, (3, 3)), (6, 4, (4, 12)), (7, 3, (5, 6)), (8, 3, (5, 6)), (12, 4, (10, 36))],
+)
+def test_a_group_that_no_launch_holds_has_more_launches(cells: int, launches: int, limits: tuple[int, int]):
+    timing = Timing(min_launches=launches, max_launches=3 if launches == 3 else 12)
+    assert launch_limits(cells, timing) == limits

@@ -9,7 +9,8 @@ from irbench.record import Failure
 from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, Next, Pace, next_launch, outlook
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.stopping import forecast_s, launches_to_reach, parts_of
+from irbench.stats.planning import parts_of
+from irbench.stats.stopping import forecast_s, launches_to_reach
 
 TIMING = Timing(burn_in_blocks=0)
 EVERYONE = Admission()

@@ -45,7 +45,13 @@ def test_the_name_of_a_file_tells_its_format(file: str, name: str):
     assert found.name == name
 
 
-def test_other_names_tell_none_and_json_is_asked_about():
+def test_a_name_that_no_format_has_is_answered_with_the_formats_that_there_are():
+    with pytest.raises(IrbenchError, match=r"x\.xlsx tells no format") as caught:
+        format_for(Path("x.xlsx"))
+    assert all(word in caught.value.hint for word in (".csv", ".parquet", ".tar.gz", "github-action-benchmark"))
+
+
+def test_an_archive_tells_no_other_format_and_json_is_asked_about():
     assert format_for(Path("runs.tar.gz")) is None
     with pytest.raises(IrbenchError, match="Several formats are") as caught:
         format_for(Path("runs.json"))
