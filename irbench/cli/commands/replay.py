@@ -7,8 +7,7 @@ from typing import Literal
 
 import click
 
-from irbench.cli.options.formats import OUTPUT, RESULTS
-from irbench.cli.options.groups import OneOf
+from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
 
 __all__ = ["command"]
 
@@ -30,7 +29,7 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="Replay on another machine, or with other versions.")
 @click.option("--allow-own-code", is_flag=True, help="Run the commands and functions that the receipt's plan names.")
-@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,28 +12,11 @@ from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import OneOf, SectionedCommand
-from irbench.cli.options.types import (
-    BACKENDS,
-    CELL,
-    COUNTS,
-    DURATION,
-    LATENCY,
-    LEVELS,
-    PACE,
-    PERCENT,
-    SHAPE,
-    SWEEP,
-    PlainDefault,
-    as_cells,
-    as_constants,
-    as_feedback,
-    as_settings,
-    as_shapes,
-)
+from irbench.cli.options.types import COUNTS, DURATION, LATENCY, PACE, SWEEP, PlainDefault
 from irbench.cli.output.measured import measured, refuse_overwriting_models
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
-from irbench.spec import Number, Objective, Program
+from irbench.spec import Objective
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
@@ -67,34 +49,10 @@ _SECTIONS = {
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @click.option("--all", is_flag=True, help="Run every exported model.")
 @measuring.IMPORTS
-@click.option(
-    "--backends",
-    type=BACKENDS,
-    cls=PlainDefault,
-    show_default="all installed that can read the model",
-    help="Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone.",
-)
-@click.option(
-    "--cell",
-    "cells",
-    type=CELL,
-    multiple=True,
-    help="Your own code as a row: name=package.module:function, or a command that prints a duration for each call;"
-    " may be repeated.",
-)
-@click.option(
-    "--batch",
-    type=COUNTS,
-    cls=PlainDefault,
-    show_default="1, or the model's own",
-    help="Batch sizes; one row for each.",
-)
-@click.option(
-    "--shape",
-    type=SHAPE,
-    multiple=True,
-    help="Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch.",
-)
+@measuring.backends("to compare", also="; none for the rows of --cell alone")
+@measuring.CELL
+@measuring.batch("Batch sizes; one row for each.")
+@measuring.SHAPE
 @measuring.DATA
 @measuring.VALUE
 @measuring.FEEDBACK
@@ -114,13 +72,9 @@ _SECTIONS = {
     " each number.",
 )
 @measuring.PRECISION
-@click.option(
-    "--optimize",
-    type=LEVELS,
-    default=("none",),
-    show_default=True,
-    help="Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."
-    " Converted graphs are compared although their precision differs.",
+@measuring.optimize(
+    "Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."
+    " Converted graphs are compared although their precision differs."
 )
 @click.option(
     "--baseline",
@@ -142,24 +96,18 @@ _SECTIONS = {
     type=LATENCY,
     help="Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
 )
-@click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
+@measuring.ALLOW_MIXED
 @measuring.THREADS
 @measuring.CPUS
 @measuring.SET
 @measuring.IO
 @measuring.SEED
-@click.option(
-    "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Differences up to this count as the same."
-)
+@measuring.WITHIN
 @measuring.BUDGET
 @measuring.DEADLINE
-@click.option("--quick", is_flag=True, help="3 launches: fast, with wide intervals.")
-@click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.")
-@click.option(
-    "--tail",
-    is_flag=True,
-    help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
-)
+@measuring.QUICK
+@measuring.THOROUGH
+@measuring.TAIL
 @click.option(
     "--pace",
     type=PACE,
@@ -174,12 +122,8 @@ _SECTIONS = {
     show_default="off",
     help="Also run each row alone for this long in every launch.",
 )
-@click.option(
-    "--cold",
-    is_flag=True,
-    help="Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
-)
-@click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner is undecided.")
+@measuring.COLD
+@measuring.strict("a verdict or the winner is undecided")
 @measuring.NO_LOCK
 @click.option(
     "--dry-run",
@@ -196,14 +140,9 @@ _SECTIONS = {
 def command(
     form: str,
     output: Path | None,
-    cells: Sequence[tuple[str, Program]],
     strict: bool,
     dry_run: bool,
     yes: bool,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
-    set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
-    value: Sequence[tuple[str, tuple[Number, ...]]],
-    feedback: Sequence[tuple[str, str]],
     **options: Any,
 ) -> int:
     """Measure models on backends and compare their speed.
@@ -216,15 +155,7 @@ def command(
     from irbench.api.options import RunOptions
     from irbench.cli.output.console import command_line
 
-    asked = RunOptions(
-        command=command_line(),
-        cells=as_cells(cells),
-        shape=as_shapes(shape),
-        set=as_settings(set),
-        value=as_constants(value),
-        feedback=as_feedback(feedback),
-        **options,
-    )
+    asked = RunOptions(command=command_line(), **options)
     if dry_run and output is not None:
         raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
     refuse_overwriting_models(asked.models, output)
