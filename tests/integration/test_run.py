@@ -6,7 +6,8 @@ from pathlib import Path
 
 import models
 import pytest
-from fake_backend import GROWTH_BYTES, OPENING_MS
+from fake_backend import OPENING_MS
+from fake_faults import GROWTH_BYTES
 from fake_runs import FASTEST, cell, run
 from front_door import Called, irbench, irbench_process
 
