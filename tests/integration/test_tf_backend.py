@@ -191,6 +191,8 @@ def test_a_gpu_that_is_not_there_is_refused(graphs: dict[str, Artifact]):
         assert outcome[1]["device"] == "gpu"
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_options_reach_tensorflow(graphs: dict[str, Artifact]):
     load = Load(options={"onednn": "0", "grappler": "all", "inter_op_threads": "1"})
     _, effective = worker("answer", "tf", graphs["convolution"], load, (feed_for("convolution", 1),))
