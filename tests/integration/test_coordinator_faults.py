@@ -54,7 +54,12 @@ def launches_stored(results: Path) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "at", "launches"), [("SIGTERM", "import", 0), ("SIGHUP", "run:30", 0), ("SIGINT", "relaunch", 1)]
+    ("sent", "at", "launches"),
+    [
+        ("SIGTERM", "import", 0),
+        pytest.param("SIGHUP", "run:30", 0, marks=(pytest.mark.slow, pytest.mark.ci)),
+        ("SIGINT", "relaunch", 1),
+    ],
 )
 def test_a_signal_at_any_moment_ends_the_run_and_keeps_its_launches(
     model: Path, results: Path, sent: str, at: str, launches: int
