@@ -29,7 +29,7 @@ from irbench.row import (
     Verdict,
 )
 from irbench.soak_row import SoakTable
-from irbench.spec import Goal, Objective
+from irbench.spec import Goal, Objective, objective_of
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -161,11 +161,9 @@ class GroupResult:
 
     @property
     def objective(self) -> Objective:
-        """What rows are compared by; see :attr:`irbench.spec.Group.objective`."""
-        if self.goal is not None:
-            return self.goal.objective
-        is_concurrent = any(cell.mode != "sync" for cell in self.cells)
-        return "fps" if is_concurrent or len({cell.batch for cell in self.cells}) > 1 else "latency"
+        """What rows are compared by; see :func:`irbench.spec.objective_of`."""
+        concurrent = any(cell.mode != "sync" for cell in self.cells)
+        return objective_of(self.goal, concurrent=concurrent, batches=(cell.batch for cell in self.cells))
 
     @property
     def unverified(self) -> bool:

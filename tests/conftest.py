@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import fake_answers
+import known_answers
 import pytest
 from hypothesis import settings
 
@@ -36,6 +37,7 @@ def common_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         patch.setenv(fake_answers.FOLDER, str(common / "answers"))
         patch.setenv("IRBENCH_RESULTS", str(own / "results"))
         patch.setenv("IRBENCH_LOCK", str(own / "lock"))  # tests run side by side
+        known_answers.keep(common / "known", patch)
         yield common
 
 

@@ -12,10 +12,12 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import pytest
-from fake_versions import RUNTIME, add_runtime, make_environment
+from fake_environments import RUNTIME, add_runtime, make_environment
+
+if TYPE_CHECKING:
+    import pytest
 
 PINNED_CONFLICT = "pinned"
 """Key of a script whose version cannot be installed together with pinned requirements."""

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from irbench.errors import IrbenchError
 from irbench.exporter import from_onnx_file
 from irbench.output_check import compare, judge
-from irbench.runner import binding, reference
+from irbench.runner import reference
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs
@@ -106,7 +106,6 @@ class Laboratory:
     def _calls_in_old_workers(self) -> Iterator[None]:
         with (
             patch("irbench.exporter.foreign.call_in_worker", self._call("check")),
-            patch.object(binding, "call_in_worker", self._call("check")),
             patch.object(reference, "call_in_worker", self._call("reference")),
         ):
             yield

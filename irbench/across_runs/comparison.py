@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from irbench.across_runs.cell_keys import CellKey, key_names, without_model
 from irbench.across_runs.changes import Change, change_between, verdict_of
 from irbench.across_runs.conditions import CheckedCondition, Condition, checked_condition
-from irbench.across_runs.environments import Difference, differences_between, fingerprint
+from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
 from irbench.across_runs.figures import FIGURES
 from irbench.across_runs.measured_cells import MeasuredCell
 from irbench.across_runs.problems import Problem
@@ -16,8 +16,6 @@ from irbench.across_runs.sides import Side, cells_of
 from irbench.result import Verdict
 
 __all__ = ["ComparedRow", "ComparedSide", "RunComparison", "UnmatchedRow", "compare_sides"]
-
-_DIGEST_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -237,10 +235,7 @@ def _of_cell(match: _Match, name: str) -> Iterator[Difference]:
     before, after = match.base[-1], match.new[-1]
     if before.key.model != after.key.model:
         yield Difference("model", "name", (before.key.model,), (after.key.model,))
-    files = (before.row.graph_files, after.row.graph_files)
-    if None not in files and files[0] != files[1]:
-        digests = [(file.sha256[:_DIGEST_DIGITS],) for file in files if file is not None]
-        yield Difference("model", f"graph of {name}", digests[0], digests[1])
+    yield from graph_difference(f"graph of {name}", before.row.graph_files, after.row.graph_files)
     precisions = [str(cell.row.effective.get("precision", "")) for cell in (before, after)]
     if precisions[0] != precisions[1]:
         yield Difference("settings", f"effective precision of {name}", (precisions[0],), (precisions[1],))

@@ -14,14 +14,24 @@ from typing import Any, Literal
 import msgspec
 
 from irbench.result import RunDocument
+from irbench.spec import GraphFiles
 
-__all__ = ["Difference", "DifferenceKind", "differences_between", "fingerprint", "machine_facts", "software_facts"]
+__all__ = [
+    "Difference",
+    "DifferenceKind",
+    "differences_between",
+    "fingerprint",
+    "graph_difference",
+    "machine_facts",
+    "software_facts",
+]
 
 DifferenceKind = Literal["machine", "software", "model", "settings", "inputs"]
 """``machine``: times are of different things. ``software``, ``model``, ``settings``: usually what is compared.
 ``inputs``: what was computed with, of which the time may depend."""
 
 _FINGERPRINT_DIGITS = 12
+_DIGEST_DIGITS = 12
 _OF_PROCESSOR = {
     "processor": "Model name",
     "architecture": "Architecture",
@@ -76,6 +86,12 @@ def machine_facts(environment: Mapping[str, Any]) -> dict[str, str]:
         "kernel": _family(environment.get("kernel")),
     }
     return {name: str(value) for name, value in facts.items() if value not in (None, "")}
+
+
+def graph_difference(name: str, before: GraphFiles | None, after: GraphFiles | None) -> Iterator[Difference]:
+    """Yield that a row's graph differs, by the first digits of its checksum, where both sides know it."""
+    if before is not None and after is not None and before.sha256 != after.sha256:
+        yield Difference("model", name, (before.sha256[:_DIGEST_DIGITS],), (after.sha256[:_DIGEST_DIGITS],))
 
 
 def fingerprint(environment: Mapping[str, Any]) -> str:

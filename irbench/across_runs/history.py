@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from irbench.across_runs.cell_keys import CellKey, key_names, key_of
 from irbench.across_runs.changes import change_of_values
 from irbench.across_runs.conditions import Condition, ConditionOutcome, outcome_of
-from irbench.across_runs.environments import Difference, differences_between, fingerprint
+from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
 from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
 from irbench.across_runs.measured_cells import ambiguous_cells
 from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun
 from irbench.result import CellResult
-from irbench.spec import GraphFiles
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
 
@@ -272,14 +271,9 @@ def _level_change(series: _Series, places: tuple[int, int, int], p_value: float 
         is_loss=(change.new > change.base) == figure.more_is_worse,
         differences=(
             *differences_between([previous.run.document], [first.run.document]),
-            *_graph(previous.row.graph_files, first.row.graph_files),
+            *graph_difference("graph", previous.row.graph_files, first.row.graph_files),
         ),
     )
-
-
-def _graph(before: GraphFiles | None, after: GraphFiles | None) -> Iterator[Difference]:
-    if before is not None and after is not None and before.sha256 != after.sha256:
-        yield Difference("model", "graph", (before.sha256[:12],), (after.sha256[:12],))
 
 
 def _stands_out(usual: Sequence[float], value: float) -> bool:

@@ -38,6 +38,7 @@ from irbench.spec import Goal, Precision, Timing
 from irbench.suggestions import did_you_mean
 
 __all__ = [
+    "LONGEST_NAME",
     "QUICK",
     "THOROUGH",
     "budget_s",
@@ -50,7 +51,8 @@ QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for
 THOROUGH = Timing(
     min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
 )
-_LONGEST_NAME = 100
+LONGEST_NAME = 100
+"""Characters in the name of a run."""
 _BUDGET_WITH_TAIL_S = 300.0
 """Of a table, where none is given: 1,000 uninterrupted calls of each row in each launch take their time."""
 
@@ -278,9 +280,9 @@ def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress
 
 def _refuse_name(name: str) -> None:
     """Refuse a name that no listing could show, or that means something else."""
-    if name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+    if name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise IrbenchError(
-            f"{name!r} is not a valid name for a run.", hint=f"Use at most {_LONGEST_NAME} printable characters."
+            f"{name!r} is not a valid name for a run.", hint=f"Use at most {LONGEST_NAME} printable characters."
         )
     if name == "latest":
         raise IrbenchError("`latest` is reserved for the newest run.", hint="Choose another name.")

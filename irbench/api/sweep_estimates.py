@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from irbench.across_runs.cell_keys import CellKey, key_of
+from irbench.address import BackendAddress
 from irbench.api.options import RunOptions
 from irbench.api.processors import total_threads
 from irbench.api.requests import budget_s
@@ -14,7 +17,6 @@ from irbench.api.values import cpus as read_cpus
 from irbench.errors import IrbenchError
 from irbench.exporter import name_of_file
 from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.result import CellResult, GroupResult
 from irbench.spec import Timing
 from irbench.stats import parts_of
 from irbench.store.listing import list_runs
@@ -25,9 +27,8 @@ __all__ = ["expected_seconds", "most_seconds"]
 
 _MOST_RUNS = 200
 """The newest runs that are looked into: reading thousands would take longer than anyone waits for a plan."""
-
-_Row: TypeAlias = tuple[str, str, int, int | None, int, int, str, str]
-"""Model, backend, batch, threads, instances, streams, level of optimisation and precision."""
+_ANY: Mapping[str, Any] = {"shapes": (), "kind": "", "io": "copy"}
+"""What the time of a table is looked up without: a plan does not tell it, or it changes the time little."""
 
 
 def most_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
@@ -53,13 +54,11 @@ def expected_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[st
         setup: Of the sweep.
     """
     rows = dict(_stored_rows(setup.results, {_name(cell) for table in tables for cell in table.cells}))
-    found = {
-        table.id: [rows.get(row) if (row := _row_of_cell(cell)) else None for cell in table.cells] for table in tables
-    }
+    found = {table.id: [rows.get(key) if (key := _key_of(cell)) else None for cell in table.cells] for table in tables}
     return {table: sum(filter(None, seconds)) for table, seconds in found.items() if all(seconds)}
 
 
-def _stored_rows(root: Path, models: set[str]) -> Iterator[tuple[_Row, float]]:
+def _stored_rows(root: Path, models: set[str]) -> Iterator[tuple[CellKey, float]]:
     """Yield the rows of stored runs with their share of their table's time, the newest last."""
     entries = [entry for entry in list_runs(root).entries if models.intersection(entry.models)]
     for entry in reversed(entries[:_MOST_RUNS]):
@@ -68,41 +67,28 @@ def _stored_rows(root: Path, models: set[str]) -> Iterator[tuple[_Row, float]]:
         except IrbenchError:
             continue  # the listing says what is wrong with it
         for group in groups:
-            yield from ((_row_of_result(group, cell), group.seconds / len(group.cells)) for cell in group.cells)
+            for cell in group.cells:
+                yield replace(key_of(group, cell), **_ANY), group.seconds / len(group.cells)
 
 
-def _row_of_result(group: GroupResult, cell: CellResult) -> _Row:
-    backend = cell.backend if cell.device == "cpu" else f"{cell.backend}:{cell.device}"
-    asked = cell.requested
-    level = cell.artifact.partition("+")[2] or UNOPTIMIZED
-    return (
-        cell.model or group.model,
-        backend,
-        cell.batch,
-        asked.threads,
-        asked.instances,
-        asked.streams,
-        level,
-        asked.precision,
-    )
-
-
-def _row_of_cell(cell: SweepCell) -> _Row | None:
-    """Return the row that a cell becomes; ``None`` where that is known only when it is measured."""
+def _key_of(cell: SweepCell) -> CellKey | None:
+    """Return the key of the row that a cell becomes; ``None`` where that is known only when it is measured."""
     settings: Settings = {**DEFAULTS, "batch": 1, "precision": "fp32", **cell.settings}
     if "backends" not in settings:
         return None
+    address = BackendAddress.parse(str(settings["backends"]))
     recipe = variant(str(settings["optimize"]))
-    precision = str(settings["precision"]) if recipe.conversion is None else recipe.conversion.precision
-    return (
-        _name(cell),
-        str(settings["backends"]),
-        settings["batch"],
-        _threads(settings),
-        settings["instances"],
-        settings["streams"],
-        recipe.name,
-        precision,
+    return CellKey(
+        model=_name(cell),
+        backend=address.name,
+        device=address.device,
+        precision=str(settings["precision"]) if recipe.conversion is None else recipe.conversion.precision,
+        streams=settings["streams"],
+        threads=_threads(settings),
+        batch=settings["batch"],
+        variant="" if recipe.name == UNOPTIMIZED else recipe.name,
+        instances=settings["instances"],
+        **_ANY,
     )
 
 

@@ -12,7 +12,7 @@ from irbench.api.exit_codes import exit_code, is_undecided
 from irbench.api.measurement import StoredRun, measure_requested
 from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import Reporter
-from irbench.api.requests import refuse_contradictions, requested
+from irbench.api.requests import LONGEST_NAME, refuse_contradictions, requested
 from irbench.api.run_destination import RunDestination
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
@@ -29,7 +29,6 @@ from irbench.sweeps.events import TableDone
 __all__ = ["SweepSetup", "measure_table", "table_done", "table_options"]
 
 _PATH_ENDINGS = (".onnx", ".keras", ".h5")
-_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def table_options(table: SweepTable, setup: SweepSetup) -> RunOptions:
         results=setup.results,
         no_lock=setup.no_lock,
         command=setup.command,
-        name=f"{setup.name} {table.label}"[:_LONGEST_NAME].strip(),
+        name=f"{setup.name} {table.label}"[:LONGEST_NAME].strip(),
     )
 
 

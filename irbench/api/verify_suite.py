@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -64,14 +64,13 @@ def run_suite(
     """
     say(f"collecting the cases of onnx {version('onnx')}")
     cases = collect_cases(scratch, pattern or "*")
-    results, complete, watch = list[CaseResult](), False, Stopwatch()
-    try:
-        for number, done in enumerate(run_cases(cases, backends, scratch, environments=environments), 1):
-            results += done
-            if number % _SAY_EVERY == 0:
-                say(f"{number} of {len(cases)} cases after {watch.elapsed_s:.0f} s")
-        complete = True
-    except KeyboardInterrupt:
+    watch = Stopwatch()
+
+    def report(done: int) -> None:
+        say(f"{done} of {len(cases)} cases after {watch.elapsed_s:.0f} s")
+
+    results, complete = _results(run_cases(cases, backends, scratch, environments=environments), report)
+    if not complete:
         say("interrupted")
     between = tuple(participant(address, each) for address, each in product(backends, environments))
     return SuiteReport(
@@ -88,6 +87,19 @@ def run_suite(
         between=between,
         changes=operator_changes(results, *between) if between else (),
     )
+
+
+def _results(running: Iterable[tuple[CaseResult, ...]], report: Callable[[int], None]) -> tuple[list[CaseResult], bool]:
+    """Return what became of the cases, and whether there was no interrupt; hundreds are reported."""
+    results: list[CaseResult] = []
+    try:
+        for number, done in enumerate(running, 1):
+            results += done
+            if number % _SAY_EVERY == 0:
+                report(number)
+    except KeyboardInterrupt:
+        return results, False
+    return results, True
 
 
 def _runtime(address: BackendAddress, environment: PythonEnvironment | None, results: Sequence[CaseResult]) -> Runtime:

@@ -12,10 +12,9 @@ from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.onnx.reading.precision import read_precision
-from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
+from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, optimize, variant
 from irbench.record import Failure
-from irbench.runner.binding import bind_apart
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.graph_files import with_graph_files
 from irbench.runner.inputs import ModelData, read_data
@@ -169,7 +168,7 @@ class _Workshop:
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
-            return _with_precision(bind_apart(exported, self.model.workload.sizes, self.scratch))
+            return _with_precision(bind(exported, self.model.workload.sizes, self.scratch))
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 

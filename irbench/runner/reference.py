@@ -11,9 +11,8 @@ from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
-from irbench.onnx.rewriting.bind import with_sizes
+from irbench.onnx.rewriting.bind import bind, with_sizes
 from irbench.output_check import input_scale
-from irbench.runner.binding import bind_apart
 from irbench.spec import BATCH, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
@@ -156,7 +155,7 @@ def computed_outputs(
         raise IrbenchError("cannot read the model")
     planned = (cell.artifact for cell in cells if cell.artifact is not None)
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
-    bound = bound or bind_apart(artifact, workload.sizes, scratch)
+    bound = bound or bind(artifact, workload.sizes, scratch)
     try:
         return _answers(source, bound, workload, deadline_s)
     except (CallFailed, WorkerDied):  # as a row, which tries the graph with dynamic shapes too

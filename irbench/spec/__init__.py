@@ -1,6 +1,6 @@
 """What is asked: tensors, artifacts, bundles, inputs, loads, cells and groups, as immutable values."""
 
-from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Precision, Workload
+from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Precision, Workload, objective_of
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
@@ -37,6 +37,7 @@ __all__ = [
     "Timing",
     "Workload",
     "names_in",
+    "objective_of",
     "renamed",
     "shape_text",
     "size_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +13,7 @@ from irbench.spec.programs import Program
 from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.tensors import BATCH
 
-__all__ = ["AGAIN", "Cell", "Goal", "Group", "Io", "Load", "Objective", "Precision", "Workload"]
+__all__ = ["AGAIN", "Cell", "Goal", "Group", "Io", "Load", "Objective", "Precision", "Workload", "objective_of"]
 
 Objective = Literal["latency", "fps", "cost"]
 Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
@@ -186,8 +186,14 @@ class Group:
 
     @property
     def objective(self) -> Objective:
-        """What cells are compared by: what was asked for; else FPS where calls are concurrent or batches differ."""
-        if self.goal is not None:
-            return self.goal.objective
-        is_concurrent = any(cell.load.concurrency > 1 for cell in self.cells)
-        return "fps" if is_concurrent or len({cell.load.batch for cell in self.cells}) > 1 else "latency"
+        """What cells are compared by; see :func:`objective_of`."""
+        loads = [cell.load for cell in self.cells]
+        concurrent = any(load.concurrency > 1 for load in loads)
+        return objective_of(self.goal, concurrent=concurrent, batches=(load.batch for load in loads))
+
+
+def objective_of(goal: Goal | None, *, concurrent: bool, batches: Iterable[int]) -> Objective:
+    """Return what rows are compared by: what was asked for; else FPS where calls are concurrent or batches differ."""
+    if goal is not None:
+        return goal.objective
+    return "fps" if concurrent or len(set(batches)) > 1 else "latency"

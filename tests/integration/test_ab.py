@@ -8,8 +8,8 @@ from typing import Any
 import fake_uv
 import models
 import pytest
+from fake_environments import RUNTIME, make_environment
 from fake_runs import FASTEST
-from fake_versions import RUNTIME, make_environment
 from front_door import Called, irbench
 
 import irbench as package

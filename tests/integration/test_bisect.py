@@ -7,7 +7,7 @@ from pathlib import Path
 import fake_uv
 import models
 import pytest
-from fake_versions import RUNTIME
+from fake_environments import RUNTIME
 from front_door import irbench
 
 import irbench as package
@@ -24,6 +24,8 @@ def search(model: Path, first: str, last: str, *arguments: object) -> tuple[obje
     return ("bisect", model, "--runtime", RUNTIME, "--from", first, "--to", last, *arguments)
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_the_version_that_changed_the_answers_is_found(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,6 +43,8 @@ def test_the_version_that_changed_the_answers_is_found(
     assert report["evidence"]["output_error"]["max_rel"] == pytest.approx(0.5, rel=1e-3)
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_the_first_version_that_runs_a_model_is_found(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +53,15 @@ def test_the_first_version_that_runs_a_model_is_found(
     found = package.bisect(model, runtime=RUNTIME, first="1.0", last="1.2", by="answer", progress=None)
     assert found.changed_by == "1.2"
     assert "irbench-fake-runtime 1.2 changed the answers: 1.2 runs the model, 1.1 does not" in str(found)
+
+
+def test_of_two_versions_whose_answers_differ_the_newer_one_is_found_at_once(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_uv.install(tmp_path, {"1.0": {}, "1.1": {"fault": "wrong"}}, monkeypatch)
+    found = package.bisect(model, runtime=RUNTIME, first="1.0", last="1.1", by="answer", progress=None)
+    assert found.changed_by == "1.1"
+    assert found.report.evidence is not None
 
 
 def test_answers_that_do_not_differ_end_the_search_at_once(

@@ -54,7 +54,12 @@ def launches_stored(results: Path) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "at", "launches"), [("SIGTERM", "import", 0), ("SIGHUP", "run:30", 0), ("SIGINT", "relaunch", 1)]
+    ("sent", "at", "launches"),
+    [
+        ("SIGTERM", "import", 0),
+        pytest.param("SIGHUP", "run:30", 0, marks=(pytest.mark.slow, pytest.mark.ci)),
+        ("SIGINT", "relaunch", 1),
+    ],
 )
 def test_a_signal_at_any_moment_ends_the_run_and_keeps_its_launches(
     model: Path, results: Path, sent: str, at: str, launches: int
@@ -106,7 +111,10 @@ def test_a_closed_terminal_keeps_what_was_measured(model: Path, results: Path) -
     assert nothing_runs()
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(1, marks=(pytest.mark.slow, pytest.mark.ci)), pytest.param(50, marks=pytest.mark.slow)],
+)
 def test_a_coordinator_that_is_killed_loses_no_launch_and_leaves_no_process(
     model: Path, results: Path, kills: int
 ) -> None:

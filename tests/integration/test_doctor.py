@@ -81,6 +81,8 @@ def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(
     assert {cell.requested.threads for cell in document.groups[0].cells} == {1}
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_what_nobody_named_is_chosen_with_a_reason(tmp_path: Path) -> None:
     called = irbench("doctor", "--aa", "--budget", "1s", "--results", tmp_path)
     chosen = "measured against itself: ort, a reference backend (choose another with --backend)"

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -13,7 +11,7 @@ from export_checks import LAYERS_FILE, MODELS_FILE, TRAINED_FILE
 from irbench import bundles, feeds
 from irbench.cli.commands.export import command
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, export, from_onnx_file
+from irbench.exporter import ExportOptions, export
 from irbench.spec import TensorSpec
 from irbench.worker import call_in_worker
 
@@ -39,15 +37,6 @@ def refused(*arguments: object) -> IrbenchError:
     assert "\n" not in result.exception.message
     assert result.exception.hint
     return result.exception
-
-
-@pytest.fixture(scope="module")
-def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """Convert every tiny model in one worker: importing TensorFlow takes longer than all of them."""
-    found: Mapping[str, Any] = call_in_worker(
-        "export_checks:conversions", tmp_path_factory.mktemp("converted"), deadline_s=300, environment=QUIET
-    )
-    return found
 
 
 @pytest.mark.parametrize(
@@ -275,97 +264,3 @@ def test_weights_of_another_shape_are_refused(models_file, tmp_path):
     path = tmp_path / "words.keras"
     call_in_worker("export_checks:save_keras_file", path, False, deadline_s=120, environment=QUIET)
     assert "do not fit" in refused(f"{models_file}:image_net", "--weights", path).message
-
-
-@pytest.mark.ci
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "present", "absent"),
-    [
-        ("recurrent", {"LSTM": 2}, {"Loop", "Scan", "If"}),
-        ("exact gelu", {"Erf": 1, "Div": 1, "Add": 1, "Mul": 2}, {"Erfc", "Sub", "Neg"}),
-        ("erfc", {"Erf": 1, "Sub": 1}, {"Erfc"}),
-        ("hard sigmoid", {"Transpose": 2, "Conv": 2}, {"Add"}),
-        ("grouped convolution", {"Conv": 1}, set()),
-        ("free length", {"MatMul": 2}, {"Einsum"}),
-        ("wide dense", {"MatMul": 1}, {"Einsum"}),
-    ],
-)
-def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present, absent, converted):
-    operations, error = converted[case]
-    assert {name: operations.get(name) for name in present} == present
-    assert absent.isdisjoint(operations)
-    assert error < 1e-5
-
-
-@pytest.mark.ci
-@pytest.mark.slow
-def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
-    assert "Betainc" in converted["without counterpart"]
-    assert "other operations" in converted["without counterpart"]
-
-
-@pytest.mark.ci
-@pytest.mark.slow
-def test_a_model_that_draws_random_numbers_is_refused_with_the_place(converted: Mapping[str, Any]):
-    assert "noise draws random numbers in inference" in converted["noise"]
-    assert "training=False" in converted["noise"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "present"),
-    [
-        ("transformer_base", {"Erf": 6}),
-        ("lstm_ptb_2", {"LSTM": 2}),
-        ("mobilenet_v2", {"Conv": 52}),
-        ("cnn_cifar10", {}),
-    ],
-)
-def test_a_zoo_model_has_no_einsum_and_no_loop(name, present):
-    bundle = bundles.load(export(name, ExportOptions(), lambda _: None))
-    graph = bundle.artifact(("onnx",))
-    assert graph is not None
-    operations = [node.op_type for node in onnx.load(graph.path).graph.node]
-    assert {"Einsum", "Loop", "Scan", "Erfc", "BatchNormalization"}.isdisjoint(operations)
-    assert {operation: operations.count(operation) for operation in present} == present
-
-
-def test_a_foreign_file_is_a_bundle_without_a_reference(tmp_path):
-    import models
-
-    artifact = models.two_inputs(tmp_path)
-    bundle = from_onnx_file(artifact.path)
-    assert bundle.name == "two_inputs"
-    assert [tensor.tensor for tensor in bundle.inputs] == list(artifact.inputs)
-    assert [(tensor.low, tensor.high) for tensor in bundle.inputs] == [(0.0, 2.0), (0.0, 1.0)]
-    assert bundle.reference is None
-    assert bundle.artifacts[0].path == artifact.path
-    assert bundles.reference_outputs(bundle) is None
-
-
-def test_a_foreign_file_that_breaks_the_standard_is_refused(tmp_path):
-    import models
-
-    path = models.mlp(tmp_path).path
-    model = onnx.load(path)
-    model.graph.node[0].input[0] = "nobody_makes_this"
-    onnx.save(model, path)
-    with pytest.raises(IrbenchError, match="has no tensor 'nobody_makes_this', which node 'conv' reads"):
-        from_onnx_file(path)
-
-
-def test_external_data_outside_the_folder_of_a_foreign_file_is_refused(tmp_path):
-    import models
-
-    (tmp_path / "secret").write_bytes(np.zeros(2560, np.uint8).tobytes())
-    (tmp_path / "in").mkdir()
-    path = models.mlp(tmp_path / "in").path
-    model = onnx.load(path)
-    weight = next(initializer for initializer in model.graph.initializer if initializer.name == "dense")
-    weight.ClearField("raw_data")
-    weight.data_location = onnx.TensorProto.EXTERNAL
-    weight.external_data.add(key="location", value="../secret")
-    path.write_bytes(model.SerializeToString())
-    with pytest.raises(IrbenchError, match=r"weights at '\.\./secret', outside its own folder"):
-        from_onnx_file(path)

@@ -2,146 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
 
-import fake_exporter
 import pytest
+from fresh_projects import EDITS_ITSELF, exported, make_project, ran, write
 from front_door import irbench
 
 from irbench import bundles
-from irbench.api.export import ExportedModel, ExportListener, export_with
 from irbench.api.resolve import resolve_bundles
 from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions
-from irbench.exporter.build import _ExportWorker
-from irbench.record import OutputError
 from irbench.worker import call_in_worker
 
-FUNCTIONS = """
-from pathlib import Path
-from . import SCALE
 
-def fake_net():
-    return SCALE
-
-def fake_late():
-    from nets import late
-    return late.SCALE
-
-def fake_of_data():
-    return Path("data/scale.txt").read_text()
-
-def fake_optional():
-    try:
-        from nets import fast
-        return fast.SCALE
-    except ImportError:
-        pass
-    try:
-        return Path("optional.txt").read_text()
-    except FileNotFoundError:
-        return SCALE
-
-def fake_newest():
-    return sorted(Path("data").glob("*.txt"))[-1].read_text()
-"""
-EDITS_ITSELF = """
-SCALE = 2
-
-def fake_edited():
-    with open(__file__, "a") as file:
-        file.write("#")
-    return SCALE
-"""
-ZOO_MODEL = """
-from irbench.spec import BATCH, InputSpec, TensorSpec
-from irbench.spi import ModelSource
-
-def build():
-    from fake_plugin.scales import SCALE
-    return SCALE
-
-scaled = ModelSource("fake_scaled", "fake", "a number", (), build, {})
-"""
-
-
-def call_here(target: str, *args: object, say: object, **_: object) -> object:
-    """Do what a worker does within this process, which spares its start, and forget the modules that it imported."""
-    module, _, function = target.partition(":")
-    folder, path, modules = Path.cwd(), [*sys.path], {*sys.modules}
-    importlib.invalidate_caches()
-    try:
-        return getattr(importlib.import_module(module), function)(*args, say)
-    finally:
-        os.chdir(folder)
-        sys.path[:] = path
-        for name in {*sys.modules} - modules:
-            if name.partition(".")[0] in USERS:
-                del sys.modules[name]
-
-
-USERS = {"nets", "single", "helper", "edited", "hidden", "deep", "layers", "fake_plugin", "fake_scales"}
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return make_project(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def workers(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have exports made in workers after all."""
     monkeypatch.setattr("irbench.exporter.build.call_in_worker", call_in_worker)
-
-
-@pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a model of each kind, which is the current one; every model is 2."""
-    project = tmp_path / "project"
-    for name, text in {
-        "nets/__init__.py": "from nets.scales import SCALE\n",
-        "nets/scales.py": "SCALE = 2\n",
-        "nets/late.py": "SCALE = 2\n",
-        "nets/net.py": FUNCTIONS,
-        "single.py": "import helper\n\ndef fake_single():\n    return helper.SCALE\n",
-        "helper.py": "SCALE = 2\n",
-        "other/single.py": "def fake_single():\n    return 2\n",
-        "data/scale.txt": "2",
-        "saved/fake.net": "1",
-        "saved/variables/weights": "1",
-        "plain.fakenet": "2",
-    }.items():
-        write(project / name, text)
-    plugin = tmp_path / "plugin"
-    write(plugin / "fake_plugin/__init__.py", ZOO_MODEL)
-    write(plugin / "fake_plugin/scales.py", "SCALE = 2\n")
-    # outputs are checked elsewhere, and the check takes longer than the export
-    monkeypatch.setattr(_ExportWorker, "accept", lambda *_: OutputError(0.0, 0.0, 1.0, None))
-    monkeypatch.setattr("irbench.exporter.build.call_in_worker", call_here)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python does not see that a second later it is another file
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    fake_exporter.register(plugin, monkeypatch, "fake_scaled = fake_plugin:scaled")
-    monkeypatch.chdir(project)
-    return project
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
-def ran(*models: str, imports: tuple[str, ...] = ()) -> tuple[float, str]:
-    """Return the number that a run of the last of the models would multiply with, and what was said."""
-    said: list[str] = []
-    found = resolve_bundles(models, everything=False, say=said.append, imports=imports)
-    return float(str(found[-1].details["scale"])), "\n".join(said)
-
-
-def exported(model: str, **options: object) -> tuple[ExportedModel, str]:
-    said: list[str] = []
-    listener = ExportListener(lambda _: None, said.append)
-    made = export_with(model, ExportOptions(**options), listener)  # type: ignore[arg-type]
-    return made, "\n".join(said)
 
 
 FAST = [
@@ -266,13 +150,6 @@ def test_a_bundle_from_another_machine_is_used_where_no_exporter_is_installed(
     assert ran("fake_scaled")[0] == 2
 
 
-@pytest.mark.parametrize(("stem", "name"), [("net+int8", "net_int8"), ("a b", "a b"), ("..net", "net")])
-def test_a_name_that_would_mean_something_else_is_changed(stem: str, name: str):
-    write(Path(f"{stem}.fakenet"), "2")
-    assert exported(f"{stem}.fakenet")[0].name == name
-    assert ran(name)[0] == 2
-
-
 def test_a_module_that_hides_another_is_noticed(project: Path):
     write(project / "lib/deep.py", "SCALE = 2\n")
     text = "import sys\nsys.path.append('lib')\nimport deep\n\ndef fake_hidden():\n    return deep.SCALE\n"
@@ -321,68 +198,6 @@ def test_an_installed_package_of_another_version_is_a_change(project: Path, monk
     assert "with other tools (fake-scales is 3.0): exporting again" in said
 
 
-def test_two_functions_of_one_name_are_two_models(project: Path):
-    write(project / "other/single.py", "def fake_single():\n    return 5\n")
-    first, _ = exported("single.py:fake_single")
-    second, said = exported("other/single.py:fake_single")
-    assert [first.name, second.name] == ["fake_single", "fake_single-other"]
-    assert "the name fake_single belongs to single.py:fake_single" in said
-    assert [ran(made.name)[0] for made in (first, second)] == [2, 5]
-    assert ran("single.py:fake_single")[0] == 2
-    assert exported("other/single.py:fake_single")[0].name == "fake_single-other"
-    (project / "single.py").unlink()
-    assert exported("other/single.py:fake_single", seed=1)[0].name == "fake_single", "its owner is gone"
-
-
-def test_no_model_takes_the_name_of_one_of_the_zoo(project: Path):
-    write(project / "fake_scaled.fakenet", "5")
-    made, said = exported("fake_scaled.fakenet")
-    assert made.name == "fake_scaled-project"
-    assert "fake_scaled of irbench models" in said
-    with pytest.raises(IrbenchError, match="The name fake_scaled belongs to") as caught:
-        exported("plain.fakenet", name="fake_scaled")
-    assert caught.value.hint == "Choose another with --name."
-
-
-def test_a_chosen_name_is_kept_and_belongs_to_one_model():
-    assert exported("plain.fakenet", name="mine")[0].name == "mine"
-    assert ran("mine")[0] == 2
-    with pytest.raises(IrbenchError, match=r"The name mine belongs to the model .*plain\.fakenet") as caught:
-        exported("saved", name="mine")
-    assert f"rm -r {bundles.home()}/bundles/mine" in caught.value.hint
-    assert exported("plain.fakenet", name="other")[0].name == "other"
-
-
-def test_a_damaged_bundle_is_replaced_by_force_and_keeps_no_name(project: Path):
-    place = exported("plain.fakenet")[0].folder
-    (place / "card.json").write_text("{")
-    assert exported("plain.fakenet", force=True)[0].name == "plain"
-    assert not place.exists()
-    (bundles.find("plain") / "card.json").write_text("{")  # type: ignore[operator]
-    assert exported("saved", name="plain")[0].name == "plain"
-
-
-@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "net+int8", "net:batch=1", "net.onnx", "x" * 101, "-x", "a\nb"])
-def test_an_impossible_name_is_refused_before_any_work(name: str):
-    with pytest.raises(IrbenchError, match="not a valid name") as caught:
-        exported("plain.fakenet", name=name)
-    assert caught.value.hint
-    assert bundles.latest() is None
-
-
-def test_a_folder_here_comes_before_a_bundle_of_its_name_from_elsewhere(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    exported("saved")
-    shutil.copytree(project / "saved", tmp_path / "saved")
-    write(tmp_path / "saved/fake.net", "6")
-    monkeypatch.chdir(tmp_path)
-    scale, said = ran("saved")
-    assert scale == 7
-    assert f"{tmp_path}/saved is used; the bundle saved was exported from {project}/saved" in said
-    assert ran("saved-" + tmp_path.name)[0] == 7
-
-
 def test_a_bundle_in_a_folder_of_the_users_is_not_replaced_but_told(project: Path):
     exported("plain.fakenet", output=Path("out"))
     assert ran("out") == (2, "")
@@ -391,15 +206,6 @@ def test_a_bundle_in_a_folder_of_the_users_is_not_replaced_but_told(project: Pat
     assert scale == 2
     assert said.startswith("warning: plain.fakenet changed since out was exported")
     assert said.endswith("irbench export plain.fakenet -o out")
-
-
-def test_a_version_that_is_named_by_its_folder_is_used_and_told(project: Path):
-    place = exported("plain.fakenet")[0].folder
-    assert ran(str(place)) == (2, "")
-    write(project / "plain.fakenet", "3")
-    scale, said = ran(str(place))
-    assert scale == 2
-    assert said.endswith("irbench export plain.fakenet")
 
 
 def test_an_outdated_graph_is_shown_and_told(project: Path):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
-def run(model: Path, *arguments: object, backends: str = "fake-a") -> Called:
-    return irbench_process("run", model, "--backends", backends, "--format", "json", *FASTEST, *arguments)
+def run(model: Path, *arguments: object, backends: str = "fake-a", call: Callable[..., Called] = irbench) -> Called:
+    return call("run", model, "--backends", backends, "--format", "json", *FASTEST, *arguments)
 
 
 def rows(called: Called) -> dict[str, dict[str, Any]]:
@@ -71,10 +72,10 @@ def test_an_instance_that_crashes_is_a_failed_row_that_says_which(model: Path, a
     assert failure["hint"].endswith("fake-a-cpu-fp32-x1-i2-2.log")
 
 
-@pytest.mark.parametrize("processor", [0, 1])
+@pytest.mark.parametrize("processor", [0, pytest.param(1, marks=(pytest.mark.slow, pytest.mark.ci))])
 def test_an_instance_that_hangs_is_ended_at_the_deadline_and_the_other_with_it(model: Path, processor: int) -> None:
     script = ("--set", f"fake-a.fault=hang-on:{processor}", "--set", "fake-a.at=run:30", "--deadline", "2s")
-    called = run(model, *SLOW, *script, "--instances", "2", "--cpus", "0,1")
+    called = run(model, *SLOW, *script, "--instances", "2", "--cpus", "0,1", call=irbench_process)
     assert called.code == 3, called.err
     assert (
         f"no answer within 2 s and was ended (instance {processor + 1} of 2)"
@@ -129,6 +130,8 @@ def test_what_cannot_be_is_refused_with_a_remedy(
     assert refused.out == ""
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_a_baseline_may_be_a_number_of_instances(model: Path) -> None:
     called = run(model, *REAL_TIME, "--instances", "1,2", "--cpus", "0,1", "--baseline", "fake-a@instances=2")
     assert called.code == 0, called.err

@@ -56,6 +56,8 @@ def test_its_names_are_listed_like_any_other_backend() -> None:
     ]
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_two_names_are_measured_verified_and_compared(model: Path) -> None:
     called = run(model, "--set", "known-b.wait=sleep", "--set", "known-b.stall_ms=1")
     assert called.code == 0, called.err

@@ -229,65 +229,6 @@ def test_a_pass_may_be_named_again(model: Path) -> None:
     assert [step["name"] for step in graph["steps"][1:]] == ["fake-harmless", "fake-idle", "fake-harmless"]
 
 
-@pytest.mark.parametrize(
-    "opset", [7, pytest.param(9, marks=pytest.mark.slow), pytest.param(11, marks=pytest.mark.slow), 12]
-)
-def test_a_graph_of_an_old_opset_is_raised_and_optimised(tmp_path: Path, opset: int) -> None:
-    called = irbench("optimize", old(tmp_path, opset), "--format", "json")
-    assert called.code == 0, called.err
-    (graph,) = called.document["optimized"]
-    original, raised, *_, last = graph["steps"]
-    assert (raised["name"], raised["modified"], raised["max_rel_error"]) == ("raise_opset", True, 0)
-    assert "Identity" in original["operators"]
-    assert last["operators"] == {"Softmax": 1, "Sub": 1}
-
-
-def test_a_graph_whose_opset_cannot_be_raised_is_left_alone_with_a_line(tmp_path: Path) -> None:
-    called = irbench("optimize", scanning(tmp_path))
-    assert called.code == 0, called.err
-    warning = called.err.splitlines()[-2]
-    assert warning.startswith("warning: scanning: opset 8 cannot be raised: ")
-    assert "skipped" in called.out
-    assert "needs opset 13" in called.out
-
-
-def test_a_precision_that_needs_a_later_opset_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    called = irbench("optimize", scanning(tmp_path), "--precision", "int8", "--level", "none")
-    assert called.code == 2
-    *_, problem, remedy = called.err.splitlines()
-    assert "which needs opset 13: it has 8" in problem
-    assert "opset 13 or later" in remedy
-
-
-def old(folder: Path, opset: int) -> Path:
-    """Write Softmax(Identity(x - w)) as tools of its time did, weights among the inputs."""
-    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
-    nodes = [node("Sub", ["x", "w"], ["a"]), node("Identity", ["a"], ["b"]), node("Softmax", ["b"], ["y"], axis=1)]
-    weight = onnx.numpy_helper.from_array(np.arange(3, dtype=np.float32), "w")
-    given = [value("x", 1, ["N", 3]), value("w", 1, [3])]
-    graph = onnx.helper.make_graph(nodes, "g", given, [value("y", 1, ["N", 3])], [weight])
-    return saved(graph, folder / "old.onnx", opset, ir_version=3)
-
-
-def scanning(folder: Path) -> Path:
-    """Write a product behind a Scan of opset 8, of which ONNX's converter makes something that cannot be run."""
-    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
-    body = onnx.helper.make_graph([node("Neg", ["v"], ["w"])], "b", [value("v", 1, [3])], [value("w", 1, [3])])
-    scan = node("Scan", ["", "x"], ["a"], body=body, num_scan_inputs=1)
-    weight = onnx.numpy_helper.from_array(np.ones((3, 3), np.float32), "m")
-    shape = ["N", 4, 3]
-    graph = onnx.helper.make_graph(
-        [scan, node("MatMul", ["a", "m"], ["y"])], "g", [value("x", 1, shape)], [value("y", 1, shape)], [weight]
-    )
-    return saved(graph, folder / "scanning.onnx", 8, ir_version=4)
-
-
-def saved(graph: onnx.GraphProto, path: Path, opset: int, ir_version: int) -> Path:
-    opsets = [onnx.helper.make_opsetid("", opset)]
-    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=ir_version), path)
-    return path
-
-
 @pytest.mark.slow
 def test_weights_above_two_gigabytes_lie_beside_the_result_and_its_copy(tmp_path: Path) -> None:
     rows, columns = 36_000_000, 16  # 2.3 GB
@@ -296,7 +237,8 @@ def test_weights_above_two_gigabytes_lie_beside_the_result_and_its_copy(tmp_path
     value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     nodes = [node("Gather", ["table", "x"], ["a"]), node("Identity", ["a"], ["b"]), node("Relu", ["b"], ["y"])]
     graph = onnx.helper.make_graph(nodes, "g", [value("x", 7, ["N"])], [value("y", 1, ["N", columns])], [table])
-    saved(graph, tmp_path / "large.onnx", 18, ir_version=9)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, tmp_path / "large.onnx")
     (tmp_path / "sub").mkdir()
     with (tmp_path / "sub" / "weights.bin").open("wb") as file:
         file.truncate(rows * columns * 4)

@@ -9,11 +9,14 @@ from pathlib import Path
 import models
 import numpy as np
 import pytest
-from fake_runs import cell, run
+from fake_runs import FASTEST, cell
+from front_door import Called, irbench
 from processes import none_left
 
 from irbench.stats.rederive import rederive
 from irbench.store import Store, default_root
+
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 FUNCTIONS = """
 import numpy as np
@@ -48,6 +51,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "loop.py").write_text(FUNCTIONS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def run(model: Path, *arguments: object) -> Called:
+    """Compare code with a scripted backend in a single launch."""
+    return irbench("run", model, "--backends", "fake-a", "--format", "json", *FASTEST, *arguments)
 
 
 def test_functions_are_rows_whose_outputs_are_verified_where_they_return_some(folder: Path) -> None:
@@ -104,13 +112,12 @@ FAULTS = {
     "junk": ("echo Loading", "compile", "wrote 'Loading' in place of a duration"),
     "dies": ("bash -c 'echo no GPU >&2; exit 3'", "compile", "ended with exit code 3"),
     "much": ("bash -c 'while true; do echo 9 s; done'", "warm-up", "add up to"),
-    "hang": ("sleep 600", "compile", "gave no answer within"),
 }
 
 
 def test_code_that_goes_wrong_is_a_row_with_its_reason_and_the_others_are_measured(folder: Path) -> None:
     asked = [word for name, (code, _, _) in FAULTS.items() for word in ("--cell", f"{name}={code}")]
-    called = run(folder / "mlp.onnx", "--backends", "fake-a", "--deadline", "6s", *asked)
+    called = run(folder / "mlp.onnx", *asked)
     assert called.code == 3
     for name, (_, stage, said) in FAULTS.items():
         row = cell(called, name)
@@ -118,6 +125,15 @@ def test_code_that_goes_wrong_is_a_row_with_its_reason_and_the_others_are_measur
         assert said in row["failure"]["message"]
     assert "no GPU" in cell(called, "dies")["failure"]["hint"]
     assert cell(called, "fake-a")["state"] == "ok"
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_a_command_that_gives_no_answer_is_ended_at_the_deadline(folder: Path) -> None:
+    called = run(folder / "mlp.onnx", "--deadline", "6s", "--cell", "hang=sleep 600")
+    row = cell(called, "hang")
+    assert (row["state"], row["failure"]["stage"]) == ("failed", "compile"), row["failure"]
+    assert "gave no answer within" in row["failure"]["message"]
 
 
 def test_a_command_is_given_one_input_and_a_function_all_of_them(folder: Path) -> None:
@@ -161,6 +177,8 @@ def test_a_script_measures_functions_of_its_own_and_of_its_modules(folder: Path)
     assert "('theirs', 'ok', None)" in said
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_a_script_that_runs_whenever_it_is_imported_is_told_how_to_begin(folder: Path) -> None:
     said = call_script(folder, SCRIPT + "main()\n")
     assert "('theirs', 'ok', None)" in said

@@ -13,7 +13,7 @@ import fake_uv
 import models
 import psutil
 import pytest
-from fake_versions import RUNTIME
+from fake_environments import RUNTIME
 
 import irbench
 

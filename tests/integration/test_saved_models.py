@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from front_door import irbench
-from saved_model_checks import MARKER, WEIGHTS, Answer
+from saved_graphs import MARKER, WEIGHTS
+from saved_model_checks import Answer
 
 import irbench as api
 from irbench.errors import IrbenchError

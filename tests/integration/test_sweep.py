@@ -26,8 +26,17 @@ budget = "0.01s"
 [[matrix]]
 backends = ["fake-a", "fake-b"]
 batch = [1, 2]
-streams = [1, 4]
-exclude = [{ backends = "fake-b", streams = 4 }]
+streams = [1, 2]
+exclude = [{ backends = "fake-b", streams = 2 }]
+"""
+
+ONE_ROW = """
+[defaults]
+models = "mlp.onnx"
+quick = true
+
+[[matrix]]
+backends = "fake-a"
 """
 
 
@@ -47,7 +56,7 @@ def test_a_plan_is_measured_table_by_table_with_the_rows_that_it_names(plan: Pat
     store = Store(own_home / "results")
     for table in tables:
         (group,) = store.load(store.find(table["run"])).groups
-        assert {row.label for row in group.cells} == {"fake-a", "fake-a x4", "fake-b"}
+        assert {row.label for row in group.cells} == {"fake-a", "fake-a x2", "fake-b"}
         assert all(row.latency_ms is not None for row in group.cells)
     shown = irbench("results", "--format", "json")
     assert {run["name"] for run in shown.document["runs"]} == {"night mlp.onnx batch=1", "night mlp.onnx batch=2"}
@@ -67,7 +76,7 @@ def test_a_plan_lists_its_cells_with_the_time_that_stored_runs_took(plan: Path) 
 
 
 def test_a_table_that_was_interrupted_goes_on_after_its_last_launch(plan: Path, own_home: Path) -> None:
-    plan.write_text(PLAN.replace("0.01s", "90s").replace("batch = [1, 2]", "batch = 1"))
+    plan.write_text(ONE_ROW)
     heard: list[int] = []
 
     def stop(progress: api.Progress) -> None:
@@ -91,8 +100,10 @@ def test_a_table_that_was_interrupted_goes_on_after_its_last_launch(plan: Path, 
     assert len(Store(own_home / "results").listing().entries) == 1
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_home: Path) -> None:
-    plan.write_text(PLAN.replace("0.01s", "90s").replace("batch = [1, 2]", "batch = 1"))
+    plan.write_text(ONE_ROW)
 
     def stop(progress: api.Progress) -> None:
         if progress.interim is not None:
@@ -118,12 +129,12 @@ def test_a_request_to_end_says_how_to_go_on(plan: Path) -> None:
 
 
 def test_a_stored_run_is_a_plan_that_measures_the_same(plan: Path, tmp_path: Path) -> None:
-    options = ("--backends", "fake-a,fake-b", "--streams", "1,2", "--threads", "1", "--seed", "3")
+    options = ("--backends", "fake-a", "--streams", "1,2", "--threads", "1", "--seed", "3")
     first = irbench("run", tmp_path / "mlp.onnx", *options, "--quick", "--budget", "0.01s", "--name", "before")
     assert first.code == 0, first.err
     again = tmp_path / "again.toml"
     assert irbench("plan", "from", "before", "-o", again).code == 0
-    assert tomllib.loads(again.read_text())["matrix"] == [{"backends": ["fake-a", "fake-b"], "streams": [1, 2]}]
+    assert tomllib.loads(again.read_text())["matrix"] == [{"streams": [1, 2]}]
     assert irbench("sweep", again).code == 0
     new, old = api.load().document.plan, api.load("before").document.plan
     told = {"command", "name"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import models
 import pytest
-from fake_backend import CHATTER_BYTES, DAEMON_SLEEPS_S
+from fake_faults import CHATTER_BYTES, DAEMON_SLEEPS_S
 from fake_runs import cell, run_all
 from front_door import Called
 from processes import none_left

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from irbench.cli.options import measuring
-from irbench.cli.options.completion import BACKEND, MODEL
-from irbench.cli.options.formats import OUTPUT, RESULTS
+from irbench.cli.options.completion import MODEL
+from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import (
-    COUNTS,
-    DURATION,
-    PERCENT,
-    SHAPE,
-    PlainDefault,
-    as_constants,
-    as_feedback,
-    as_settings,
-    as_shapes,
-)
+from irbench.cli.options.types import COUNTS, DURATION, PERCENT, PlainDefault
 from irbench.cli.output.measured import refuse_overwriting_models
-from irbench.spec import Number
 
 __all__ = ["command"]
 
@@ -56,16 +44,10 @@ Examples:
     show_default="3%, or the tolerance of the precision",
     help="Smallest change that counts; for answers the largest relative error that does not.",
 )
-@click.option(
-    "--backend",
-    type=BACKEND,
-    cls=PlainDefault,
-    show_default="the one of the runtime",
-    help="Backend to measure, with an optional device: ort:cuda.",
-)
+@measuring.backend("the one of the runtime")
 @measuring.IMPORTS
-@click.option("--batch", type=COUNTS, cls=PlainDefault, show_default="1, or the model's own", help="Batch size.")
-@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
+@measuring.batch("Batch size.")
+@measuring.SHAPE
 @measuring.DATA
 @measuring.VALUE
 @measuring.FEEDBACK
@@ -85,7 +67,7 @@ Examples:
 )
 @measuring.DEADLINE
 @measuring.NO_LOCK
-@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(
@@ -98,10 +80,6 @@ def command(
     by: Literal["speed", "answer"],
     threshold: float | None,
     backend: str | None,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
-    set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
-    value: Sequence[tuple[str, tuple[Number, ...]]],
-    feedback: Sequence[tuple[str, str]],
     **options: Any,
 ) -> int:
     """Find the version of a runtime that changed the speed or the answers of a model, by halving.
@@ -117,14 +95,7 @@ def command(
     from irbench.cli.output.console import command_line, print_data, to_text
     from irbench.cli.output.stderr import plugin_warnings_told
 
-    run = RunOptions(
-        command=command_line(),
-        shape=as_shapes(shape),
-        set=as_settings(set),
-        value=as_constants(value),
-        feedback=as_feedback(feedback),
-        **options,
-    )
+    run = RunOptions(command=command_line(), **options)
     refuse_overwriting_models((model,), output)
     asked = BisectOptions(model, runtime, first, last, backend, by, threshold, run)
     with plugin_warnings_told(), displayed() as reporter:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.completion import RUN
-from irbench.cli.options.formats import OUTPUT, RESULTS
-from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import CONDITION, PERCENT, PlainDefault
+from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
+from irbench.cli.options.types import CONDITION
 from irbench.errors import IrbenchError
-
-if TYPE_CHECKING:
-    from irbench.across_runs.conditions import Condition
 
 __all__ = ["command"]
 
@@ -35,9 +32,7 @@ Examples:
     multiple=True,
     help="Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%. May be repeated.",
 )
-@click.option(
-    "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Changes up to this count as the same."
-)
+@measuring.WITHIN
 @click.option(
     "--confirm",
     is_flag=True,
@@ -48,22 +43,18 @@ Examples:
     "--allow-own-code", is_flag=True, help="Let --confirm run the commands and functions that the stored plan names."
 )
 @click.option("--force", is_flag=True, help="Compare although the machines differ.")
-@click.option("--strict", is_flag=True, help="Exit with 4 if a condition is undecided.")
-@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@measuring.strict("a condition is undecided")
+@REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(
     base: str | None,
     new: str,
-    fail_on: tuple[Condition, ...],
     within: float | None,
-    confirm: bool,
-    allow_own_code: bool,
-    force: bool,
     strict: bool,
     form: Literal["table", "json", "md"],
     output: Path | None,
-    results: Path | None,
+    **options: Any,
 ) -> int:
     """Compare stored runs row by row.
 
@@ -80,16 +71,7 @@ def command(
 
     if base is None:
         raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")
-    asked = CompareOptions(
-        base,
-        new,
-        fail_on=fail_on,
-        within=WITHIN if within is None else within,
-        force=force,
-        confirm=confirm,
-        allow_own_code=allow_own_code,
-        results=results,
-    )
+    asked = CompareOptions(base, new, within=WITHIN if within is None else within, **options)
     with displayed() as reporter:
         found = compare_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)

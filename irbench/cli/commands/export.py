@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import VALUE, Parsed, PlainDefault, as_constants
+from irbench.cli.options.types import Parsed, PlainDefault
 from irbench.spec import Number
 
 if TYPE_CHECKING:
@@ -85,13 +86,8 @@ Examples:
     show_default="serving_default, or the only one",
     help="Which function of a SavedModel to export.",
 )
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Samples, as irbench run takes them, to compare with the original on as well.",
-)
-@click.option("--value", type=VALUE, multiple=True, help="Constant for an input in that comparison; may be repeated.")
+@measuring.data("Samples, as irbench run takes them, to compare with the original on as well.")
+@measuring.value("Constant for an input in that comparison; may be repeated.")
 @click.option(
     "--force",
     is_flag=True,
@@ -113,7 +109,7 @@ def command(
     force: bool,
     output: Path | None,
     data: Path | None,
-    value: Sequence[tuple[str, tuple[Number, ...]]],
+    value: Mapping[str, tuple[Number, ...]],
 ) -> None:
     """Export models to bundles: an ONNX file, a TensorFlow graph, and the expected outputs.
 
@@ -128,7 +124,7 @@ def command(
     from irbench.runner.asked_inputs import AskedInputs
 
     asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name=name, imports=imports)
-    inputs = AskedInputs(data, as_constants(value))
+    inputs = AskedInputs(data, value)
     inputs.require_data()
     require_exportable(models, asked)
     for model in dict.fromkeys(models):

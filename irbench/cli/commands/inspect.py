@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from irbench.cli.options import measuring
 from irbench.cli.options.completion import GRAPH
 from irbench.cli.options.formats import OUTPUT
-from irbench.cli.options.types import COUNT, SHAPE, as_shapes
+from irbench.cli.options.types import COUNT
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 
@@ -34,11 +35,8 @@ Examples:
 @click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
 @click.option("--batch", type=COUNT, metavar="N", help="Show the graph at this batch size.")
-@click.option(
-    "--shape",
-    type=SHAPE,
-    multiple=True,
-    help="Show the graph at this shape of an input, or size of a dynamic dimension (length=128); may be repeated.",
+@measuring.shape(
+    "Show the graph at this shape of an input, or size of a dynamic dimension (length=128); may be repeated."
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
@@ -46,7 +44,7 @@ def command(
     models: tuple[str, ...],
     compares: bool,
     batch: int | None,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
+    shape: Mapping[str, tuple[int, ...]],
     form: Literal["table", "json"],
     output: Path | None,
 ) -> None:
@@ -64,7 +62,7 @@ def command(
         raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
     if compares and (batch is not None or shape):
         raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
-    found = [inspect_at(model, batch, as_shapes(shape)) for model in models]
+    found = [inspect_at(model, batch, shape) for model in models]
     for told in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
         say(told)
     shown = GraphDifference(*found) if compares else found

@@ -11,9 +11,8 @@ import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import LEVEL, MODEL
-from irbench.cli.options.types import COUNT, PASSES, SHAPE, PlainDefault, as_constants, as_shapes
+from irbench.cli.options.types import COUNT, PASSES, PlainDefault
 from irbench.cli.output.stderr import say
-from irbench.spec import Number
 
 if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel
@@ -71,18 +70,8 @@ Examples:
     help="nchw: change image inputs to NCHW where the graph transposes them itself.",
 )
 @click.option("--batch", type=COUNT, metavar="N", help="Fix the batch size first; dynamic by default.")
-@click.option(
-    "--shape",
-    type=SHAPE,
-    multiple=True,
-    help="Fix the shape of an input, or a dynamic dimension (length=128), first; may be repeated.",
-)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Samples to check and calibrate on, as irbench run takes them; generated inputs by default.",
-)
+@measuring.shape("Fix the shape of an input, or a dynamic dimension (length=128), first; may be repeated.")
+@measuring.data("Samples to check and calibrate on, as irbench run takes them; generated inputs by default.")
 @measuring.VALUE
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
@@ -96,8 +85,6 @@ def command(
     models: tuple[str, ...],
     form: Literal["table", "json"],
     output: Path | None,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
-    value: Sequence[tuple[str, tuple[Number, ...]]],
     **options: Any,
 ) -> None:
     """Fuse, simplify and convert ONNX graphs, checking every step.
@@ -117,7 +104,7 @@ def command(
 
     if output is not None:
         check_writable(output)
-    asked = OptimizeOptions(shape=as_shapes(shape), value=as_constants(value), output=output, **options)
+    asked = OptimizeOptions(output=output, **options)
     made = optimize_with(tuple(dict.fromkeys(models)), asked, say)
     _print(made, form)
     if output is not None:

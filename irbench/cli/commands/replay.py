@@ -8,8 +8,7 @@ from typing import Literal
 import click
 
 from irbench.cli.options import measuring
-from irbench.cli.options.formats import OUTPUT, RESULTS
-from irbench.cli.options.groups import OneOf
+from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
 from irbench.cli.options.types import DURATION, PERCENT, PlainDefault
 
 __all__ = ["command"]
@@ -45,7 +44,7 @@ Examples:
 )
 @click.option("--quick", is_flag=True, help="3 launches: shows whether the plan runs here, and decides no claim.")
 @measuring.NO_LOCK
-@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(

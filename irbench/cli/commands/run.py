@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +14,10 @@ from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
 from irbench.cli.options.resuming import ALLOW_OWN_CODE, RESUME, refuse_other_options
-from irbench.cli.options.types import (
-    BACKENDS,
-    CELL,
-    COUNTS,
-    LATENCY,
-    LEVELS,
-    PERCENT,
-    SHAPE,
-    SWEEP,
-    PlainDefault,
-    as_cells,
-    as_constants,
-    as_feedback,
-    as_settings,
-    as_shapes,
-    as_varied,
-)
+from irbench.cli.options.types import LATENCY, SWEEP, PlainDefault
 from irbench.cli.output.measured import measured, refuse_overwriting_models, resumed
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
-from irbench.spec import Number, Program
 
 if TYPE_CHECKING:
     from irbench.api.options import RunOptions
@@ -70,34 +53,10 @@ _SECTIONS = {
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @click.option("--all", is_flag=True, help="Run every exported model.")
 @measuring.IMPORTS
-@click.option(
-    "--backends",
-    type=BACKENDS,
-    cls=PlainDefault,
-    show_default="all installed that can read the model",
-    help="Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone.",
-)
-@click.option(
-    "--cell",
-    "cells",
-    type=CELL,
-    multiple=True,
-    help="Your own code as a row: name=package.module:function, or a command that prints a duration for each call;"
-    " may be repeated.",
-)
-@click.option(
-    "--batch",
-    type=COUNTS,
-    cls=PlainDefault,
-    show_default="1, or the model's own",
-    help="Batch sizes; one row for each.",
-)
-@click.option(
-    "--shape",
-    type=SHAPE,
-    multiple=True,
-    help="Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch.",
-)
+@measuring.backends("to compare", also="; none for the rows of --cell alone")
+@measuring.CELL
+@measuring.batch("Batch sizes; one row for each.")
+@measuring.SHAPE
 @measuring.DATA
 @measuring.VALUE
 @measuring.FEEDBACK
@@ -110,13 +69,9 @@ _SECTIONS = {
 @measuring.STREAMS
 @measuring.INSTANCES
 @measuring.PRECISION
-@click.option(
-    "--optimize",
-    type=LEVELS,
-    default=("none",),
-    show_default=True,
-    help="Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."
-    " Converted graphs are compared although their precision differs.",
+@measuring.optimize(
+    "Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."
+    " Converted graphs are compared although their precision differs."
 )
 @click.option(
     "--baseline",
@@ -133,7 +88,7 @@ _SECTIONS = {
     type=LATENCY,
     help="Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
 )
-@click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
+@measuring.ALLOW_MIXED
 @measuring.THREADS
 @measuring.CPUS
 @measuring.SET
@@ -141,26 +96,16 @@ _SECTIONS = {
 @measuring.ROWS
 @measuring.IO
 @measuring.SEED
-@click.option(
-    "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Differences up to this count as the same."
-)
+@measuring.WITHIN
 @measuring.BUDGET
 @measuring.DEADLINE
-@click.option("--quick", is_flag=True, help="3 launches: fast, with wide intervals.")
-@click.option("--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.")
-@click.option(
-    "--tail",
-    is_flag=True,
-    help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
-)
+@measuring.QUICK
+@measuring.THOROUGH
+@measuring.TAIL
 @measuring.PACE
 @measuring.SUSTAIN
-@click.option(
-    "--cold",
-    is_flag=True,
-    help="Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
-)
-@click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner is undecided.")
+@measuring.COLD
+@measuring.strict("a verdict or the winner is undecided")
 @measuring.NO_LOCK
 @click.option(
     "--dry-run",
@@ -184,15 +129,9 @@ def command(
     allow_own_code: bool,
     form: str,
     output: Path | None,
-    cells: Sequence[tuple[str, Program]],
     strict: bool,
     dry_run: bool,
     yes: bool,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
-    set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
-    vary: Sequence[tuple[str, str, tuple[str, ...]]],
-    value: Sequence[tuple[str, tuple[Number, ...]]],
-    feedback: Sequence[tuple[str, str]],
     **options: Any,
 ) -> int:
     """Measure models on backends and compare their speed.
@@ -211,16 +150,7 @@ def command(
         return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
     if allow_own_code:
         raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
-    asked = RunOptions(
-        command=command_line(),
-        cells=as_cells(cells),
-        shape=as_shapes(shape),
-        set=as_settings(set),
-        vary=as_varied(vary),
-        value=as_constants(value),
-        feedback=as_feedback(feedback),
-        **options,
-    )
+    asked = RunOptions(command=command_line(), **options)
     if dry_run and output is not None:
         raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
     refuse_overwriting_models(asked.models, output)

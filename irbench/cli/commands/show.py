@@ -59,33 +59,41 @@ def command(
     calls of --tail, and `sustained` for the summary of a row's run of --sustain. All checksums are verified before
     anything is printed.
     """
-    from irbench.cli.output.chosen_runs import say_which_run
     from irbench.cli.output.document import write_document
     from irbench.cli.output.exports import refuse_impossible, write_run
     from irbench.cli.output.resuming import say_how_to_resume
-    from irbench.store import Store, default_root
-    from irbench.store.listing import find_run
 
     if samples or form != "table":
         _refuse_options_of_the_table(intervals=intervals, warnings=warnings)
-    wanted = _sample_format(context, form) if samples else form
-    if samples and columns:
-        raise IrbenchError("--samples has columns of its own.", hint="Leave --columns out.")
-    if not samples:
-        refuse_impossible(form, output, columns)
+    if samples:
+        wanted = _sample_format(context, form, columns)
+        _write_samples(*_found(run, results), wanted, output)
+        return
+    refuse_impossible(form, output, columns)
+    folder, document = _found(run, results)
+    if form == "table":
+        write_document(document, form, output, intervals=intervals, warnings=warnings)
+        say_how_to_resume(document, results)
+    else:
+        write_run(document, folder, form, output, columns)
+
+
+def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
+    """Return the run that is meant, and say which it is.
+
+    Raises:
+        IrbenchError: There is no such run, several are meant, or it is damaged.
+    """
+    from irbench.cli.output.chosen_runs import say_which_run
+    from irbench.store import Store, default_root
+    from irbench.store.listing import find_run
+
     store = Store(results or default_root())
     say_which_run(store.root, run)
     folder = find_run(store.root, run)
     document = store.load(folder)
     _introduce(document, folder)
-    if samples:
-        _refuse_samples_elsewhere(document)
-        _write_samples(folder, document, wanted, output)
-    elif wanted == "table":
-        write_document(document, wanted, output, intervals=intervals, warnings=warnings)
-        say_how_to_resume(document, results)
-    else:
-        write_run(document, folder, wanted, output, columns)
+    return folder, document
 
 
 def _refuse_options_of_the_table(**asked: bool) -> None:
@@ -115,9 +123,11 @@ def _introduce(document: RunDocument, folder: Path) -> None:
         click.echo(f"note: {note}", err=True)
 
 
-def _sample_format(context: click.Context, form: str) -> str:
+def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) -> str:
     from irbench.render.samples import SAMPLE_FORMATS
 
+    if columns:
+        raise IrbenchError("--samples has columns of its own.", hint="Leave --columns out.")
     if context.get_parameter_source("form") is ParameterSource.DEFAULT:
         return SAMPLE_FORMATS[0]
     if form not in SAMPLE_FORMATS:
@@ -133,6 +143,7 @@ def _write_samples(folder: Path, document: RunDocument, form: str, output: Path 
     from irbench.render.samples import samples_of, write_samples
     from irbench.store.reading import check_launches, read_launches
 
+    _refuse_samples_elsewhere(document)
     check_launches(folder, document)
     with data_file(output) as target:
         write_samples(samples_of(document, read_launches(folder, document)), form, target)

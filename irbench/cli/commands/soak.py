@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,8 @@ import click
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
-from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import (
-    BACKENDS,
-    COUNT,
-    COUNTS,
-    DURATION,
-    LEVELS,
-    SHAPE,
-    PlainDefault,
-    as_constants,
-    as_settings,
-    as_shapes,
-)
+from irbench.cli.options.types import COUNT, DURATION, PlainDefault
 from irbench.cli.output.measured import measured, refuse_overwriting_models
-from irbench.spec import Number
 
 __all__ = ["command"]
 
@@ -51,45 +37,21 @@ Examples:
     show_default="1000",
     help="Growth per call that matters: below it memory is steady, above it it grows.",
 )
-@click.option(
-    "--backends",
-    type=BACKENDS,
-    cls=PlainDefault,
-    show_default="all installed that can read the model",
-    help="Backends to call, with an optional device: ort:cuda.",
-)
-@click.option(
-    "--batch", type=COUNTS, cls=PlainDefault, show_default="1, or the model's own", help="Batch sizes; one table each."
-)
-@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input; may be repeated.")
+@measuring.backends("to call")
+@measuring.batch("Batch sizes; one table for each.")
+@measuring.SHAPE
 @measuring.DATA
 @measuring.VALUE
 @measuring.STREAMS
 @measuring.PRECISION
-@click.option(
-    "--optimize", type=LEVELS, default=("none",), show_default=True, help="Optimisation levels; one row for each."
-)
+@measuring.optimize("Optimisation levels; one row for each.")
 @measuring.THREADS
 @measuring.CPUS
 @measuring.SET
-@click.option(
-    "--io",
-    type=OneOf(["copy", "bound"]),
-    default="copy",
-    show_default=True,
-    help="What a call is: copy includes copying inputs and outputs, bound does not.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="N",
-    default=0,
-    cls=PlainDefault,
-    show_default="0",
-    help="Seed for inputs.",
-)
+@measuring.IO
+@measuring.seed("Seed for inputs.")
 @measuring.DEADLINE
-@click.option("--strict", is_flag=True, help="Exit with 4 if it is undecided whether a row grows.")
+@measuring.strict("it is undecided whether a row grows")
 @measuring.NO_LOCK
 @measuring.NAME
 @measuring.NOTE
@@ -103,9 +65,6 @@ def command(
     duration: float | None,
     calls: int | None,
     growth_limit: float | None,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
-    set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
-    value: Sequence[tuple[str, tuple[Number, ...]]],
     **options: Any,
 ) -> int:
     """Call a model for a long time, and say whether a backend's memory grows or its calls become slower.
@@ -119,12 +78,6 @@ def command(
     from irbench.cli.output.console import command_line
 
     plan = soak_plan(duration, calls, growth_limit)
-    asked = RunOptions(
-        command=command_line(),
-        shape=as_shapes(shape),
-        set=as_settings(set),
-        value=as_constants(value),
-        **options,
-    )
+    asked = RunOptions(command=command_line(), **options)
     refuse_overwriting_models(asked.models, output)
     return measured(asked, form, output, strict=strict, soak_plan=plan)

@@ -38,14 +38,7 @@ Examples:
 )
 @click.option("--skip", multiple=True, metavar="KEY=VALUE", help="Leave these cells out; may be repeated.")
 @click.option("--name", cls=PlainDefault, show_default="that of the plan", metavar="NAME", help="Name the sweep.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="N",
-    cls=PlainDefault,
-    show_default="that of the plan",
-    help="Seed for the order of the tables.",
-)
+@measuring.seed("Seed for the order of the tables.", default=None, told="that of the plan")
 @measuring.NO_LOCK
 @click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner of a table is undecided.")
 @TABLE_OR_JSON

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -10,26 +10,19 @@ import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.formats import OUTPUT, RESULTS
+from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
 from irbench.cli.options.groups import OneOf, SectionedCommand
 from irbench.cli.options.types import (
-    BACKENDS,
     COUNTS,
     DURATION,
     LATENCY,
     LEVELS,
-    PERCENT,
-    SHAPE,
     THREAD_COUNTS,
     Parsed,
     PlainDefault,
-    as_constants,
-    as_settings,
-    as_shapes,
-    as_varied,
 )
 from irbench.cli.output.measured import refuse_overwriting_models
-from irbench.spec import Number, Objective
+from irbench.spec import Objective
 
 __all__ = ["command"]
 
@@ -75,13 +68,7 @@ def _tried(
     show_default="5m",
     help="Time limit for searching and confirming.",
 )
-@click.option(
-    "--backends",
-    type=BACKENDS,
-    cls=PlainDefault,
-    show_default="all installed that can read the model",
-    help="Backends to try, with an optional device: ort:cuda.",
-)
+@measuring.backends("to try")
 @_tried("--batch", "1,2,4,8,16; 1 for latency", "Batch sizes")
 @_tried("--threads", _USUAL, "Threads per process", THREAD_COUNTS)
 @_tried("--streams", f"{_USUAL}; 1 for latency", "Concurrent inferences of each process")
@@ -92,19 +79,17 @@ def _tried(
 @measuring.CPUS
 @measuring.SET
 @measuring.IMPORTS
-@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
+@measuring.SHAPE
 @measuring.DATA
 @measuring.VALUE
 @measuring.IO
 @measuring.SEED
-@click.option(
-    "--within", type=PERCENT, cls=PlainDefault, show_default="2%", help="Differences up to this count as the same."
-)
+@measuring.WITHIN
 @measuring.DEADLINE
 @measuring.NO_LOCK
 @measuring.NAME
 @measuring.NOTE
-@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(
@@ -117,10 +102,6 @@ def command(
     streams: tuple[int, ...] | None,
     instances: tuple[int, ...] | None,
     optimize: tuple[str, ...] | None,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
-    set: Sequence[tuple[str, str, str]],  # noqa: A002 - the option's name
-    vary: Sequence[tuple[str, str, tuple[str, ...]]],
-    value: Sequence[tuple[str, tuple[Number, ...]]],
     **options: Any,
 ) -> int:
     """Search for the setting with which a model runs best, and confirm that it gains.
@@ -136,14 +117,7 @@ def command(
     from irbench.cli.output.console import command_line, print_data, to_text
     from irbench.cli.output.stderr import plugin_warnings_told
 
-    run = RunOptions(
-        command=command_line(),
-        shape=as_shapes(shape),
-        set=as_settings(set),
-        vary=as_varied(vary),
-        value=as_constants(value),
-        **options,
-    )
+    run = RunOptions(command=command_line(), **options)
     refuse_overwriting_models((model,), output)
     asked = TuneOptions(
         model,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,18 +9,9 @@ import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.formats import OUTPUT
+from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import (
-    BACKENDS,
-    SHAPE,
-    PlainDefault,
-    as_constants,
-    as_feedback,
-    as_shapes,
-)
 from irbench.cli.output.stderr import say
-from irbench.spec import Number
 
 __all__ = ["command"]
 
@@ -37,16 +27,13 @@ Examples:
 
 @click.command("verify", epilog=_EXAMPLES)
 @click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Samples as irbench run takes them: a .npz, .npy or image file, or a folder of them; or a test_data_set_0, or"
-    " a folder of those, whose output_*.pb are the expected outputs.",
+@measuring.data(
+    "Samples as irbench run takes them: a .npz, .npy or image file, or a folder of them; or a test_data_set_0, or"
+    " a folder of those, whose output_*.pb are the expected outputs."
 )
 @measuring.VALUE
 @measuring.FEEDBACK
-@click.option("--shape", type=SHAPE, multiple=True, help="Shape of an input or size of a dimension; may be repeated.")
+@measuring.shape("Shape of an input, or size of a dynamic dimension: length=128; may be repeated.")
 @click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
 @click.option("--only", metavar="PATTERN", help="Run only the cases that match, for example test_add*.")
 @click.option(
@@ -56,21 +43,12 @@ Examples:
     help="Compare two versions of a runtime, each a release (onnxruntime==1.22.0), a wheel, the Python of an"
     " environment, or installed.",
 )
-@click.option(
-    "--backends",
-    type=BACKENDS,
-    cls=PlainDefault,
-    show_default="all installed that can read the model",
-    help="Backends to check, with an optional device: ort:cuda.",
-)
-@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@measuring.backends("to check")
+@REPORT_FORMAT
 @OUTPUT
 def command(
     form: Literal["table", "json", "md"],
     output: Path | None,
-    shape: Sequence[tuple[str, tuple[int, ...]]],
-    value: Sequence[tuple[str, tuple[Number, ...]]],
-    feedback: Sequence[tuple[str, str]],
     **options: Any,
 ) -> int:
     """Run a model on every backend and compare the outputs with those expected; nothing is timed.
@@ -89,8 +67,7 @@ def command(
     from irbench.api.verify_options import VerifyOptions
     from irbench.cli.output.console import print_data, to_text
 
-    asked = VerifyOptions(shape=as_shapes(shape), value=as_constants(value), feedback=as_feedback(feedback), **options)
-    found = verify_with(asked, say)
+    found = verify_with(VerifyOptions(**options), say)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
     print_data(text, output)
     return int(found.exit_code)

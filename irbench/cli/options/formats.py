@@ -20,6 +20,7 @@ __all__ = [
     "EXPORT_FORMAT",
     "FORMAT",
     "OUTPUT",
+    "REPORT_FORMAT",
     "RESULTS",
     "RUN_FORMAT",
     "TABLE_OR_JSON",
@@ -84,6 +85,14 @@ TABLE_OR_JSON = click.option(
     "--format",
     "form",
     type=OneOf(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
+)
+REPORT_FORMAT = click.option(
+    "--format",
+    "form",
+    type=OneOf(["table", "json", "md"]),
     default="table",
     show_default=True,
     help="Output format.",

@@ -1,19 +1,27 @@
-"""Options of the commands that measure or check models, each written once; they mean the same in every command."""
+"""Options of the commands that measure or check models, each written once; they mean the same in every command.
+
+A function makes those whose help or default depends on the command.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Any, Protocol, TypeVar, get_args
 
 import click
 
 from irbench.cli.options import types
+from irbench.cli.options.completion import BACKEND
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import PlainDefault
 from irbench.spec import Objective
 
 __all__ = [
+    "ALLOW_MIXED",
     "BUDGET",
+    "CELL",
+    "COLD",
     "CPUS",
     "DATA",
     "DEADLINE",
@@ -27,15 +35,116 @@ __all__ = [
     "OBJECTIVE",
     "PACE",
     "PRECISION",
+    "QUICK",
     "ROWS",
     "SEED",
     "SET",
+    "SHAPE",
     "STREAMS",
     "SUSTAIN",
+    "TAIL",
+    "THOROUGH",
     "THREADS",
     "VALUE",
     "VARY",
+    "WITHIN",
+    "backend",
+    "backends",
+    "batch",
+    "data",
+    "optimize",
+    "seed",
+    "shape",
+    "strict",
+    "value",
 ]
+
+FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
+
+
+class Decorator(Protocol):
+    """What adds an option to a command."""
+
+    def __call__(self, command: FC, /) -> FC: ...
+
+
+def _repeated(*names: str, kind: types.Parsed[Any], collect: Callable[[Any], object], help_text: str) -> Decorator:
+    """Return an option that may be given several times; a command gets what ``collect`` makes of its values."""
+    return click.option(
+        *names,
+        type=kind,
+        multiple=True,
+        callback=lambda _context, _option, given: collect(given),
+        help=help_text,
+    )
+
+
+def data(help_text: str) -> Decorator:
+    """Return ``--data``."""
+    return click.option("--data", type=click.Path(path_type=Path), metavar="PATH", help=help_text)
+
+
+def value(help_text: str) -> Decorator:
+    """Return ``--value``, which gives elements by input."""
+    return _repeated("--value", kind=types.VALUE, collect=types.as_constants, help_text=help_text)
+
+
+def shape(help_text: str) -> Decorator:
+    """Return ``--shape``, which gives sizes by input or dynamic dimension."""
+    return _repeated("--shape", kind=types.SHAPE, collect=types.as_shapes, help_text=help_text)
+
+
+def batch(help_text: str) -> Decorator:
+    """Return ``--batch``."""
+    return click.option(
+        "--batch", type=types.COUNTS, cls=PlainDefault, show_default="1, or the model's own", help=help_text
+    )
+
+
+def optimize(help_text: str) -> Decorator:
+    """Return ``--optimize``."""
+    return click.option("--optimize", type=types.LEVELS, default=("none",), show_default=True, help=help_text)
+
+
+def backends(purpose: str, also: str = "") -> Decorator:
+    """Return ``--backends``: ``to compare`` them, for example, and what the option ``also`` takes."""
+    return click.option(
+        "--backends",
+        type=types.BACKENDS,
+        cls=PlainDefault,
+        show_default="all installed that can read the model",
+        help=f"Backends {purpose}, with an optional device: ort:cuda{also}.",
+    )
+
+
+def backend(default: str) -> Decorator:
+    """Return ``--backend``; the default is told in words."""
+    return click.option(
+        "--backend",
+        type=BACKEND,
+        cls=PlainDefault,
+        show_default=default,
+        help="Backend to measure, with an optional device: ort:cuda.",
+    )
+
+
+def seed(help_text: str, default: int | None = 0, told: str = "0") -> Decorator:
+    """Return ``--seed``; ``told`` is the default in words."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        metavar="N",
+        default=default,
+        cls=PlainDefault,
+        show_default=told,
+        help=help_text,
+    )
+
+
+def strict(what: str) -> Decorator:
+    """Return ``--strict``: what is undecided makes the exit code 4."""
+    return click.option("--strict", is_flag=True, help=f"Exit with 4 if {what}.")
+
 
 IMPORTS = click.option(
     "--import",
@@ -44,18 +153,24 @@ IMPORTS = click.option(
     multiple=True,
     help="Import MODULE before a model is exported: it registers custom layers. May be repeated.",
 )
-DATA = click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
+CELL = _repeated(
+    "--cell",
+    "cells",
+    kind=types.CELL,
+    collect=types.as_cells,
+    help_text="Your own code as a row: name=package.module:function, or a command that prints a duration for each call;"
+    " may be repeated.",
 )
-VALUE = click.option("--value", type=types.VALUE, multiple=True, help="Constant for an input; may be repeated.")
-FEEDBACK = click.option(
+DATA = data("Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.")
+VALUE = value("Constant for an input; may be repeated.")
+FEEDBACK = _repeated(
     "--feedback",
-    type=types.FEEDBACK,
-    multiple=True,
-    help="Give an output to an input in the next call: a decode loop; may be repeated.",
+    kind=types.FEEDBACK,
+    collect=types.as_feedback,
+    help_text="Give an output to an input in the next call: a decode loop; may be repeated.",
+)
+SHAPE = shape(
+    "Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch."
 )
 STREAMS = click.option(
     "--streams", type=types.COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
@@ -96,12 +211,17 @@ CPUS = click.option(
     show_default="all available",
     help="Processors for the backends to use.",
 )
-SET = click.option("--set", type=types.SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
-VARY = click.option(
+SET = _repeated(
+    "--set",
+    kind=types.SETTING,
+    collect=types.as_settings,
+    help_text="Set an option of a backend; may be repeated.",
+)
+VARY = _repeated(
     "--vary",
-    type=types.VARIED,
-    multiple=True,
-    help="Values of an option of a backend, or default where it is not set: one row for each; may be repeated.",
+    kind=types.VARIED,
+    collect=types.as_varied,
+    help_text="Values of an option of a backend, or default where it is not set: one row for each; may be repeated.",
 )
 ROWS = click.option(
     "--rows",
@@ -117,14 +237,14 @@ IO = click.option(
     show_default=True,
     help="What is timed: copy includes copying inputs and outputs, bound does not.",
 )
-SEED = click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="N",
-    default=0,
+SEED = seed("Seed for inputs and for the measurement order.")
+ALLOW_MIXED = click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
+WITHIN = click.option(
+    "--within",
+    type=types.PERCENT,
     cls=PlainDefault,
-    show_default="0",
-    help="Seed for inputs and for the measurement order.",
+    show_default="2%",
+    help="Differences up to this count as the same.",
 )
 BUDGET = click.option(
     "--budget",
@@ -153,6 +273,20 @@ SUSTAIN = click.option(
     cls=PlainDefault,
     show_default="off",
     help="Also run each row alone for this long in every launch.",
+)
+QUICK = click.option("--quick", is_flag=True, help="3 launches: fast, with wide intervals.")
+THOROUGH = click.option(
+    "--thorough", is_flag=True, help="10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table."
+)
+TAIL = click.option(
+    "--tail",
+    is_flag=True,
+    help="Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
+)
+COLD = click.option(
+    "--cold",
+    is_flag=True,
+    help="Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
 )
 NO_LOCK = click.option("--no-lock", is_flag=True, help="Measure even if another irbench is measuring on this machine.")
 NAME = click.option("--name", default="", metavar="NAME", help="Name the run, for irbench show NAME.")

@@ -13,7 +13,7 @@ from click.types import OptionHelpExtra
 from irbench.api import own_cells, values, varied_options
 from irbench.cli.options.completion import addresses, levels, offer_list, settings
 from irbench.errors import IrbenchError
-from irbench.spec import Number, Program
+from irbench.spec import Number, Program, shape_text
 
 if TYPE_CHECKING:
     from irbench.across_runs.conditions import Condition
@@ -180,14 +180,7 @@ def as_shapes(pairs: Iterable[tuple[str, tuple[int, ...]]]) -> values.Shapes:
     Raises:
         IrbenchError: One of them was given two shapes.
     """
-    from irbench.spec import shape_text
-
-    found: dict[str, tuple[int, ...]] = {}
-    for name, sizes in pairs:
-        before = found.setdefault(name, sizes)
-        if before != sizes:
-            raise _contradiction("--shape", name, shape_text(before), shape_text(sizes))
-    return found
+    return _by_name("--shape", pairs, shape_text)
 
 
 def as_cells(pairs: Iterable[tuple[str, Program]]) -> own_cells.Programs:
@@ -196,12 +189,7 @@ def as_cells(pairs: Iterable[tuple[str, Program]]) -> own_cells.Programs:
     Raises:
         IrbenchError: Two rows have one name.
     """
-    found: dict[str, Program] = {}
-    for name, program in pairs:
-        before = found.setdefault(name, program)
-        if before != program:
-            raise _contradiction("--cell", name, before.target, program.target)
-    return found
+    return _by_name("--cell", pairs, lambda program: program.target)
 
 
 def as_constants(pairs: Iterable[tuple[str, tuple[Number, ...]]]) -> values.Constants:
@@ -210,12 +198,7 @@ def as_constants(pairs: Iterable[tuple[str, tuple[Number, ...]]]) -> values.Cons
     Raises:
         IrbenchError: One input was given two values.
     """
-    found: dict[str, tuple[Number, ...]] = {}
-    for name, elements in pairs:
-        before = found.setdefault(name, elements)
-        if before != elements:
-            raise _contradiction("--value", name, ",".join(map(str, before)), ",".join(map(str, elements)))
-    return found
+    return _by_name("--value", pairs, lambda elements: ",".join(map(str, elements)))
 
 
 def as_feedback(pairs: Iterable[tuple[str, str]]) -> values.Feedback:
@@ -246,6 +229,20 @@ def as_settings(triples: Iterable[tuple[str, str, str]]) -> values.Settings:
         before = found.setdefault(backend, {}).setdefault(key, value)
         if before != value:
             raise _contradiction("--set", f"{backend}.{key}", before, value)
+    return found
+
+
+def _by_name(option: str, pairs: Iterable[tuple[str, T]], text: Callable[[T], str]) -> dict[str, T]:
+    """Return what an option gave each name; ``text`` writes a value as the user did.
+
+    Raises:
+        IrbenchError: A name was given two values.
+    """
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        before = found.setdefault(name, value)
+        if before != value:
+            raise _contradiction(option, name, text(before), text(value))
     return found
 
 

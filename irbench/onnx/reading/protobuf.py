@@ -30,6 +30,8 @@ __all__ = [
     "Opset",
     "Tensor",
     "Value",
+    "encode_bytes",
+    "encode_integer",
     "encode_length_delimited",
     "fields",
     "integers",
@@ -113,12 +115,16 @@ class Entry:
 
 
 class Value:
-    """Field numbers of ValueInfoProto, and of what it nests: its TypeProto, its Tensor."""
+    """Field numbers of ValueInfoProto, and of what it nests: its TypeProto, its Tensor, its shape, its dimensions."""
 
     NAME = 1
     TYPE = 2
     TENSOR_OF_TYPE = 1
     ELEMENT_OF_TENSOR = 1
+    SHAPE_OF_TENSOR = 2
+    DIMENSION_OF_SHAPE = 1
+    SIZE_OF_DIMENSION = 1
+    NAME_OF_DIMENSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +214,16 @@ def integers(data: memoryview, field: Field) -> Iterator[int]:
 def text(data: memoryview, field: Field) -> str:
     """Return the payload of a string field."""
     return bytes(data[field.start : field.end]).decode("utf-8", "replace")
+
+
+def encode_bytes(number: int, payload: bytes) -> bytes:
+    """Return a whole field that holds a string or a message."""
+    return encode_length_delimited(number, len(payload)) + payload
+
+
+def encode_integer(number: int, value: int) -> bytes:
+    """Return a whole field that holds an integer of at least 0."""
+    return _encode_varint(number << 3 | _VARINT) + _encode_varint(value)
 
 
 def encode_length_delimited(number: int, size: int) -> bytes:

@@ -18,6 +18,7 @@ from irbench.api.own_cells import cell_of_text, cells, program_files, require_fo
 from irbench.errors import IrbenchError
 from irbench.measure.durations import parse_durations
 from irbench.spec import Program
+from irbench.worker.command_process import command_words
 
 
 def a_function(inputs: Any) -> None: ...
@@ -131,7 +132,9 @@ def test_code_that_is_not_there_is_refused_without_running_any(
 
 
 def test_braces_that_mean_nothing_to_irbench_are_the_commands_own() -> None:
-    require_found({"mine": Program("command", "true {model} '{\"a\": 1}' {xyzzy}")})
+    command = "true {model} '{\"a\": 1}' {xyzzy}"
+    require_found({"mine": Program("command", command)})
+    assert command_words(command, {"model": "m.onnx"}) == ["true", "m.onnx", '{"a": 1}', "{xyzzy}"]
 
 
 def test_a_row_cannot_be_called_like_a_backend() -> None:

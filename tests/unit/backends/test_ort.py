@@ -18,11 +18,10 @@ from irbench.spi import Refusal
 from irbench.worker import call_in_worker
 from irbench_ort import backend, reference
 from irbench_ort.creation import create_session
-from irbench_ort.devices import providers, read_back, refuse_fallback, require, uses_tf32
 from irbench_ort.options import KNOWN, parse_options
 from irbench_ort.precision import require_computed, require_convertible
 
-CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+CPU = "CPUExecutionProvider"
 
 
 def in_worker(check: str, *arguments: Any) -> Any:
@@ -193,84 +192,6 @@ def test_quantisers_around_a_product_of_floats_are_not_called_int8(tmp_path: Pat
     artifact = backend_checks.quantised_model(tmp_path)
     plain = Load(precision="native", options={"graph_optimization_level": "disabled"})
     assert in_worker("effective", "irbench_ort", artifact, plain)["precision"] == "fp32"
-
-
-def test_cuda_is_refused_by_a_build_without_it():
-    class WithoutCuda:
-        @staticmethod
-        def get_available_providers() -> list[str]:
-            return [CPU]
-
-    with pytest.raises(Refusal, match="without CUDA") as caught:
-        require(WithoutCuda, "cuda")
-    assert "onnxruntime-gpu" in caught.value.hint
-
-
-def test_tf32_is_pinned_off_on_cuda_unless_the_vendors_default_is_asked_for():
-    (name, options), fallback = providers("cuda", "fp32", {"prefer_nhwc": "1"})
-    assert (name, fallback) == (CUDA, CPU)
-    assert options == {"prefer_nhwc": "1", "use_tf32": "0"}
-    assert providers("cuda", "native", {}) == [(CUDA, {}), CPU]
-    assert providers("cpu", "fp32", {}) == [CPU]
-
-
-def test_tf32_cannot_be_switched_on_behind_a_pinned_precision():
-    with pytest.raises(Refusal, match="conflicts with --precision fp32"):
-        parse_options({"cuda.use_tf32": "1"}, "cuda", "fp32")
-    assert parse_options({"cuda.use_tf32": "1"}, "cuda", "native").provider == {"use_tf32": "1"}
-
-
-class FakeNode:
-    def __init__(self, op_type: str) -> None:
-        self.op_type = op_type
-
-
-class FakeSubgraph:
-    def __init__(self, ep_name: str, *op_types: str) -> None:
-        self.ep_name = ep_name
-        self._nodes = [FakeNode(op_type_name) for op_type_name in op_types]
-
-    def get_nodes(self) -> list[FakeNode]:
-        return self._nodes
-
-
-class FakeSession:
-    """A session that reports providers, options and node assignment as ONNX Runtime does."""
-
-    def __init__(self, active: list[str], *parts: FakeSubgraph, tf32: str = "0") -> None:
-        self._active, self._parts, self._tf32 = active, parts, tf32
-
-    def get_providers(self) -> list[str]:
-        return self._active
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        return {CUDA: {"use_tf32": self._tf32}}
-
-    def get_provider_graph_assignment_info(self) -> tuple[FakeSubgraph, ...]:
-        return self._parts
-
-
-def test_a_whole_session_that_fell_back_to_the_cpu_is_refused():
-    with pytest.raises(Refusal, match="fell back to the CPU") as caught:
-        read_back(FakeSession([CPU]), "cuda")
-    assert caught.value.hint
-
-
-def test_single_nodes_that_fell_back_to_the_cpu_are_refused_by_name():
-    session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Conv"), FakeSubgraph(CPU, "NonMaxSuppression", "Shape"))
-    with pytest.raises(Refusal, match="1 NonMaxSuppression"):
-        read_back(session, "cuda")
-
-
-def test_shape_arithmetic_may_stay_on_the_cpu_and_is_counted():
-    session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Conv", "MatMul"), FakeSubgraph(CPU, "Shape", "Gather"))
-    assert read_back(session, "cuda") == {"provider": CUDA, "nodes_on_cpu": 2}
-    refuse_fallback((CUDA, CPU), ["Shape"])
-
-
-def test_tf32_is_read_back_from_the_session():
-    assert uses_tf32(FakeSession([CUDA], tf32="1"))
-    assert not uses_tf32(FakeSession([CUDA], tf32="0"))
 
 
 def test_an_opset_that_it_does_not_read_yet_is_named_with_the_one_that_it_reads(tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -32,36 +33,34 @@ def python(code: str, *arguments: str, **environment: str) -> subprocess.Complet
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_the_help_is_the_one_that_was_looked_at(command: str):
-    # in a process of its own: click remembers a command's help option from its first use in a process
-    code = "import sys; from irbench.cli import main; main(sys.argv[1:])"
-    called = python(code, *filter(None, [command]), "--help", COLUMNS="100")
-    assert called.returncode == 0
-    check_golden(f"help-{command or 'irbench'}", called.stdout)
+@cache
+def helped(command: str) -> tuple[str, set[str]]:
+    """Return the help of a command, and every module that is imported for it.
 
-
-def test_help_imports_nothing_heavy_and_no_command():
-    code = (
-        "import sys; from irbench.cli import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: print(*sys.modules)"
-    )  # fmt: skip
-    loaded = set(python(code).stdout.splitlines()[-1].split())
-    assert "click" in loaded
-    assert not loaded & {"numpy", "onnx", "rich", "msgspec", "psutil", "sqlite3", "asyncio", "importlib.metadata"}
-    assert not loaded & {f"irbench.cli.commands.{command}" for command in COMMANDS}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_a_command_imports_no_runtime_and_no_arrays(command: str):
+    In a process of its own: click remembers a command's help option from its first use in a process.
+    """
     code = (
         "import sys; from irbench.cli import main\n"
         "try: main(sys.argv[1:])\n"
-        "except SystemExit: print(*sys.modules)"
+        "finally: print(*sys.modules, file=sys.stderr)"
     )  # fmt: skip
-    loaded = set(python(code, command, "--help", PYTHONPATH="").stdout.splitlines()[-1].split())
+    called = python(code, *filter(None, [command]), "--help", COLUMNS="100")
+    assert called.returncode == 0, called.stderr
+    return called.stdout, set(called.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_the_help_is_the_one_that_was_looked_at_and_imports_no_runtime_and_no_arrays(command: str):
+    text, loaded = helped(command)
+    check_golden(f"help-{command or 'irbench'}", text)
+    assert "click" in loaded
     assert not loaded & {"numpy", "onnx", "onnxruntime", "openvino", "tensorflow", "keras"}
+
+
+def test_help_imports_nothing_heavy_and_no_command():
+    _, loaded = helped("")
+    assert not loaded & {"numpy", "onnx", "rich", "msgspec", "psutil", "sqlite3", "asyncio", "importlib.metadata"}
+    assert not loaded & {f"irbench.cli.commands.{command}" for command in COMMANDS}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import fake_uv
 import pytest
+from fake_environments import RUNTIME
 from fake_uv import PINNED_CONFLICT
-from fake_versions import RUNTIME
 
 from irbench.environments.building import build, folder_of
 from irbench.environments.sources import Release

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_versions import make_environment
+from fake_environments import make_environment
 
 from irbench.environments.inspection import inspect_python, install_into, require_able
 from irbench.errors import IrbenchError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import fake_uv
 import pytest
-from fake_versions import RUNTIME
+from fake_environments import RUNTIME
 
 from irbench.environments.releases import releases_between
 from irbench.errors import IrbenchError

@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from fake_environments import RUNTIME
 from fake_uv import install
-from fake_versions import RUNTIME
 
 from irbench.environments.sources import Installed, Interpreter, Release, parse_source
 from irbench.environments.uv import Unsolvable

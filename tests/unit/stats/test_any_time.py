@@ -13,10 +13,11 @@ from irbench.stats.compare import holm_intervals
 from irbench.stats.intervals import Looks, bounds, looks_of
 
 LOOKS, MISS, DRAWS = looks_of(Timing()), 0.05, 100_000
+IN_CI = (pytest.mark.slow, pytest.mark.ci)
 AS_ASSUMED = [name for name, launch in LAUNCHES.items() if launch.one_mode]
 
 
-@pytest.mark.parametrize("miss", [0.05, 0.025, 0.0125])
+@pytest.mark.parametrize("miss", [0.05, *(pytest.param(miss, marks=IN_CI) for miss in (0.025, 0.0125))])
 @pytest.mark.parametrize("first", [3, 4, 6])
 @pytest.mark.parametrize("name", AS_ASSUMED)
 def test_all_looks_together_miss_no_more_often_than_promised(name, first, miss):
@@ -66,7 +67,14 @@ def test_rows_seldom_differ_from_a_baseline_that_they_equal_at_any_look(shifts):
     assert wrong / runs <= 0.06
 
 
-@pytest.mark.parametrize("times_ms", [(4.2, 4.2), (4.2, 4.2, 4.2, 4.2), (4.2, 4.2, 4.6, 7.4)])
+@pytest.mark.parametrize(
+    "times_ms",
+    [
+        (4.2, 4.2),
+        pytest.param((4.2, 4.2, 4.2, 4.2), marks=IN_CI),
+        pytest.param((4.2, 4.2, 4.6, 7.4), marks=IN_CI),
+    ],
+)
 def test_of_cells_that_are_equally_fast_seldom_one_is_named_and_the_lead_is_covered(times_ms):
     host = Host(dict(zip("abcd", (1e-3 * item for item in times_ms), strict=False)), launch_sd=0.01, block_sd=0.03)
     design = replace(Design(blocks_by_scatter=False), timing=Timing(budget=900.0))

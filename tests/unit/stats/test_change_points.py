@@ -48,7 +48,13 @@ def test_units_and_direction_do_not_matter():
     assert places([1000 * value for value in series]) == places(series) == places([-value for value in series])
 
 
-@pytest.mark.parametrize("scatter", ["normal", "standard_cauchy", "exponential"])
+@pytest.mark.parametrize(
+    "scatter",
+    [
+        "normal",
+        *(pytest.param(name, marks=(pytest.mark.slow, pytest.mark.ci)) for name in ("standard_cauchy", "exponential")),
+    ],
+)
 def test_about_one_series_of_twenty_without_a_change_has_one(scatter: str):
     random = np.random.default_rng(3)
     found = [bool(places(list(getattr(random, scatter)(size=12)))) for _ in range(60)]

@@ -33,15 +33,25 @@ PLAINEST = {
     "an interval twice as wide": ("noisy launches", "width"),
 }
 """By mistake: a regime that shows it, and what gives it away there."""
+IN_CI = (pytest.mark.slow, pytest.mark.ci)
+OBVIOUS = (
+    "10 % more than Hodges-Lehmann",
+    "the mean of the blocks",
+    "ranks for one look, looked at from 4 on",
+    "an interval half as wide",
+)
+"""Mistakes that fast tests look for; continuous integration looks for all of them."""
+TELLING = ("quiet", "slow launches 20 %, one cell", "two modes", "drift", "heavy tails", "noisy launches")
+"""Regimes that fast tests look into."""
 
 
-@pytest.mark.parametrize("name", REGIMES)
+@pytest.mark.parametrize("name", [name if name in TELLING else pytest.param(name, marks=IN_CI) for name in REGIMES])
 def test_the_shipped_estimator_keeps_its_promise_in_every_regime(name):
     outcome = measure(IRBENCH, REGIMES[name], FAST)
     assert list(faults(outcome, outcome, REGIMES[name])) == []
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize("name", [name if name in OBVIOUS else pytest.param(name, marks=IN_CI) for name in MUTATIONS])
 def test_a_broken_estimator_is_rejected_where_its_mistake_shows(name):
     regime_name, fault = PLAINEST[name]
     regime = REGIMES[regime_name]
@@ -85,6 +95,8 @@ def test_launches_are_correlated_and_stay_far_for_as_long_as_the_regime_says():
     assert left.mean() == pytest.approx(1 / 6, abs=0.01)
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 def test_dependent_launches_break_the_promise_and_the_warning_of_them_grows_with_the_correlation():
     found = [measure(IRBENCH, regime, FAST) for regime in [REGIMES["quiet"], *DEPENDENT.values()]]
     independent, weak, middle, strong, *_ = found

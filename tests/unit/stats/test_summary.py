@@ -6,32 +6,14 @@ import msgspec
 import numpy as np
 import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
+from summaries import EVERYONE, TIMING, alone, rows, table
 
 from irbench.notices import Mark, Reference, Warn
 from irbench.record import Failure, OutputError, Sustained
-from irbench.render.context import Context
-from irbench.render.footer import footer
-from irbench.render.headline import headline
 from irbench.result import GroupResult
-from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec, Timing
+from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec
 from irbench.stats import Admission, summarise
 from irbench.stats.figures import calls_to_bound
-
-TIMING = Timing(burn_in_blocks=0)
-EVERYONE = Admission()
-
-
-def table(asked, records, admission=EVERYONE, timing=TIMING, stopped_by="target", seconds=60.0, remarks=()):
-    return summarise(asked, records, timing, admission, stopped_by=stopped_by, seconds=seconds, remarks=remarks)
-
-
-def rows(result):
-    return {row.id: row for row in result.cells}
-
-
-def alone(rounds, batch=1, streams=1, **changes):
-    asked = group("only", streams={"only": streams}, batch=batch)
-    return rows(table(asked, [launch(0, [measured("only", rounds, streams=streams, **changes)])]))["only"]
 
 
 def test_fps_never_exceeds_batch_over_minimum_latency_in_sync_mode():
@@ -115,94 +97,10 @@ def test_p50_p90_and_fps_have_intervals_over_launches_and_a_companion_over_all_b
     assert row.fps_over_launches.all_blocks_value < row.fps
 
 
-def test_a_run_whose_blocks_were_mostly_disturbed_has_no_winner():
-    def run(disturbed):
-        records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
-        seen = tuple(block(index, throttled_ns=int(index < disturbed)) for index in range(8))
-        return table(group("a", "b"), [replace(record, blocks=seen) for record in records])
-
-    assert run(4).winner.cell == "a"
-    busy = run(5)
-    assert (busy.winner, busy.lead.reason, busy.blocks_disturbed, busy.blocks_excluded) == (None, "busy", 30, 0)
-
-
-def test_a_leader_whose_rival_completes_more_per_second_is_no_winner():
-    # the median of every round says 8 ms against 10, but each third call of the cell takes 40
-    rounds = {"cell": [8 * MS, 8 * MS, 40 * MS], "base": [10 * MS] * 3}
-    records = [
-        launch(
-            number, [measured(name, [synchronous(index, own) for index in range(8)]) for name, own in rounds.items()]
-        )
-        for number in range(6)
-    ]
-    found = table(group("base", "cell"), records)
-    assert (found.lead.cell, found.lead.reason, found.winner) == ("cell", "throughput-disagrees", None)
-
-
-def test_a_leader_that_the_disturbed_blocks_turn_round_is_no_winner():
-    def record(number):
-        cells = [
-            measured("base", [synchronous(index, [10 * MS] * 3) for index in range(9)]),
-            measured("cell", [synchronous(index, [(8 if index < 5 else 30) * MS] * 3) for index in range(9)]),
-        ]
-        return launch(number, cells, blocks=tuple(block(index, throttled_ns=int(index > 4)) for index in range(9)))
-
-    found = table(group("base", "cell"), [record(number) for number in range(6)])
-    assert found.lead.reason == "all-blocks-disagree" or found.all_blocks_value > 1
-
-
-def test_a_leader_that_is_slower_alone_is_no_winner():
-    records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
-    ran = (Sustained("a", 200, 3_000_000_000), Sustained("b", 300, 3_000_000_000))
-    found = table(group("a", "b"), [replace(record, sustained=ran) for record in records])
-    assert found.lead.reason == "sustained-disagrees"
-
-
-def test_runs_alone_in_too_few_launches_contradict_nobody():
-    records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
-    ran = (Sustained("a", 200, 3_000_000_000), Sustained("b", 300, 3_000_000_000))
-    records[-1] = replace(records[-1], sustained=ran)
-    assert table(group("a", "b"), records).winner.cell == "a"
-
-
-def test_a_row_with_wrong_outputs_is_not_called_decided():
-    records = even({"a": [8.0] * 6, "b": [10.0] * 6, "wrong": [1.0] * 6})
-    raced = [replace(record, cells=record.cells[: 3 if record.launch < 1 else 2]) for record in records]
-    found = table(group("a", "b", "wrong"), raced, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
-    assert not any("decided rows left" in line for line in footer(found, Context()))
-
-
 def test_each_row_says_in_how_many_launches_it_ran():
     records = even({"a": [8.0] * 6, "b": [10.0] * 6})
     raced = [replace(record, cells=record.cells[: 2 if record.launch < 4 else 1]) for record in records]
     assert {row.id: row.launches_measured for row in table(group("a", "b"), raced).cells} == {"a": 6, "b": 4}
-
-
-def test_rows_stand_fastest_first_then_wrong_and_failed_ones():
-    asked = group("base", "broken", "wrong", "fast", "slow")
-    records = even({"base": [10.0] * 6, "wrong": [1.0] * 6, "fast": [5.0] * 6, "slow": [20.0] * 6})
-    records[0] = replace(records[0], failures={"broken": Failure("compile", "no such operator")})
-    result = table(asked, records, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
-    assert [row.id for row in result.cells] == ["fast", "base", "slow", "broken", "wrong"]
-    assert {row.id: row.state for row in result.cells} == {
-        "fast": "ok", "base": "ok", "slow": "ok", "broken": "failed", "wrong": "mismatch",
-    }  # fmt: skip
-
-
-def test_wrong_outputs_keep_their_time_and_get_no_speedup():
-    asked = group("base", "wrong")
-    admission = Admission(mismatches={"wrong": Failure("verify", "wrong outputs")})
-    result = table(asked, even({"base": [10.0] * 6, "wrong": [1.0] * 6}), admission)
-    row = rows(result)["wrong"]
-    assert (row.speedup, row.latency_ms.p50, row.failure.message) == (None, 1.0, "wrong outputs")
-    assert result.winner is None
-
-
-def test_outputs_that_cannot_be_compared_are_a_mismatch_too():
-    records = even({"base": [10.0] * 6})
-    records[0] = replace(records[0], failures={"odd": Failure("verify", "output 0 has shape 3, the reference 4")})
-    row = rows(table(group("base", "odd"), records))["odd"]
-    assert (row.state, row.latency_ms) == ("mismatch", None)
 
 
 def test_a_cell_that_failed_in_a_later_launch_has_no_figures():
@@ -211,93 +109,6 @@ def test_a_cell_that_failed_in_a_later_launch_has_no_figures():
     records[3] = replace(records[3], failures={"cell": Failure("measure", "killed by SIGSEGV")})
     row = rows(table(group("base", "cell"), records))["cell"]
     assert (row.state, row.failure.message, row.latency_ms, row.speedup) == ("failed", "killed by SIGSEGV", None, None)
-
-
-def test_when_the_baseline_failed_the_next_healthy_cell_takes_its_place_and_it_is_said():
-    records = even({"b": [10.0] * 6, "c": [5.0] * 6})
-    records[0] = replace(records[0], failures={"a": Failure("import", "no module")})
-    result = table(group("a", "b", "c"), records)
-    assert result.baseline == "b"
-    assert rows(result)["c"].speedup.value == pytest.approx(2.0)
-    assert "baseline-replaced" in {warning.code for warning in result.warnings}
-
-
-def test_a_baseline_with_wrong_outputs_is_replaced_too():
-    admission = Admission(mismatches={"a": Failure("verify", "wrong outputs")})
-    assert table(group("a", "b"), even({"a": [10.0] * 6, "b": [9.0] * 6}), admission).baseline == "b"
-
-
-MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
-
-
-def changing(name, *values):
-    return Mark("changes-over-launches", {"property": name, "values": list(values)})
-
-
-def mixed(allow):
-    records = even({"base": [10.0] * 6, "low": [4.0] * 6})
-    changed = [
-        replace(
-            record, cells=(record.cells[0], replace(record.cells[1], effective={"precision": "bf16", "threads": 2}))
-        )
-        for record in records
-    ]
-    return table(group("base", "low"), changed, Admission(allow_mixed=allow))
-
-
-def test_precisions_are_not_compared_and_the_table_says_why():
-    result = mixed(allow=False)
-    row = rows(result)["low"]
-    assert (row.speedup, row.state, row.marks) == (None, "ok", (Mark("not-ranked", MIXED),))
-    assert result.winner is None
-
-
-def test_precisions_that_may_be_compared_are_marked():
-    result = mixed(allow=True)
-    row = rows(result)["low"]
-    assert row.speedup.value == pytest.approx(2.5)
-    assert row.speedup.reason == Mark("other-precision", MIXED)
-    assert result.winner.cell == "low"
-
-
-def test_the_effective_precision_decides_and_not_the_one_asked_for():
-    asked = group("base", "native")
-    native = replace(asked.cells[1], load=replace(asked.cells[1].load, precision="native"))
-    result = table(replace(asked, cells=(asked.cells[0], native)), even({"base": [10.0] * 6, "native": [5.0] * 6}))
-    assert rows(result)["native"].speedup.value == pytest.approx(2.0)
-
-
-def over_launches(*read_back):
-    records = even({"only": [10.0] * len(read_back)})
-    changed = [
-        replace(record, cells=(replace(record.cells[0], effective=effective),))
-        for record, effective in zip(records, read_back, strict=True)
-    ]
-    return rows(table(group("only"), changed))["only"]
-
-
-def test_a_property_that_changes_over_launches_marks_its_row_with_every_value():
-    caches = [{"precision": "fp32", "kernels": item} for item in ("off", "written", "read", "read")]
-    row = over_launches(*caches)
-    assert (row.state, row.marks) == ("ok", (changing("kernels", "off", "written", "read"),))
-    threads = over_launches({"precision": "fp32", "threads": 2}, {"precision": "fp32", "threads": 1})
-    assert threads.marks == (changing("threads", 2, 1),)
-
-
-def test_a_cell_that_changed_its_precision_between_launches_has_no_figure():
-    row = over_launches({"precision": "fp32"}, {"precision": "bf16"})
-    assert (row.state, row.latency_ms, row.failure.stage) == ("failed", None, "precision")
-    assert row.failure.message == "it computed in fp32 and in bf16 in different launches"
-
-
-def test_warnings_tell_two_precisions_of_one_backend_apart():
-    asked = group("base", "low")
-    cells = tuple(
-        replace(cell, backend="same", load=replace(cell.load, precision=precision))
-        for cell, precision in zip(asked.cells, ("fp32", "native"), strict=True)
-    )
-    result = table(replace(asked, cells=cells), even({"base": [10.0] * 6, "low": [10.05] * 6}))
-    assert headline(result, Context()).startswith("no winner: same fp32 and same native are the same")
 
 
 def test_the_table_says_what_outputs_were_verified_against():
@@ -430,27 +241,6 @@ def test_a_table_survives_json_and_holds_no_number_that_json_cannot():
     text = msgspec.json.encode(result)
     assert msgspec.json.decode(text, type=GroupResult) == result
     assert all(math.isfinite(row.fps) for row in result.cells)
-
-
-@pytest.mark.parametrize(
-    ("held", "computed", "marks"),
-    [
-        ("fp16", "fp32", (Mark("other-than-graph", {"graph": "fp16", "precision": "fp32"}),)),
-        ("int8", "int8", ()),
-        ("fp32", "bf16", ()),
-        ("", "bf16", ()),
-    ],
-)
-def test_a_narrow_graph_that_is_computed_in_something_else_is_marked(held, computed, marks):
-    asked = group("only")
-    graph = Artifact("onnx", Path(), (), (), precision=held)
-    asked = replace(asked, cells=tuple(replace(cell, artifact=graph) for cell in asked.cells))
-    records = [
-        replace(record, cells=tuple(replace(cell, effective={"precision": computed}) for cell in record.cells))
-        for record in even({"only": [10.0] * 6})
-    ]
-    (row,) = table(asked, records).cells
-    assert (row.marks, row.graph_precision) == (marks, held)
 
 
 def test_a_row_has_the_shapes_of_its_own_batch():

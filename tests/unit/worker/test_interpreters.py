@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_versions import RUNTIME, make_environment
+from fake_environments import RUNTIME, make_environment
 
 from irbench import registry
 from irbench.errors import IrbenchError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,6 +191,27 @@ def test_sizes_without_a_name_and_arithmetic_are_written_as_numbers(tmp_path):
     written = signature.read(bound.path)
     assert written.inputs == bound.inputs
     assert [spec.shape for spec in written.outputs] == [("y_0", "y_1", "y_2"), (5, 6)]
+
+
+def test_what_else_the_file_says_of_a_dimension_is_kept_and_onnx_is_not_needed(tmp_path: Path, monkeypatch):
+    artifact = models.mlp(tmp_path)
+    model = onnx.load(artifact.path)
+    model.graph.input[0].doc_string = "images"
+    model.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    onnx.save(model, artifact.path)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    bound = bind(artifact, {"batch": 300}, tmp_path / "scratch")
+    monkeypatch.undo()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 300
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 300
+    assert onnx.load(bound.path) == model
+
+
+def test_a_copy_that_cannot_be_written_is_one_clear_error(tmp_path: Path):
+    (tmp_path / "scratch").write_text("a file in the place of the folder")
+    with pytest.raises(IrbenchError, match="with fixed shapes can be written") as caught:
+        bind(models.mlp(tmp_path), {"batch": 2}, tmp_path / "scratch")
+    assert "needs as much room as the file" in caught.value.hint
 
 
 def _value(name, shape):

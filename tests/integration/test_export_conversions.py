@@ -1,0 +1,78 @@
+"""What the exporter makes of layers: the operations that runtimes are fast at, and the agreement with the original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+import pytest
+
+from irbench import bundles
+from irbench.exporter import ExportOptions, export
+from irbench.worker import call_in_worker
+
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """Convert every tiny model in one worker: importing TensorFlow takes longer than all of them."""
+    found: Mapping[str, Any] = call_in_worker(
+        "export_checks:conversions", tmp_path_factory.mktemp("converted"), deadline_s=300, environment=QUIET
+    )
+    return found
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "present", "absent"),
+    [
+        ("recurrent", {"LSTM": 2}, {"Loop", "Scan", "If"}),
+        ("exact gelu", {"Erf": 1, "Div": 1, "Add": 1, "Mul": 2}, {"Erfc", "Sub", "Neg"}),
+        ("erfc", {"Erf": 1, "Sub": 1}, {"Erfc"}),
+        ("hard sigmoid", {"Transpose": 2, "Conv": 2}, {"Add"}),
+        ("grouped convolution", {"Conv": 1}, set()),
+        ("free length", {"MatMul": 2}, {"Einsum"}),
+        ("wide dense", {"MatMul": 1}, {"Einsum"}),
+    ],
+)
+def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present, absent, converted):
+    operations, error = converted[case]
+    assert {name: operations.get(name) for name in present} == present
+    assert absent.isdisjoint(operations)
+    assert error < 1e-5
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
+    assert "Betainc" in converted["without counterpart"]
+    assert "other operations" in converted["without counterpart"]
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_a_model_that_draws_random_numbers_is_refused_with_the_place(converted: Mapping[str, Any]):
+    assert "noise draws random numbers in inference" in converted["noise"]
+    assert "training=False" in converted["noise"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "present"),
+    [
+        ("transformer_base", {"Erf": 6}),
+        ("lstm_ptb_2", {"LSTM": 2}),
+        ("mobilenet_v2", {"Conv": 52}),
+        ("cnn_cifar10", {}),
+    ],
+)
+def test_a_zoo_model_has_no_einsum_and_no_loop(name, present):
+    bundle = bundles.load(export(name, ExportOptions(), lambda _: None))
+    graph = bundle.artifact(("onnx",))
+    assert graph is not None
+    operations = [node.op_type for node in onnx.load(graph.path).graph.node]
+    assert {"Einsum", "Loop", "Scan", "Erfc", "BatchNormalization"}.isdisjoint(operations)
+    assert {operation: operations.count(operation) for operation in present} == present

@@ -1,0 +1,107 @@
+"""Precisions and other properties that sessions report: compared, marked, or refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from launches import even, group
+from summaries import rows, table
+
+from irbench.notices import Mark
+from irbench.render.context import Context
+from irbench.render.headline import headline
+from irbench.spec import Artifact
+from irbench.stats import Admission
+
+MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
+
+
+def changing(name, *values):
+    return Mark("changes-over-launches", {"property": name, "values": list(values)})
+
+
+def mixed(allow):
+    records = even({"base": [10.0] * 6, "low": [4.0] * 6})
+    changed = [
+        replace(
+            record, cells=(record.cells[0], replace(record.cells[1], effective={"precision": "bf16", "threads": 2}))
+        )
+        for record in records
+    ]
+    return table(group("base", "low"), changed, Admission(allow_mixed=allow))
+
+
+def test_precisions_are_not_compared_and_the_table_says_why():
+    result = mixed(allow=False)
+    row = rows(result)["low"]
+    assert (row.speedup, row.state, row.marks) == (None, "ok", (Mark("not-ranked", MIXED),))
+    assert result.winner is None
+
+
+def test_precisions_that_may_be_compared_are_marked():
+    result = mixed(allow=True)
+    row = rows(result)["low"]
+    assert row.speedup.value == pytest.approx(2.5)
+    assert row.speedup.reason == Mark("other-precision", MIXED)
+    assert result.winner.cell == "low"
+
+
+def test_the_effective_precision_decides_and_not_the_one_asked_for():
+    asked = group("base", "native")
+    native = replace(asked.cells[1], load=replace(asked.cells[1].load, precision="native"))
+    result = table(replace(asked, cells=(asked.cells[0], native)), even({"base": [10.0] * 6, "native": [5.0] * 6}))
+    assert rows(result)["native"].speedup.value == pytest.approx(2.0)
+
+
+def over_launches(*read_back):
+    records = even({"only": [10.0] * len(read_back)})
+    changed = [
+        replace(record, cells=(replace(record.cells[0], effective=effective),))
+        for record, effective in zip(records, read_back, strict=True)
+    ]
+    return rows(table(group("only"), changed))["only"]
+
+
+def test_a_property_that_changes_over_launches_marks_its_row_with_every_value():
+    caches = [{"precision": "fp32", "kernels": item} for item in ("off", "written", "read", "read")]
+    row = over_launches(*caches)
+    assert (row.state, row.marks) == ("ok", (changing("kernels", "off", "written", "read"),))
+    threads = over_launches({"precision": "fp32", "threads": 2}, {"precision": "fp32", "threads": 1})
+    assert threads.marks == (changing("threads", 2, 1),)
+
+
+def test_a_cell_that_changed_its_precision_between_launches_has_no_figure():
+    row = over_launches({"precision": "fp32"}, {"precision": "bf16"})
+    assert (row.state, row.latency_ms, row.failure.stage) == ("failed", None, "precision")
+    assert row.failure.message == "it computed in fp32 and in bf16 in different launches"
+
+
+def test_warnings_tell_two_precisions_of_one_backend_apart():
+    asked = group("base", "low")
+    cells = tuple(
+        replace(cell, backend="same", load=replace(cell.load, precision=precision))
+        for cell, precision in zip(asked.cells, ("fp32", "native"), strict=True)
+    )
+    result = table(replace(asked, cells=cells), even({"base": [10.0] * 6, "low": [10.05] * 6}))
+    assert headline(result, Context()).startswith("no winner: same fp32 and same native are the same")
+
+
+@pytest.mark.parametrize(
+    ("held", "computed", "marks"),
+    [
+        ("fp16", "fp32", (Mark("other-than-graph", {"graph": "fp16", "precision": "fp32"}),)),
+        ("int8", "int8", ()),
+        ("fp32", "bf16", ()),
+        ("", "bf16", ()),
+    ],
+)
+def test_a_narrow_graph_that_is_computed_in_something_else_is_marked(held, computed, marks):
+    asked = group("only")
+    graph = Artifact("onnx", Path(), (), (), precision=held)
+    asked = replace(asked, cells=tuple(replace(cell, artifact=graph) for cell in asked.cells))
+    records = [
+        replace(record, cells=tuple(replace(cell, effective={"precision": computed}) for cell in record.cells))
+        for record in even({"only": [10.0] * 6})
+    ]
+    (row,) = table(asked, records).cells
+    assert (row.marks, row.graph_precision) == (marks, held)
