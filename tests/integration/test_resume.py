@@ -12,8 +12,8 @@ from typing import Any
 
 import models
 import pytest
+from fake_environments import make_environment
 from fake_runs import FASTEST
-from fake_versions import make_environment
 from front_door import irbench, irbench_process
 
 import irbench as api
