@@ -10,7 +10,7 @@ from irbench.onnx.reading.external_data import external_tensors
 from irbench.onnx.reading.protobuf import mapped
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
+from irbench.spi import Availability, Description, Phases, Refusal, Session, UsedModel, install_command
 from irbench_openvino import precision, runtime
 from irbench_openvino.probing import probe
 from irbench_openvino.properties import (
@@ -107,7 +107,7 @@ class OpenVinoBackend:
             compiled = core.compile_model(_read(core, artifact.path), target, without_streams(wanted))
         return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
-    def usage(self, model: str, load: Load, device: str) -> str:
+    def usage(self, model: UsedModel, load: Load, device: str) -> str:
         """Return how OpenVINO is called for a load."""
         return usage(model, load, _DEVICES[device])
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from irbench.spec import Load
+from irbench.spi import UsedModel
 from irbench_openvino.properties import HINT_OF_PRECISION, PRECISION
 
 __all__ = ["usage"]
 
 
-def usage(model: str, load: Load, target: str) -> str:
+def usage(model: UsedModel, load: Load, target: str) -> str:
     """Return Python that compiles a model and calls it.
 
     Args:
-        model: The path of the model.
+        model: What is compiled.
         load: How it is driven.
         target: OpenVINO's name of the device.
     """
@@ -28,12 +29,18 @@ def usage(model: str, load: Load, target: str) -> str:
             "import openvino",
             "",
             "core = openvino.Core()",
-            f"compiled = core.compile_model({model!r}, {target!r}, {{",
+            f"model = core.read_model({model.path!r})",
+            *([f"model.reshape({_shapes(model)!r})"] if model.shapes else []),
+            f"compiled = core.compile_model(model, {target!r}, {{",
             *lines,
             "})",
             *(line.format(streams=load.streams) for line in calls),
         )
     )
+
+
+def _shapes(model: UsedModel) -> dict[str, list[int]]:
+    return {name: list(shape) for name, shape in model.shapes.items()}
 
 
 _SYNC = ("outputs = compiled.create_infer_request().infer(inputs)  # arrays by input name",)

@@ -9,7 +9,7 @@ from typing import Any
 
 from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Session, install_command
+from irbench.spi import Availability, Description, Phases, Session, UsedModel, install_command
 from irbench_ort import devices, precision
 from irbench_ort.creation import create_session
 from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
@@ -96,7 +96,7 @@ class OrtBackend:
         }
         return OrtSession(session, artifact, device, effective)
 
-    def usage(self, model: str, load: Load, device: str) -> str:
+    def usage(self, model: UsedModel, load: Load, device: str) -> str:
         """Return how ONNX Runtime is called for a load."""
         return usage(model, load, device, parse_options(load.options, device, load.precision))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irbench.spec import Load
+from irbench.spi import UsedModel
 from irbench_ort.options import OrtOptions
 
 __all__ = ["usage"]
@@ -17,17 +18,18 @@ _LEVELS = {
 }
 
 
-def usage(model: str, load: Load, device: str, options: OrtOptions) -> str:
+def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> str:
     """Return Python that makes a session and calls it.
 
     Args:
-        model: The path of the model.
+        model: What is compiled.
         load: How it is driven.
         device: ``cpu`` or ``cuda``.
         options: What its options mean.
     """
-    return "\n".join((*_imports(load), "", "options = onnxruntime.SessionOptions()", *_settings(load, options),
-                      *_session(model, device, options), *_calls(load)))  # fmt: skip
+    settings = (*_sizes(model), *_settings(load, options))
+    session = (*_session(model.path, device, options), *_calls(load))
+    return "\n".join((*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session))
 
 
 def _imports(load: Load) -> Iterator[str]:
@@ -35,6 +37,11 @@ def _imports(load: Load) -> Iterator[str]:
         yield "from concurrent.futures import ThreadPoolExecutor"
         yield ""
     yield "import onnxruntime"
+
+
+def _sizes(model: UsedModel) -> Iterator[str]:
+    for name, size in model.sizes.items():
+        yield f"options.add_free_dimension_override_by_name({name!r}, {size})"
 
 
 def _settings(load: Load, options: OrtOptions) -> Iterator[str]:

@@ -27,7 +27,6 @@ from irbench.api.tuning.settings import code_of, command_of
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
-from irbench.optimizer import UNOPTIMIZED
 from irbench.render.tuning import searching_text, tuning_view
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
@@ -214,7 +213,7 @@ class _Tuner:
             leader=None if decision.leader is None else settings[decision.leader],
             alternatives=confirmed.alternatives,
             command=() if setting is None else command_of(setting, self._options.run),
-            code="" if setting is None else code_of(setting, self._model_path(setting), self._options.run.cpus),
+            code="" if setting is None else self._code(setting),
         )
 
     def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:
@@ -227,7 +226,7 @@ class _Tuner:
             objective=options.objective,
             max_latency_ms=None if options.max_latency_s is None else 1e3 * options.max_latency_s,
             conclusion="nothing",
-            front=front_of(self._cells, tables),
+            front=front_of(self._cells, tables, self._rows.request.timing.within),
             settings=len(space.cells),
             measured=len(launched & set(space.ids)),
             seconds=self._watch.elapsed_s,
@@ -238,13 +237,9 @@ class _Tuner:
         found = None if confirmation is None else Run(confirmation.document, confirmation.folder)
         return Tuning(replace(report, seconds=self._watch.elapsed_s), Run(search.document, search.folder), found)
 
-    def _model_path(self, setting: TunedSetting) -> str:
-        """Return what Python code calls the model's file: the user's, that of its bundle, or one to be made."""
-        bundle = self._rows.planned.group.main.bundle
-        artifact = bundle.artifact(("onnx",))
-        if setting.optimize != UNOPTIMIZED:
-            return f"{bundle.name}.{setting.optimize}.onnx"
-        return str(artifact.path) if artifact is not None else bundle.name
+    def _code(self, setting: TunedSetting) -> str:
+        group = self._rows.planned.group
+        return code_of(setting, group.workload_of(self._cells[setting.row]), self._options.run.cpus)
 
     def _measured(self, request: RunRequest, planned: PlannedGroup, schedule: Schedule = UNTIL_PRECISE) -> StoredRun:
         place = RunDestination(self._options.run.results)

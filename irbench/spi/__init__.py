@@ -39,6 +39,7 @@ from irbench.spi.runtime import (
     Slot,
     StreamAdvisor,
     UsageWriter,
+    UsedModel,
 )
 
 __all__ = [
@@ -65,5 +66,6 @@ __all__ = [
     "Slot",
     "StreamAdvisor",
     "UsageWriter",
+    "UsedModel",
     "install_command",
 ]

@@ -27,6 +27,7 @@ __all__ = [
     "Slot",
     "StreamAdvisor",
     "UsageWriter",
+    "UsedModel",
 ]
 
 Array: TypeAlias = "NDArray[Any]"
@@ -214,15 +215,30 @@ class StreamAdvisor(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class UsedModel:
+    """A model as code that uses it names it.
+
+    Attributes:
+        path: Of its file.
+        shapes: The shapes that inputs are to have, by name; none where the file has them.
+        sizes: Of dynamic dimensions, by name.
+    """
+
+    path: str
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
 @runtime_checkable
 class UsageWriter(Protocol):
     """A backend that can say how its runtime is called without irbench."""
 
-    def usage(self, model: str, load: Load, device: str, /) -> str:
+    def usage(self, model: UsedModel, load: Load, device: str, /) -> str:
         """Return Python that compiles a model as a load asks for, and calls it.
 
         Args:
-            model: The path of the model, as the code is to name it.
+            model: What is compiled.
             load: How it is driven; what several processes share is the caller's.
             device: Where.
         """

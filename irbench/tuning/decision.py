@@ -50,10 +50,15 @@ def decide(found: LeadEstimate, rows: Sequence[str], references: Mapping[str, Re
     return Decision("undecided", nearest, found.leader)
 
 
-def pareto_front(points: Iterable[FrontPoint]) -> tuple[FrontPoint, ...]:
-    """Return the points of which none has both a higher latency and fewer frames per second than another."""
+def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoint, ...]:
+    """Return the points of which none has both a higher latency and no more frames per second than another.
+
+    Args:
+        points: What was measured.
+        within: More frames per second count only if they are more than this share.
+    """
     front: list[FrontPoint] = []
     for point in sorted(points, key=lambda each: (each.latency_ms, -each.fps)):
-        if not front or point.fps > front[-1].fps:
+        if not front or point.fps > (1 + within) * front[-1].fps:
             front.append(point)
     return tuple(front)

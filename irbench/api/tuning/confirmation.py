@@ -83,17 +83,20 @@ class Confirmed:
         )
 
 
-def front_of(search: Mapping[str, Cell], tables: Sequence[tuple[GroupResult, bool]]) -> tuple[FrontPoint, ...]:
+def front_of(
+    search: Mapping[str, Cell], tables: Sequence[tuple[GroupResult, bool]], within: float
+) -> tuple[FrontPoint, ...]:
     """Return the measured settings than which none has both lower latency and more frames per second.
 
     Args:
         search: Every row by its id.
         tables: Each with whether it was measured under the full protocol; a row of a later one replaces an earlier.
+        within: Frames per second that differ by this share count as the same.
     """
     points: dict[str, FrontPoint] = {}
     for table, confirmed in tables:
         points |= {point.setting.row: point for point in _points(search, table, confirmed=confirmed)}
-    return pareto_front(points.values())
+    return pareto_front(points.values(), within)
 
 
 def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) -> Iterator[FrontPoint]:

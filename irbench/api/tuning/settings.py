@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.options import RunOptions
 from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.spec import Cell, Load, shape_text
-from irbench.spi import UsageWriter
+from irbench.spec import Cell, Load, Workload, shape_text
+from irbench.spi import UsageWriter, UsedModel
 from irbench.tuning.report import TunedSetting
 
 __all__ = ["code_of", "command_of", "setting_of"]
@@ -48,12 +49,12 @@ def command_of(setting: TunedSetting, run: RunOptions) -> tuple[str, ...]:
     return ("irbench", "run", *run.models, *_words(_own_options(setting)), *_words(_shared_options(run)))
 
 
-def code_of(setting: TunedSetting, model: str, cpus: Sequence[int] | None) -> str:
+def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | None) -> str:
     """Return Python that runs a model with a setting, without irbench; empty where the backend does not say.
 
     Args:
         setting: It.
-        model: The path of the model, as the code is to name it.
+        workload: The model at the size that was measured.
         cpus: The processors that were used; ``None`` for all.
     """
     address = BackendAddress.parse(setting.backend)
@@ -68,7 +69,38 @@ def code_of(setting: TunedSetting, model: str, cpus: Sequence[int] | None) -> st
         options=setting.options,
         precision_required=setting.precision_required,
     )
-    return "\n".join((*_shares(setting, cpus), backend.usage(model, load, address.device)))
+    used = _used_model(setting, workload)
+    made = [] if setting.optimize == UNOPTIMIZED else [f"# {_making(setting, workload, used.path)}"]
+    return "\n".join((*made, *_shares(setting, cpus), backend.usage(used, load, address.device)))
+
+
+def _used_model(setting: TunedSetting, workload: Workload) -> UsedModel:
+    """Return the graph that was measured: the exported one at its size, or an optimised one, which has that size."""
+    exported = workload.bundle.artifact(("onnx",))
+    if setting.optimize != UNOPTIMIZED or exported is None:
+        return UsedModel(f"{workload.bundle.name}.{setting.optimize}.onnx")
+    dynamic = [spec for spec in exported.inputs if spec.dynamic_dimensions]
+    shapes = {spec.name: tuple(map(int, spec.bind(workload.sizes).shape)) for spec in dynamic}
+    names = {name for spec in dynamic for name in spec.dynamic_dimensions}
+    sizes = {name: size for name, size in workload.sizes.items() if name in names}
+    return UsedModel(str(exported.path), shapes, sizes)
+
+
+def _making(setting: TunedSetting, workload: Workload, path: str) -> str:
+    """Return the command that makes an optimised graph of the size that was measured."""
+    recipe = variant(setting.optimize)
+    words = [
+        "irbench",
+        "optimize",
+        workload.bundle.source or workload.bundle.name,
+        "--level",
+        recipe.name.partition("-")[0],
+    ]
+    if recipe.layout != "keep":
+        words += ["--layout", recipe.layout]
+    if recipe.conversion is not None:
+        words += ["--precision", recipe.conversion.precision, "--quantize", recipe.conversion.method]
+    return shlex.join((*words, "--batch", str(setting.batch), "-o", path))
 
 
 def _shares(setting: TunedSetting, cpus: Sequence[int] | None) -> Iterator[str]:
