@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from irbench.render.figures import significant
 from irbench.render.leaders import best_text
 from irbench.render.outcomes import outcomes_text
 from irbench.render.quantities import percent, plural
@@ -192,7 +193,7 @@ def _figures(points: Sequence[CurvePoint], name: str) -> tuple[str, str, str]:
     if row is None or row.fps is None:
         return (_NONE, _NONE, _NONE)
     memory = _NONE if row.peak_bytes is None else f"{row.peak_bytes / 1e9:.2f}"
-    return (f"{row.fps:.4g}", _NONE if gained is None else percent(gained, 0), memory)
+    return (significant(row.fps), _NONE if gained is None else percent(gained, 0), memory)
 
 
 def _conclusions(curve: CurveOverview) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from irbench.render.code_block import CodeBlock
-from irbench.render.figures import NOT_MEASURED, ratio
+from irbench.render.figures import NOT_MEASURED, ratio, significant
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
@@ -113,7 +113,7 @@ def _row(other: Alternative) -> Row:
 
 def _point(point: FrontPoint) -> Row:
     measured = "in full" if point.is_confirmed else "in the search"
-    return Row((*_facts(point.setting), f"{point.latency_ms:.3g}", f"{point.fps:.4g}", measured))
+    return Row((*_facts(point.setting), significant(point.latency_ms), significant(point.fps), measured))
 
 
 def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
