@@ -33,6 +33,7 @@ from irbench.spec import Goal, Objective, objective_of
 
 __all__ = [
     "SCHEMA_VERSION",
+    "SEARCH_RUN",
     "Basis",
     "CellResult",
     "GivenInputs",
@@ -57,13 +58,17 @@ __all__ = [
 
 SCHEMA_VERSION = 2
 
+SEARCH_RUN = "search"
+"""What the plan of a run says that it is a part of which only looked for promising settings, with too few launches."""
+
 NoWinner = Literal[
     "preview", "same", "undecided", "busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees"
 ]
 """Why no cell is called the fastest: too few launches; no difference that matters; none that is sure; most blocks were
 disturbed; the rival is faster over all blocks, in throughput, or where each runs alone."""
-StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: all backends failed; ``unfinished``: the group was still being measured when this was written."""
+StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished", "searched"]
+"""``failures``: all backends failed; ``unfinished``: the group was still being measured when this was written;
+``searched``: a search expects to gain nothing more."""
 
 
 @dataclass(frozen=True)

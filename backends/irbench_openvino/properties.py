@@ -12,7 +12,6 @@ from irbench.suggestions import did_you_mean
 __all__ = [
     "CACHE_FOLDERS",
     "HINTS",
-    "HINT_OF_PRECISION",
     "KNOWN",
     "PRECISION",
     "RESERVED",
@@ -24,7 +23,7 @@ __all__ = [
 
 PRECISION = "INFERENCE_PRECISION_HINT"
 
-HINT_OF_PRECISION: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
+_HINTS: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
 """The hint is about floats: a quantised graph computes in integers under any, and in the hint's between them."""
 
 RESERVED = {
@@ -121,7 +120,7 @@ def pinned_properties(load: Load) -> dict[str, Any]:
     if load.threads is not None:
         wanted["INFERENCE_NUM_THREADS"] = load.threads
     if load.precision != "native" or not load.precision_required:
-        hint = HINT_OF_PRECISION.get(load.precision, "f32")
+        hint = _HINTS.get(load.precision, "f32")
         wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
     for key in load.options:
         if key in RESERVED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.spec import Load
 from irbench.spi import UsedModel
-from irbench_openvino.properties import HINT_OF_PRECISION, PRECISION
+from irbench_openvino.properties import pinned_properties
 
 __all__ = ["usage"]
 
@@ -17,12 +17,7 @@ def usage(model: UsedModel, load: Load, target: str) -> str:
         load: How it is driven.
         target: OpenVINO's name of the device.
     """
-    properties: dict[str, object] = {"NUM_STREAMS": load.streams}
-    if load.threads is not None:
-        properties["INFERENCE_NUM_THREADS"] = load.threads
-    if load.precision != "native" and load.precision_required:
-        properties[PRECISION] = HINT_OF_PRECISION[load.precision]
-    lines = [f"    {key!r}: {value!r}," for key, value in {**properties, **load.options}.items()]
+    lines = [f"    {key!r}: {value!r}," for key, value in {**pinned_properties(load), **load.options}.items()]
     calls = _CONCURRENT if load.streams > 1 else _SYNC
     return "\n".join(
         (

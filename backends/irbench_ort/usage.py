@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from irbench.spec import Load
 from irbench.spi import UsedModel
+from irbench_ort.devices import providers
 from irbench_ort.options import OrtOptions
 
 __all__ = ["usage"]
@@ -28,7 +30,7 @@ def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> str
         options: What its options mean.
     """
     settings = (*_sizes(model), *_settings(load, options))
-    session = (*_session(model.path, device, options), *_calls(load))
+    session = (*_session(model.path, providers(device, load.precision, options.provider)), *_calls(load))
     return "\n".join((*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session))
 
 
@@ -56,10 +58,8 @@ def _settings(load: Load, options: OrtOptions) -> Iterator[str]:
         yield f"options.add_session_config_entry({key!r}, {text!r})"
 
 
-def _session(model: str, device: str, options: OrtOptions) -> Iterator[str]:
-    provider = "CUDAExecutionProvider" if device == "cuda" else "CPUExecutionProvider"
-    given: object = (provider, dict(options.provider)) if options.provider else provider
-    yield f"session = onnxruntime.InferenceSession({model!r}, options, providers=[{given!r}])"
+def _session(model: str, asked: list[Any]) -> Iterator[str]:
+    yield f"session = onnxruntime.InferenceSession({model!r}, options, providers={asked!r})"
 
 
 def _calls(load: Load) -> Iterator[str]:

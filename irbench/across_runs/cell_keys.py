@@ -101,6 +101,7 @@ def _name(key: CellKey, told: Mapping[str, bool], *, shapes: bool) -> str:
         "dynamic" if key.dynamic else "",
         f"{key.instances}x{key.threads or 'native'}" if key.instances > 1 else "",
         key.environment,
+        *(f"{option}={value}" for option, value in key.options),
         f"x{key.streams}" if key.streams > 1 else "",
         f"batch {key.batch}" if told["batch"] else "",
         ", ".join("x".join(map(str, shape)) for _, shape in key.shapes) if shapes else "",

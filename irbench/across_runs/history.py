@@ -17,7 +17,7 @@ from irbench.across_runs.measured_cells import ambiguous_cells
 from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun
-from irbench.result import CellResult
+from irbench.result import SEARCH_RUN, CellResult
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
 
@@ -193,7 +193,7 @@ def history_of(
 def _cells(model: str, runs: Sequence[CheckedRun]) -> dict[CellKey, list[_Measured]]:
     """Return each cell of a model with the runs in which it was measured, oldest first."""
     found: dict[CellKey, list[_Measured]] = {}
-    for run in runs:
+    for run in (run for run in runs if run.document.plan.get("is_part_of") != SEARCH_RUN):
         in_run: dict[CellKey, _Measured] = {}
         for table in run.document.groups:
             for row in table.cells:

@@ -36,7 +36,7 @@ def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[Plan
     _require_some_left(groups, refused)
     failed = ((cell, failure) for cell, failure in _rows(groups, refused) if failure is not None)
     for text in dict.fromkeys(
-        f"warning: {cell.label} {cell.load.precision} is not started: {failure.message}" for cell, failure in failed
+        f"warning: {cell.address} {cell.load.precision} is not started: {failure.message}" for cell, failure in failed
     ):
         say(text)
     return tuple(

@@ -70,7 +70,7 @@ def _picture(progress: Progress) -> Group:
     texts = (activity_text(progress.activity), outlook_text(progress.outlook))
     head = Text.assemble(
         (progress.table, "bold"),
-        f"  {progress.counted} {progress.launch} of at most {progress.most_launches}  ",
+        f"  {progress.counted} {progress.launch}{_at_most(progress)}  ",
         _clock(progress.elapsed_s, progress.budget_s),
     )
     return Group(head, *(Text(f"  {text}", style="dim") for text in texts))
@@ -87,6 +87,10 @@ def _clock(elapsed_s: float, budget_s: float | None) -> Text:
 
 def _line(progress: Progress) -> Text:
     activity, outlook = activity_text(progress.activity), outlook_text(progress.outlook)
-    doing = "done" if progress.interim is not None else f"of at most {progress.most_launches} · {activity} ·"
+    doing = "done" if progress.interim is not None else f"{_at_most(progress).lstrip()} · {activity} ·".lstrip(" ·")
     said = f"{progress.table}: {progress.counted} {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
     return Text(f"{said} · {outlook}" if outlook else said)
+
+
+def _at_most(progress: Progress) -> str:
+    return "" if progress.most_launches is None else f" of at most {progress.most_launches}"

@@ -160,6 +160,8 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
             f"{run} is a table of the sweep {sweep}.",
             hint="Continue the sweep with its plan: irbench sweep PLAN --resume",
         )
+    if plan.get("is_part_of"):
+        raise IrbenchError(f"{run} is a part of a search for the best setting.", hint="Begin it anew: irbench tune")
     if plan.get("cold") or plan.get("soak"):
         what = "cold starts" if plan.get("cold") else "whether memory grows"
         raise IrbenchError(

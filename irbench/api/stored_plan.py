@@ -128,11 +128,14 @@ def _sweep(stored: Mapping[str, Sequence[Sequence[int]]] | None) -> Sweep | None
 
 
 def _varied(stored: Mapping[str, Sequence[Mapping[str, str]]] | None) -> Varied:
-    """Return the values that options had in all sets of them; one that a set lacks was not set there."""
+    """Return the values that options had in all sets of them, in the order of the largest set.
+
+    An option that a set lacks was not set there.
+    """
     return {
         backend: {
             key: tuple(dict.fromkeys(each.get(key, AS_IT_IS) for each in sets))
-            for key in dict.fromkeys(key for each in sets for key in each)
+            for key in dict.fromkeys(key for each in sorted(sets, key=len, reverse=True) for key in each)
         }
         for backend, sets in (stored or {}).items()
     }

@@ -17,6 +17,7 @@ from irbench.api.measurement import StoredRun, measure_planned, refuse_within_a_
 from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.requests import refuse_contradictions, requested
+from irbench.api.resolve import require_models
 from irbench.api.results import Interrupted, Run
 from irbench.api.run import refuse_loaded_models
 from irbench.api.run_destination import RunDestination
@@ -28,6 +29,7 @@ from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.render.tuning import searching_text, tuning_view
+from irbench.result import SEARCH_RUN
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tuning", "tune", "tune_with"]
 
+_CONFIRMED = 3
+"""How many settings of a search are confirmed."""
 _SEARCH_SHARE = 0.6
 """Of the budget, what the search may take; the confirmation has the rest, and what the search leaves."""
 
@@ -143,6 +147,7 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     run = replace(options.run, models=(options.model,))
     refuse_contradictions(run)
     requested(run)
+    require_models(run.models, everything=False, imports=run.imports)
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
         rows = tuning_rows(options, folder, reporter.say)
         return _Tuner(replace(options, run=run), rows, folder, lock, reporter).tuned()
@@ -166,12 +171,9 @@ class _Tuner:
         """Search, confirm, and return what was found."""
         schedule = SearchSchedule(self._rows.space, _SEARCH_SHARE * self._options.budget_s, self._options.run.seed)
         search = self._search(schedule)
-        best = schedule.best(3)
-        if _is_interrupted(search) or not best:
-            report = self._report(search)
-            report = replace(report, conclusion="interrupted") if _is_interrupted(search) else report
-            return self._tuning(report, search)
-        finalists = Finalists.of(self._rows, best)
+        if _is_interrupted(search):
+            return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
+        finalists = Finalists.of(self._rows, schedule.best(_CONFIRMED))
         confirmation = self._confirm(finalists, search)
         report = replace(self._report(search, confirmation), confirmation_run=confirmation.document.run_id)
         if _is_interrupted(confirmation):
@@ -187,6 +189,7 @@ class _Tuner:
             rows.request,
             timing=timing,
             budget_s=_SEARCH_SHARE * options.budget_s,
+            is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
         self._reporter.say(searching_text(len(rows.space.cells), options.budget_s))

@@ -26,6 +26,7 @@ STOPPED_TEXTS: Mapping[StoppedBy, str] = {
     "target": "target reached",
     "launches": "launch limit reached",
     "budget": "budget used up",
+    "searched": "nothing more to gain is expected",
     "interrupt": "interrupted",
     "failures": "all backends failed",
     "unfinished": "unfinished: the run was killed",

@@ -25,9 +25,12 @@ OBJECTIVE_TEXTS: Mapping[Objective, str] = {
 TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "best: {setting}",
     "preview": "best so far: {setting}; too few launches for an interval, a larger --budget has more",
-    "reference": "best: {setting}; no setting of the search is faster",
+    "reference": "best: {setting}; no setting is known to be better",
     "undecided": "use {setting}: {leader} looks better, but not for certain; a larger --budget may tell",
-    "nothing": "no setting could be measured; irbench show {run} says why",
+    "doubtful": "use {setting}: {leader} looks better, but something disturbed the confirmation;"
+    " irbench show {run} says what",
+    "unopposed": "best: {setting}; no default and no vendor's hint can be compared with it",
+    "nothing": "no setting answers as was asked for; irbench show {run} says why",
     "interrupted": "interrupted: these are the results until then",
 }
 KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
@@ -67,7 +70,7 @@ def _conclusion(report: TuningReport) -> str:
     text = TUNING_TEXTS[report.conclusion].format(
         setting="" if report.setting is None else report.setting.label,
         leader="" if report.leader is None else report.leader.label,
-        run=report.search_run,
+        run=report.confirmation_run or report.search_run,
     )
     gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
     return f"{text}: {', '.join(gains)}" if report.conclusion in ("better", "preview") and gains else text
@@ -107,7 +110,8 @@ def _leading_row(setting: TunedSetting) -> Row:
 
 
 def _row(other: Alternative) -> Row:
-    gained = other.failure or NOT_MEASURED if other.gain is None else _gain(other.gain)
+    without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
+    gained = without if other.gain is None else _gain(other.gain)
     return Row((*_facts(other.setting), "found" if other.kind is None else KIND_TEXTS[other.kind], gained))
 
 

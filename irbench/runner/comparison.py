@@ -288,6 +288,13 @@ class Comparison:
         if 0 < self._calls < self._group.feeds:
             yield Note("samples-not-timed", {"timed": self._calls, "samples": self._group.feeds})
 
+    @property
+    def _most_launches(self) -> int | None:
+        """How many launches there are at most; ``None`` where only time ends them."""
+        if not self._context.schedule.measures_all:
+            return None
+        return launch_limits(len(self._planned.measured), self._timing)[1]
+
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         main = self._group.main
         self._context.listen(
@@ -295,7 +302,7 @@ class Comparison:
                 model=main.bundle.name,
                 activity=activity,
                 launch=len(self._records) + (interim is None),
-                most_launches=launch_limits(len(self._planned.measured), self._timing)[1],
+                most_launches=self._most_launches,
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=self._timing.budget,
                 outlook=self._outlook,

@@ -97,7 +97,7 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
     """
     groups = tuple(_group(request, prepared.readers, models) for models in prepared.tables)
     if request.rows is not None:
-        groups = _chosen(groups, request.rows)
+        groups = _chosen(groups, request.rows, named_baseline=request.baseline)
     if request.environments:
         groups = tuple(table for group in groups for table in _by_setting(group))
     if not any(group.can_run for group in groups):
@@ -107,16 +107,22 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
     return groups
 
 
-def _chosen(groups: Sequence[PlannedGroup], rows: Sequence[str]) -> tuple[PlannedGroup, ...]:
+def _chosen(
+    groups: Sequence[PlannedGroup], rows: Sequence[str], *, named_baseline: str | None
+) -> tuple[PlannedGroup, ...]:
     """Return the groups with these rows, and none without any.
 
     Raises:
-        IrbenchError: One of them is in no group.
+        IrbenchError: One of them is in no group, or the baseline that was named is none of them.
     """
     known = {cell.id for group in groups for cell in group.group.cells}
     missing = [row for row in rows if row not in known]
     if missing:
         raise IrbenchError(f"No row is called {missing[0]}.", hint=f"The rows are: {', '.join(sorted(known)[:20])}")
+    if named_baseline is not None and not any(group.group.baseline in rows for group in groups):
+        raise IrbenchError(
+            f"--baseline {named_baseline} is none of --rows.", hint=f"Add its id: {groups[0].group.baseline}"
+        )
     return tuple(kept for group in groups if (kept := with_rows(group, rows)).group.cells)
 
 

@@ -22,7 +22,7 @@ class Progress:
         activity: What runs now.
         launch: The launch under way, counted from 1; 0 before the first. The round of launches with ``--cold``, and the
             row of a soak.
-        most_launches: After how many the group ends at the latest.
+        most_launches: After how many the group ends at the latest; ``None`` where only time ends it.
         elapsed_s: Since the group began.
         budget_s: What the group may take; ``None`` where that is not known, as of a soak with ``--calls``.
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
@@ -36,7 +36,7 @@ class Progress:
     model: str
     activity: Activity
     launch: int
-    most_launches: int
+    most_launches: int | None
     elapsed_s: float
     budget_s: float | None
     outlook: Outlook | None = None

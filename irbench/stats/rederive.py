@@ -20,10 +20,7 @@ from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
-__all__ = ["observed_launches", "planned_timing", "rederive", "stored_group"]
-
-_BEFORE_LAUNCHES = ("plan", "bind", "optimize")
-"""Stages at which a row fails that no launch holds."""
+__all__ = ["observed_launches", "planned_timing", "rederive", "stored_admission", "stored_group"]
 
 
 def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocument:
@@ -94,7 +91,7 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
         _group(table, basis),
         records,
         replace(timing, budget=basis.budget_s),
-        _admission(table, records, allow_mixed=bool(document.plan.get("allow_mixed"))),
+        stored_admission(table, records, allow_mixed=bool(document.plan.get("allow_mixed"))),
         stopped_by=table.stopped_by,
         seconds=table.seconds,
         remarks=table.warnings[: len(table.warnings) - basis.derived_warnings],
@@ -178,11 +175,19 @@ def _cell(row: CellResult, workload: int) -> Cell:
     )
 
 
-def _admission(table: GroupResult, records: Sequence[LaunchRecord], *, allow_mixed: bool) -> Admission:
+def stored_admission(table: GroupResult, records: Sequence[LaunchRecord], *, allow_mixed: bool) -> Admission:
+    """Return who of a stored table could take part: what no launch says, the table's own rows do.
+
+    Args:
+        table: As stored.
+        records: Its launches.
+        allow_mixed: Whether rows of different precision were compared.
+    """
     failed = {cell for record in records for cell in record.failures}
+    left = [row for row in table.cells if row.id not in failed]
     return Admission(
-        absent={cell: why for cell, why in _reasons(table.cells).items() if why.stage in _BEFORE_LAUNCHES},
-        mismatches=_reasons(row for row in table.cells if row.state == "mismatch" and row.id not in failed),
+        absent=_reasons(row for row in left if row.state in ("failed", "not-applicable") and not row.launches_measured),
+        mismatches=_reasons(row for row in left if row.state == "mismatch"),
         allow_mixed=allow_mixed,
     )
 

@@ -26,7 +26,9 @@ class Decision:
     leader: str | None
 
 
-def decide(found: LeadEstimate, rows: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:
+def decide(
+    found: LeadEstimate, able: Sequence[str], references: Mapping[str, ReferenceKind], *, is_doubtful: bool = False
+) -> Decision:
     """Return what is recommended: the leader, if it is surely better than every reference.
 
     With too few launches for intervals it is recommended as a preview where it was better in every launch. Otherwise
@@ -34,20 +36,32 @@ def decide(found: LeadEstimate, rows: Sequence[str], references: Mapping[str, Re
 
     Args:
         found: The best row of the confirmation against each other row.
-        rows: Ids of the rows that were measured and may be recommended.
+        able: Ids of the rows that may be recommended.
         references: What the user has without tuning, by the id of its row.
+        is_doubtful: Whether something outside the interval speaks against the leader: a busy machine, for example.
     """
     if found.leader is None:
-        known = [row for row in references if row in rows] or list(rows)
-        return Decision("undecided" if known else "nothing", known[0] if known else None, None)
+        return _without_leader(able, references)
     if found.leader in references:
         return Decision("reference", found.leader, found.leader)
     behind = {row: interval for row, interval in found.rivals.items() if row in references}
-    if all(interval.low > 0 for interval in behind.values()):
-        is_sure = all(interval.confidence is not None for interval in behind.values())
-        return Decision("better" if is_sure else "preview", found.leader, found.leader)
+    if not behind:
+        return Decision("unopposed", found.leader, found.leader)
     nearest = min(behind, key=lambda row: behind[row].value)
-    return Decision("undecided", nearest, found.leader)
+    if is_doubtful:
+        return Decision("doubtful", nearest, found.leader)
+    if any(interval.low <= 0 for interval in behind.values()):
+        return Decision("undecided", nearest, found.leader)
+    is_sure = all(interval.confidence is not None for interval in behind.values())
+    return Decision("better" if is_sure else "preview", found.leader, found.leader)
+
+
+def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:
+    """Return what is recommended where no two rows can be compared."""
+    if not able:
+        return Decision("nothing", None, None)
+    row = next((row for row in able if row in references), able[0])
+    return Decision("reference" if row in references else "unopposed", row, row)
 
 
 def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoint, ...]:

@@ -10,10 +10,11 @@ from irbench.spec import Objective, Precision
 
 __all__ = ["Alternative", "Conclusion", "FrontPoint", "Gain", "ReferenceKind", "TunedSetting", "TuningReport"]
 
-Conclusion = Literal["better", "preview", "reference", "undecided", "nothing", "interrupted"]
+Conclusion = Literal["better", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"]
 """``better``: a setting is better than every reference; ``preview``: in every launch, which are too few to be sure;
-``reference``: the best is one of them;
-``undecided``: one looks faster, and the confirmation cannot tell; ``nothing``: no setting could be measured."""
+``reference``: the best is one of them; ``undecided``: a setting looks better, and the confirmation cannot tell;
+``doubtful``: it does, but the machine was too busy, for example; ``unopposed``: no reference can be compared with it;
+``nothing``: no setting answers as was asked for."""
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
 
@@ -75,13 +76,15 @@ class Alternative:
         setting: It.
         kind: What it is for, where it is a reference; null for a setting of the search.
         gain: How many times as good as it the leader is; null where it has no figures.
-        failure: Why it has none; null where it has.
+        failure: Why it has none; null where it has, or was measured and may not be chosen.
+        is_too_slow: Whether it answers later than was asked for.
     """
 
     setting: TunedSetting
     kind: ReferenceKind | None
     gain: Gain | None = None
     failure: str | None = None
+    is_too_slow: bool = False
 
 
 @dataclass(frozen=True)

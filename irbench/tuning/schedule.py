@@ -69,9 +69,9 @@ class SearchSchedule:
         )
         proposal = propose(self._space.settings, self._known, timing.most_cells - 1, self._random)
         if not proposal.places:
-            return Next(stopped_by="target" if standing.healthy else "failures")
+            return Next(stopped_by="searched" if standing.healthy else "failures")
         if len(records) >= _FEWEST_LAUNCHES and proposal.gain < _ENOUGH * timing.within:
-            return Next(stopped_by="target")
+            return Next(stopped_by="searched")
         able = [] if baseline in standing.failures else [baseline]
         cells = tuple(dict.fromkeys((*able, *(self._space.ids[place] for place in proposal.places))))
         ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s

@@ -15,8 +15,10 @@ from irbench.row import is_too_slow
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.spec import Cell, Group
+from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import observe
-from irbench.stats.rederive import planned_timing
+from irbench.stats.rederive import planned_timing, stored_admission
+from irbench.stats.standing import Standing, decide_standing
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.store.reading import read_launches
 from irbench.tuning.decision import Decision, decide, pareto_front
@@ -24,8 +26,8 @@ from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, 
 
 __all__ = ["Confirmed", "Finalists", "front_of"]
 
-_SETTINGS = 3
-"""How many settings of a search are confirmed."""
+_DOUBTS = ("busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees")
+"""Why a table calls no row the best although an interval does."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,17 @@ class Finalists:
 
     @classmethod
     def of(cls, rows: TuningRows, best: Sequence[str]) -> Finalists:
-        """Return the best rows of a search with the references of the best; the first reference is the baseline."""
+        """Return the best rows of a search with the references of the best; the first reference is the baseline.
+
+        Args:
+            rows: Those of the search.
+            best: The ids of its best settings, the best first; none where no setting can be recommended.
+        """
         cells = {cell.id: cell for cell in rows.planned.group.cells}
-        leader = cells[best[0]]
+        leader = cells[best[0]] if best else rows.defaults[0]
         references = rows.references(leader.load.batch)
-        kept = with_rows(rows.planned, {*best[:_SETTINGS], *references})
-        baseline = rows.default_of(leader)
-        return cls(replace(kept, group=replace(kept.group, baseline=baseline)), references)
+        kept = with_rows(rows.planned, {*best, *references})
+        return cls(replace(kept, group=replace(kept.group, baseline=rows.default_of(leader))), references)
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,11 @@ class Confirmed:
         """Return what follows from a stored confirmation."""
         group = finalists.planned.group
         table = stored.document.groups[0]
-        able = [row.id for row in table.cells if row.state == "ok" and not is_too_slow(row)]
-        found = _lead(group, able, stored, tuple(read_launches(stored.folder, stored.document)))
-        decision = decide(found, able, finalists.references)
+        records = tuple(read_launches(stored.folder, stored.document))
+        standing, found = _lead(group, table, stored, records)
+        able = [row for row in standing.candidates if row not in standing.too_slow]
+        is_doubtful = table.lead is not None and table.lead.reason in _DOUBTS
+        decision = decide(found, able, finalists.references, is_doubtful=is_doubtful)
         names = cell_names(group)
         settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
         others = (row for row in table.cells if row.id != decision.leader)
@@ -95,6 +103,8 @@ def front_of(
     """
     points: dict[str, FrontPoint] = {}
     for table, confirmed in tables:
+        wrong = {row.id for row in table.cells if row.state in ("failed", "mismatch")}
+        points = {row: point for row, point in points.items() if row not in wrong}
         points |= {point.setting.row: point for point in _points(search, table, confirmed=confirmed)}
     return pareto_front(points.values(), within)
 
@@ -105,9 +115,16 @@ def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) 
             yield FrontPoint(setting_of(search[row.id]), row.latency_ms.p50, row.fps, confirmed)
 
 
-def _lead(group: Group, able: Sequence[str], stored: StoredRun, records: Sequence[LaunchRecord]) -> LeadEstimate:
-    timing = planned_timing(stored.document.plan)
-    return find_winner(observe(group, records, timing), able, timing)
+def _lead(
+    group: Group, table: GroupResult, stored: StoredRun, records: Sequence[LaunchRecord]
+) -> tuple[Standing, LeadEstimate]:
+    """Return every row's part, and the best of those that may be chosen against each other, as the table has them."""
+    plan = stored.document.plan
+    timing = planned_timing(plan)
+    launches = observe(group, records, timing)
+    admission = stored_admission(table, records, allow_mixed=bool(plan.get("allow_mixed")))
+    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
+    return standing, find_winner(launches, standing.candidates, timing, standing.link)
 
 
 def _alternative(
@@ -115,6 +132,11 @@ def _alternative(
 ) -> Alternative:
     behind = found.rivals.get(row.id)
     if behind is None:
-        return Alternative(setting, kind, failure=None if row.failure is None else row.failure.message)
+        return Alternative(
+            setting,
+            kind,
+            failure=None if row.failure is None else row.failure.message,
+            is_too_slow=is_too_slow(row),
+        )
     value, low, high = map(math.exp, (behind.value, behind.low, behind.high))
     return Alternative(setting, kind, Gain(value, low, high, is_preview=behind.confidence is None))

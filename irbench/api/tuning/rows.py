@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irbench import registry
+from irbench.address import BackendAddress
 from irbench.api.options import RunOptions
 from irbench.api.progress import Say
 from irbench.api.requests import planned, requested
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.tuning.options import TuneOptions
 from irbench.api.tuning.values import SearchedValues, every_combination, searched_values, simplest
+from irbench.api.values import Settings
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
 from irbench.render.quantities import plural
@@ -86,8 +88,14 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     bundles = resolve_bundles(run.models, everything=False, say=say, imports=run.imports)
     backends = able_backends(resolve_backends(run.backends or ()), bundles)
     run = replace(run, backends=run.backends or tuple(map(str, backends)))
-    processors = len(host.allowance(run.cpus).cpus)
-    tried = searched_values(options, processors, has_batches=fixed_batch(bundles[0]) is None)
+    reads_onnx = any("onnx" in registry.backend(backend.name).consumes for backend in backends)
+    tried = searched_values(
+        options,
+        run,
+        host.allowance(run.cpus).threads,
+        has_batches=fixed_batch(bundles[0]) is None,
+        reads_onnx=reads_onnx,
+    )
     advice = _advice(simplest(run, tried), options.objective, scratch / "advice")
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
@@ -114,11 +122,12 @@ def _sorted_rows(
             hint="Give smaller numbers of --threads or --instances.",
         )
     followed = (cell for cell in group.measured if cell.backend in advice and _is_plain(cell, group))
+    defaults = tuple(_defaults(group)) or (searched[0],)
     return TuningRows(
         request=request,
         planned=group,
         space=SearchSpace(tuple(searched), tried.processors),
-        defaults=tuple(_defaults(group)),
+        defaults=defaults,
         hints=tuple(cell for cell in followed if advice[cell.backend].is_followed_by(cell.load)),
     )
 
@@ -134,7 +143,8 @@ def _defaults(group: PlannedGroup) -> Iterator[Cell]:
 
 def _is_plain(cell: Cell, group: PlannedGroup) -> bool:
     """Whether a row runs the graph as it was exported, in the first precision of its backend."""
-    first = next(other for other in group.measured if other.address == cell.address and not _level(other))
+    own = (other for other in group.group.cells if other.address == cell.address and not _level(other))
+    first = next(own, cell)
     return not _level(cell) and cell.load.precision == first.load.precision
 
 
@@ -144,38 +154,57 @@ def _level(cell: Cell) -> str:
 
 
 def _advice(run: RunOptions, objective: Objective, scratch: Path) -> dict[str, _Advice]:
-    """Return what the vendor of each backend advises for an objective, where one does."""
-    hints = {name: registry.describe(registry.BACKENDS, name).hints.get(objective) for name in _names(run)}
-    advising = tuple(backend for backend in run.backends or () if hints[_name(backend)])
-    if not advising:
-        return {}
-    asked = replace(run, backends=advising)
-    _, (group, *_) = planned(requested(asked), asked, scratch, lambda _line: None)
+    """Return what the vendor of each backend advises for an objective, where one does, by the backend's name."""
     found: dict[str, _Advice] = {}
-    for cell in group.measured:
-        wanted = {key: value for key, value in (hints[cell.backend] or {}).items() if key not in cell.load.options}
-        load = replace(cell.load, options={**cell.load.options, **wanted})
-        try:
-            streams = call_in_worker(
-                "irbench.registry:advised_streams",
-                cell.backend, cell.artifact, load, cell.device,
-                deadline_s=_ADVICE_DEADLINE_S,
-            )  # fmt: skip
-        except IrbenchError:
-            continue  # its rows will say what is wrong with it
-        found[cell.backend] = _Advice(wanted, streams)
+    for backend in map(BackendAddress.parse, run.backends or ()):
+        name = backend.name
+        hints = registry.describe(registry.BACKENDS, name).hints.get(objective, {})
+        wanted = {key: value for key, value in hints.items() if key not in run.set.get(name, {})}
+        if wanted and name not in found:
+            asked = replace(run, backends=(str(backend),), set=_of(name, run.set))
+            streams = _advised_streams(asked, wanted, scratch / name)
+            found |= {} if streams is None else {name: _Advice(wanted, streams)}
     return found
 
 
+def _advised_streams(asked: RunOptions, wanted: Mapping[str, str], scratch: Path) -> int | None:
+    """Return how many inferences at a time a backend advises; ``None`` where it cannot: its rows will say why."""
+    try:
+        _, (group, *_) = planned(requested(asked), asked, scratch, lambda _line: None)
+        cell = group.measured[0]
+        load = replace(cell.load, options={**cell.load.options, **wanted})
+        streams: int = call_in_worker(
+            "irbench.registry:advised_streams", cell.backend, cell.artifact, load, cell.device,
+            deadline_s=_ADVICE_DEADLINE_S,
+        )  # fmt: skip
+    except IrbenchError:
+        return None
+    return streams
+
+
+def _of(name: str, settings: Settings) -> Settings:
+    return {backend: given for backend, given in settings.items() if backend == name}
+
+
 def _with_advice(request: RunRequest, advice: Mapping[str, _Advice]) -> RunRequest:
-    """Return the request with the combinations that vendors advise."""
-    hinted = {name: (*request.alternatives.get(name, ({},)), followed.options) for name, followed in advice.items()}
+    """Return the request with rows of each backend without any varied option, and with those that vendors advise."""
+    names = dict.fromkeys(backend.name for backend in request.backends)
+    sets = {name: ({}, *request.alternatives.get(name, ())) for name in names}
+    hinted = {name: (*own, *([advice[name].options] if name in advice else [])) for name, own in sets.items()}
     streams = (*request.streams, *(followed.streams for followed in advice.values()))
     return replace(
         request,
-        alternatives={**request.alternatives, **hinted},
+        alternatives={name: _each_once(own) for name, own in hinted.items()},
         streams=tuple(dict.fromkeys(streams)),
     )
+
+
+def _each_once(sets: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
+    found: list[Mapping[str, str]] = []
+    for options in sets:
+        if options not in found:
+            found.append(options)
+    return tuple(found)
 
 
 def _once(say: Say) -> Say:
@@ -188,11 +217,3 @@ def _once(say: Say) -> Say:
             say(line)
 
     return say_new
-
-
-def _names(run: RunOptions) -> dict[str, None]:
-    return dict.fromkeys(map(_name, run.backends or ()))
-
-
-def _name(backend: str) -> str:
-    return backend.partition(":")[0]

@@ -40,12 +40,14 @@ def setting_of(cell: Cell, label: str = "") -> TunedSetting:
 
 
 def command_of(setting: TunedSetting, run: RunOptions) -> tuple[str, ...]:
-    """Return the words of a command line that measures a setting.
+    """Return the words of a command line that measures a setting; none where its samples are in memory.
 
     Args:
         setting: It.
         run: What else was asked of every row: the model and its inputs.
     """
+    if run.data is not None and not run.inputs.source:
+        return ()
     return ("irbench", "run", *run.models, *_words(_own_options(setting)), *_words(_shared_options(run)))
 
 
@@ -131,14 +133,18 @@ def _own_options(setting: TunedSetting) -> Iterator[tuple[str, str]]:
 def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
     for name, sizes in run.shape.items():
         yield "--shape", f"{name}={shape_text(sizes)}"
-    if run.data is not None:
-        yield "--data", str(run.data)
+    if run.inputs.source:
+        yield "--data", run.inputs.source
     for name, elements in run.value.items():
         yield "--value", f"{name}={','.join(map(str, elements))}"
     if run.cpus is not None:
         yield "--cpus", ",".join(map(str, run.cpus))
     if run.io != "copy":
         yield "--io", run.io
+    if run.seed:
+        yield "--seed", str(run.seed)
+    for module in run.imports:
+        yield "--import", module
 
 
 def _words(options: Iterator[tuple[str, str]]) -> Iterator[str]:

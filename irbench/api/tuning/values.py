@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,9 +10,10 @@ from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.options import RunOptions
 from irbench.api.tuning.options import TuneOptions
-from irbench.api.varied_options import AS_IT_IS
+from irbench.api.varied_options import AS_IT_IS, alternatives
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.runner.cells import is_at_level
 from irbench.spec import Cell
 from irbench.tuning.space import usual_values
 
@@ -32,6 +34,7 @@ class SearchedValues:
         threads: Of each process.
         optimize: Levels of optimisation.
         processors: How many all processes together may use.
+        varied: Sets of options by backend; one that is not there has none.
     """
 
     batch: tuple[int, ...] | None
@@ -40,32 +43,37 @@ class SearchedValues:
     threads: tuple[int | Literal["native"], ...]
     optimize: tuple[str, ...]
     processors: int
+    varied: Mapping[str, Sequence[Mapping[str, str]]]
 
     def has(self, cell: Cell) -> bool:
         """Whether a row is searched: its values are among these, and its threads do not wait for each other."""
         load = cell.load
-        level = (cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED
         return (
             load.streams in self.streams
             and load.instances in self.instances
             and (load.threads or _NATIVE) in self.threads
-            and any(level.startswith(asked) for asked in self.optimize)
+            and any(is_at_level(cell, asked) for asked in self.optimize)
+            and load.varied in self.varied.get(cell.backend, ({},))
             and load.instances * (load.threads or 1) <= self.processors
         )
 
 
-def searched_values(options: TuneOptions, processors: int, *, has_batches: bool) -> SearchedValues:
+def searched_values(
+    options: TuneOptions, run: RunOptions, processors: int, *, has_batches: bool, reads_onnx: bool
+) -> SearchedValues:
     """Return what is tried.
 
     Args:
         options: What the user gave.
-        processors: How many may be used.
+        run: The same for every row, its backends named.
+        processors: How many may be used at a time.
         has_batches: Whether the model can be run with several batch sizes.
+        reads_onnx: Whether a backend reads ONNX, so that there are graphs to optimise.
 
     Raises:
         IrbenchError: Batches would be compared that are fed other samples.
     """
-    run, usual = options.run, usual_values(options.objective, processors)
+    usual = usual_values(options.objective, processors)
     if run.data is not None and len(run.batch or ()) > 1:
         raise IrbenchError(
             "Batches of --data are different inputs, which cannot be compared.",
@@ -76,8 +84,9 @@ def searched_values(options: TuneOptions, processors: int, *, has_batches: bool)
         streams=options.streams or usual.streams,
         instances=options.instances or usual.instances,
         threads=run.threads or usual.threads,
-        optimize=options.optimize or _USUAL_LEVELS,
+        optimize=options.optimize or (_USUAL_LEVELS if reads_onnx else (UNOPTIMIZED,)),
         processors=processors,
+        varied=alternatives({**_tunable(run), **run.vary}),
     )
 
 
@@ -91,6 +100,7 @@ def simplest(run: RunOptions, tried: SearchedValues) -> RunOptions:
         threads=(_NATIVE,),
         optimize=(UNOPTIMIZED,),
         precision=run.precision and run.precision[:1],
+        vary={},
     )
 
 

@@ -50,8 +50,20 @@ def test_with_too_few_launches_a_setting_that_was_always_better_is_a_preview():
 
 
 def test_without_a_comparison_a_reference_that_runs_is_recommended():
-    assert recommended(lead(None)) == ("undecided", "default")
+    assert recommended(lead(None)) == ("reference", "default")
     assert decide(lead(None), (), {}) == decide(lead(None), (), REFERENCES)  # type: ignore[arg-type]
+
+
+def test_without_any_reference_to_compare_with_nothing_is_called_better():
+    found = lead("found", other=behind(0.2, 0.4))
+    assert decide(found, ("found", "other"), {}).conclusion == "unopposed"
+    assert decide(lead(None), ("found",), {}).conclusion == "unopposed"
+
+
+def test_a_lead_that_something_else_speaks_against_is_not_recommended():
+    found = lead("found", default=behind(0.2, 0.4), hint=behind(0.1, 0.2))
+    decision = decide(found, ("found", "default", "hint"), REFERENCES, is_doubtful=True)  # type: ignore[arg-type]
+    assert (decision.conclusion, decision.row, decision.leader) == ("doubtful", "hint", "found")
 
 
 def point(latency_ms: float, fps: float) -> FrontPoint:
