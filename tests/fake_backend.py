@@ -24,7 +24,7 @@ from virtual_clock import VirtualClock
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
-KNOWN = ("call_us", "fault", "at", "precision", "device", "async", "cache", "clock")
+KNOWN = ("call_us", "sample_us", "fault", "at", "precision", "device", "async", "cache", "clock")
 GROWTH_BYTES = 200_000_000
 OPENING_MS = 40
 DRIFT_AT = 30
@@ -74,7 +74,8 @@ class FakeSession:
     def __init__(self, artifact: Artifact, load: Load, device: str) -> None:
         self._answers = Answers(artifact.path, [spec.name for spec in artifact.inputs])
         self._options = load.options
-        self.call_ns = int(float(load.options.get("call_us", "300")) * 1000)
+        call_us = float(load.options.get("call_us", "300"))
+        self.call_ns = int((call_us + load.batch * float(load.options.get("sample_us", "0"))) * 1000)
         self.clock: VirtualClock | RealClock = (
             RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
         )

@@ -76,6 +76,11 @@ def _tried(
     help="Time limit for searching and confirming.",
 )
 @click.option(
+    "--flip-map",
+    is_flag=True,
+    help="Also measure under which nearby conditions another setting would win; takes up to half of --budget on top.",
+)
+@click.option(
     "--backends",
     type=BACKENDS,
     cls=PlainDefault,
@@ -114,6 +119,7 @@ def command(
     objective: Objective,
     max_latency_s: float | None,
     budget_s: float | None,
+    flip_map: bool,
     streams: tuple[int, ...] | None,
     instances: tuple[int, ...] | None,
     optimize: tuple[str, ...] | None,
@@ -150,6 +156,7 @@ def command(
         objective,
         max_latency_s,
         budget_s or TUNE_BUDGET_S,
+        flip_map,
         streams=streams,
         instances=instances,
         optimize=optimize,
