@@ -24,7 +24,7 @@ from virtual_clock import VirtualClock
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
-KNOWN = ("call_us", "sample_us", "fault", "at", "precision", "device", "async", "cache", "clock")
+KNOWN = ("call_us", "sample_us", "fault", "at", "when_batch", "precision", "device", "async", "cache", "clock")
 GROWTH_BYTES = 200_000_000
 OPENING_MS = 40
 DRIFT_AT = 30
@@ -73,7 +73,7 @@ class FakeAsyncSlot(FakeSlot):
 class FakeSession:
     def __init__(self, artifact: Artifact, load: Load, device: str) -> None:
         self._answers = Answers(artifact.path, [spec.name for spec in artifact.inputs])
-        self._options = load.options
+        self._options = script_of(load)
         call_us = float(load.options.get("call_us", "300"))
         self.call_ns = int((call_us + load.batch * float(load.options.get("sample_us", "0"))) * 1000)
         self.clock: VirtualClock | RealClock = (
@@ -113,6 +113,13 @@ class FakeSession:
         return [kind(self) for _ in range(count)]
 
     def close(self) -> None: ...
+
+
+def script_of(load: Load) -> Mapping[str, str]:
+    """Return the options of a load, without its fault where the script wants that at another batch only."""
+    if load.options.get("when_batch", str(load.batch)) == str(load.batch):
+        return load.options
+    return {key: value for key, value in load.options.items() if key != "fault"}
 
 
 def misbehave(options: Mapping[str, str], stage: str, runs: int = 0) -> None:
@@ -290,7 +297,7 @@ class FakeBackend:
         return Availability(("cpu",), {"cpu": ("fp32",)}, {"cpu": "fp32"}, {})
 
     def import_runtime(self, load: Load, device: str) -> None:
-        misbehave(load.options, "import")
+        misbehave(script_of(load), "import")
 
     def _launched_before(self) -> bool:
         """Whether some worker of this test has compiled for this backend."""
@@ -307,9 +314,9 @@ class FakeBackend:
             refuse_form(artifact, load.options.get("fault", ""))
             session = FakeSession(artifact, load, device)
         with phases("compile"):
-            misbehave(load.options, "compile")
+            misbehave(script_of(load), "compile")
             if self._launched_before():
-                misbehave(load.options, "relaunch")
+                misbehave(script_of(load), "relaunch")
         return session
 
 

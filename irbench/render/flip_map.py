@@ -44,6 +44,8 @@ _COLUMNS = (
 
 def measuring_flips_text(count: int, seconds: float) -> str:
     """Return what a flip map is about to do."""
+    if not count:
+        return "flip map: the confirmation has no other setting to compare with"
     return f"flip map: the best setting and its rival under {plural(count, 'other condition')}, {seconds:.0f} s at most"
 
 

@@ -20,6 +20,7 @@ from irbench.tuning.report import (
     Flip,
     FlipOutcome,
     Gain,
+    NotMeasured,
     Side,
     TunedSetting,
     TuningReport,
@@ -80,8 +81,8 @@ class Pair:
 
 def conditions(setting: TunedSetting, around: Surroundings) -> tuple[Condition, ...]:
     """Return the nearest other conditions of a setting, the nearest first."""
-    found = sorted(_conditions(setting, around), key=lambda condition: condition.distance)
     order = get_args(ConditionAxis)
+    found = _conditions(setting, around)
     return tuple(sorted(found, key=lambda condition: (condition.distance, order.index(condition.axis))))
 
 
@@ -135,7 +136,7 @@ def flip_of(condition: Condition, pair: Pair, table: GroupResult, run: str) -> F
     if unable:
         return _by_elimination(flip)
     if setting.speedup is None:
-        missing = "interrupted" if table.stopped_by == "interrupt" else "failed"
+        missing: NotMeasured = "interrupted" if table.stopped_by == "interrupt" else "failed"
         return replace(flip, outcome="not-measured", missing=missing)
     return replace(flip, outcome=_OUTCOMES[setting.speedup.verdict])
 
@@ -189,9 +190,8 @@ def _under(condition: Condition, setting: TunedSetting, processors: int) -> Tune
     value = condition.value
     if condition.axis == "neighbour":
         return setting
-    if condition.axis == "precision":
+    if isinstance(value, str):
         return replace(setting, precision=value, precision_required=True)
-    assert isinstance(value, int)
     if condition.axis == "batch":
         return replace(setting, batch=value)
     if condition.axis == "streams":

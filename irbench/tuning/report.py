@@ -120,8 +120,8 @@ class Condition:
     """
 
     axis: ConditionAxis
-    value: int | str
-    before: int | str
+    value: int | Precision
+    before: int | Precision
     distance: float
 
 

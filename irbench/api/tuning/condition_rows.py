@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 from irbench import registry
 from irbench.address import BackendAddress
@@ -23,6 +24,8 @@ from irbench.tuning.flip_map import Pair, Surroundings
 from irbench.tuning.report import Condition, TunedSetting
 
 __all__ = ["ConditionRows", "condition_rows", "surroundings"]
+
+_NATIVE: Literal["native"] = "native"
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,9 @@ def condition_rows(
     options = options if has_batches else replace(options, batch=run.batch)
     request = replace(requested(options), alternatives=_alternatives(both, options), is_part_of="tune")
     request, groups = planned(request, options, scratch, lambda _line: None)
-    cells = [cell for group in groups for cell in group.group.cells]
-    setting, rival = (_row_of(each, cells) for each in both)
+    if len(groups) != 1:
+        raise IrbenchError("The two settings do not fit into one table.", hint="Give one --batch.")
+    setting, rival = (_row_of(each, groups[0].group.cells) for each in both)
     kept = with_rows(groups[0], {setting, rival})
     names = cell_names(kept.group)
     return ConditionRows(
@@ -96,7 +100,7 @@ def _options(condition: Condition, both: Sequence[TunedSetting], run: RunOptions
         batch=tuple(dict.fromkeys(each.batch for each in both)),
         streams=tuple(dict.fromkeys(each.streams for each in both)),
         instances=tuple(dict.fromkeys(each.instances for each in both)),
-        threads=tuple(dict.fromkeys(each.threads or "native" for each in both)),
+        threads=tuple(dict.fromkeys(each.threads or _NATIVE for each in both)),
         optimize=tuple(dict.fromkeys(each.optimize for each in both)),
         precision=(str(condition.value),) if condition.axis == "precision" else run.precision,
         cpus=cpus[: int(condition.value)] if condition.axis == "processors" else run.cpus,
@@ -106,12 +110,12 @@ def _options(condition: Condition, both: Sequence[TunedSetting], run: RunOptions
 
 
 def _alternatives(both: Sequence[TunedSetting], run: RunOptions) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the options of each backend that are not those of all rows."""
+    """Return the options of each backend that are not those of all rows, and none: plans name no single value."""
     found: dict[str, tuple[Mapping[str, str], ...]] = {}
     for each in both:
         shared = run.set.get(_name(each), {})
         own = {key: value for key, value in each.options.items() if shared.get(key) != value}
-        known = found.get(_name(each), ())
+        known = found.get(_name(each), ({},))
         found[_name(each)] = known if own in known else (*known, own)
     return found
 
@@ -142,7 +146,7 @@ def _probed(setting: TunedSetting) -> tuple[Precision, ...]:
     address = BackendAddress.parse(setting.backend)
     found = probes.remembered(registry.describe(registry.BACKENDS, address.name))
     names = () if found is None else found.precisions.get(address.device, ())
-    return tuple(name for name in names if name != "int8")
+    return tuple(name for name in get_args(Precision) if name in names and name != "int8")
 
 
 def _name(setting: TunedSetting) -> str:

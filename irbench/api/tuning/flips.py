@@ -108,10 +108,14 @@ class _FlipMap:
     def measure(self) -> None:
         """Measure every condition that there is time for; an interrupt ends it."""
         found = self._conditions()
-        if found:
-            self._means.say(measuring_flips_text(len(found), self._asked.seconds))
+        self._means.say(measuring_flips_text(len(found), self._asked.seconds))
         for place, (condition, pair) in enumerate(found):
-            self.flips = (*self.flips, self._flip(condition, pair, len(found) - place))
+            try:
+                flip = self._flip(condition, pair, len(found) - place)
+            except KeyboardInterrupt:  # between tables: within one it ends the table
+                self.is_interrupted = True
+                flip = _unmeasured(condition, pair, "interrupted")
+            self.flips = (*self.flips, flip)
 
     def _conditions(self) -> Sequence[tuple[Condition, Pair]]:
         """Return the conditions with the settings that are compared under each, the nearest first."""
@@ -141,9 +145,6 @@ class _FlipMap:
             )  # fmt: skip
         except IrbenchError as error:
             return _unmeasured(condition, pair, "impossible", error.message)
-        except KeyboardInterrupt:
-            self.is_interrupted = True
-            return _unmeasured(condition, pair, "interrupted")
         return self._measured(condition, pair, planned, share)
 
     def _measured(self, condition: Condition, pair: Pair, planned: ConditionRows, share: float) -> Flip:
