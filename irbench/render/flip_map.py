@@ -85,6 +85,9 @@ def _clauses(flips: Sequence[Flip]) -> Iterator[str]:
         found = [flip for flip in flips if flip.outcome == outcome]
         if found:
             yield f"{text} {_listed(found)}"
+    unmeasured = [flip for flip in flips if flip.outcome == "not-measured"]
+    if unmeasured:
+        yield f"not measured with {_listed(unmeasured)}"
 
 
 def _listed(flips: Sequence[Flip]) -> str:

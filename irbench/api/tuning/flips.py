@@ -158,7 +158,7 @@ class _FlipMap:
             self._used_s += watch.elapsed_s
         table = stored.document.groups[0]
         self.is_interrupted = table.stopped_by == "interrupt"
-        self._needed_s = max(self._needed_s, _needed_s(table))
+        self._needed_s = _needed_s(table) or self._needed_s
         return flip_of(condition, planned.pair, table, stored.document.run_id)
 
     def _request(self, condition: Condition, request: RunRequest, share: float) -> RunRequest:

@@ -62,6 +62,11 @@ def test_where_nothing_flips_that_is_said():
     )
 
 
+def test_conditions_that_were_not_measured_are_not_passed_over():
+    found = [flip(BATCH_4, "kept", 1.1, 1.2), flip(ONE_THREAD, "not-measured", missing="no-time")]
+    assert flip_map_sentence(found).endswith("; not measured with 1 thread")
+
+
 def test_two_settings_of_one_backend_are_told_apart_by_their_labels():
     same = flip(BATCH_4, "flipped", 0.5, 0.6, rival=replace(ORT, label="openvino x4", backend="openvino"))
     assert flip_map_sentence([same]).startswith("openvino x4 wins with batch 4")
