@@ -85,6 +85,9 @@ def _clauses(flips: Sequence[Flip]) -> Iterator[str]:
         found = [flip for flip in flips if flip.outcome == outcome]
         if found:
             yield f"{text} {_listed(found)}"
+    doubtful = [flip for flip in flips if flip.is_doubtful]
+    if doubtful:
+        yield f"something disturbed the tables with {_listed(doubtful)}, and a difference may be due to that"
     unmeasured = [flip for flip in flips if flip.outcome == "not-measured"]
     if unmeasured:
         yield f"not measured with {_listed(unmeasured)}"
@@ -115,7 +118,7 @@ def _outcome(flip: Flip) -> str:
         text = NOT_MEASURED_TEXTS[flip.missing].format(message=flip.message or "")
     else:
         text = OUTCOME_TEXTS[flip.outcome].format(setting=_name(flip, "setting"), rival=_name(flip, "rival"))
-    text = f"{text} (busy machine)" if flip.is_disturbed else text
+    text = f"{text} (doubtful)" if flip.is_doubtful else text
     return ": ".join((text, *(_obstacle(flip, unable) for unable in flip.unable)))
 
 

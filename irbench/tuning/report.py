@@ -154,7 +154,7 @@ class Flip:
         missing: Why nothing was measured; null where something was.
         message: What made the condition impossible; null where nothing did.
         run: The id of the run that holds the table; null without one.
-        is_disturbed: Whether other programs disturbed most of its blocks, so that a difference may be due to them.
+        is_doubtful: Whether something outside the interval speaks against the outcome: a busy machine, for example.
     """
 
     condition: Condition
@@ -166,7 +166,7 @@ class Flip:
     missing: NotMeasured | None = None
     message: str | None = None
     run: str | None = None
-    is_disturbed: bool = False
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True)

@@ -90,8 +90,10 @@ def test_a_flip_by_the_latency_limit_claims_no_gain():
     assert flip_map_sentence([late]) == "ort wins with batch 16"
 
 
-def test_a_busy_machine_is_said_beside_the_outcome():
-    assert last_cells(flip(BATCH_4, "kept", 1.1, 1.2, is_disturbed=True)) == ["openvino stays ahead (busy machine)"]
+def test_a_doubt_is_said_in_the_sentence_and_beside_the_outcome():
+    doubtful = flip(BATCH_4, "kept", 1.1, 1.2, is_doubtful=True)
+    assert last_cells(doubtful) == ["openvino stays ahead (doubtful)"]
+    assert "something disturbed the tables with batch 4" in flip_map_sentence([doubtful])
 
 
 def test_a_report_without_a_flip_map_has_no_words_of_one():

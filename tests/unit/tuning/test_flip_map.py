@@ -193,11 +193,12 @@ def test_a_table_that_was_interrupted_before_its_first_launch_says_so():
     assert (found.outcome, found.missing) == ("not-measured", "interrupted")
 
 
-def test_a_flip_on_a_busy_machine_is_marked():
-    lead = Lead("ort/fp32", "openvino/fp32", 1.1, 1.05, 1.2, 4, "busy")
+@pytest.mark.parametrize("reason", ["busy", "all-blocks-disagree", "throughput-disagrees"])
+def test_a_flip_that_something_else_speaks_against_is_doubtful(reason: Any):
+    lead = Lead("ort/fp32", "openvino/fp32", 1.1, 1.05, 1.2, 4, reason)
     rows = cell("ort", speedup=speedup(1.1, 1.05, 1.2)), cell("openvino")
-    assert flip(table(*rows, lead=lead)).is_disturbed
-    assert not flip(table(*rows)).is_disturbed
+    assert flip(table(*rows, lead=lead)).is_doubtful
+    assert not flip(table(*rows, lead=replace(lead, reason=None))).is_doubtful
 
 
 def test_the_nearest_flip_is_that_of_the_nearest_condition():
