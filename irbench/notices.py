@@ -55,6 +55,7 @@ WarningCode = Literal[
 
 NoteCode = Literal[
     "another-irbench",
+    "busy-neighbour",
     "chosen-backend",
     "chosen-model",
     "graph-refused",

@@ -21,7 +21,7 @@ from virtual_clock import VirtualClock
 from irbench.spec import Artifact, Io, Load
 from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Session, Slot
 
-KNOWN = ("call_us", "fault", "at", "precision", "device", "async", "cache", "clock")
+KNOWN = ("call_us", "sample_us", "fault", "at", "when_batch", "precision", "device", "async", "cache", "clock")
 OPENING_MS = 40
 DRIFT_AT = 30
 
@@ -66,8 +66,9 @@ class FakeAsyncSlot(FakeSlot):
 class FakeSession:
     def __init__(self, artifact: Artifact, load: Load, device: str) -> None:
         self._answers = Answers(artifact.path, [spec.name for spec in artifact.inputs])
-        self._options = load.options
-        self.call_ns = int(float(load.options.get("call_us", "300")) * 1000)
+        self._options = script_of(load)
+        call_us = float(load.options.get("call_us", "300"))
+        self.call_ns = int((call_us + load.batch * float(load.options.get("sample_us", "0"))) * 1000)
         self.clock: VirtualClock | RealClock = (
             RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
         )
@@ -107,6 +108,13 @@ class FakeSession:
     def close(self) -> None: ...
 
 
+def script_of(load: Load) -> Mapping[str, str]:
+    """Return the options of a load, without its fault where the script wants that at another batch only."""
+    if load.options.get("when_batch", str(load.batch)) == str(load.batch):
+        return load.options
+    return {key: value for key, value in load.options.items() if key != "fault"}
+
+
 class FakeBackend:
     consumes: tuple[str, ...] = ("onnx",)
 
@@ -124,7 +132,7 @@ class FakeBackend:
         return Availability(("cpu",), {"cpu": ("fp32",)}, {"cpu": "fp32"}, {})
 
     def import_runtime(self, load: Load, device: str) -> None:
-        misbehave(load.options, "import")
+        misbehave(script_of(load), "import")
 
     def _launched_before(self) -> bool:
         """Whether some worker of this test has compiled for this backend."""
@@ -141,9 +149,9 @@ class FakeBackend:
             refuse_form(artifact, load.options.get("fault", ""))
             session = FakeSession(artifact, load, device)
         with phases("compile"):
-            misbehave(load.options, "compile")
+            misbehave(script_of(load), "compile")
             if self._launched_before():
-                misbehave(load.options, "relaunch")
+                misbehave(script_of(load), "relaunch")
         return session
 
 

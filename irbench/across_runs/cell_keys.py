@@ -32,6 +32,7 @@ class CellKey:
         instances: Processes that ran it side by side.
         environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
         options: Properties of the backend that were varied between rows.
+        has_neighbour: Whether a process kept a processor busy meanwhile.
     """
 
     model: str
@@ -50,6 +51,7 @@ class CellKey:
     instances: int = 1
     environment: str = ""
     options: tuple[tuple[str, str], ...] = ()
+    has_neighbour: bool = False
 
 
 def key_of(table: GroupResult, row: CellResult) -> CellKey:
@@ -72,6 +74,7 @@ def key_of(table: GroupResult, row: CellResult) -> CellKey:
         instances=row.requested.instances,
         environment="" if row.environment is None else row.environment.label,
         options=tuple(sorted(row.requested.options.items())),
+        has_neighbour=any(note.code == "busy-neighbour" for note in table.notes),
     )
 
 
@@ -108,5 +111,6 @@ def _name(key: CellKey, told: Mapping[str, bool], *, shapes: bool) -> str:
         f"threads {key.threads or 'native'}" if told["threads"] else "",
         f"io {key.io}" if told["io"] else "",
         "again" if key.again else "",
+        "beside a busy neighbour" if key.has_neighbour else "",
     ]
     return " ".join(part for part in parts if part)

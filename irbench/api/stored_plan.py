@@ -30,7 +30,8 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
         plan: That of a run document.
 
     Raises:
-        IrbenchError: The plan names no model, or the run's inputs were arrays in memory, or it compares versions.
+        IrbenchError: The plan names no model, or the run's inputs were arrays in memory, or it compares versions, or
+            a process kept a processor busy meanwhile.
     """
     if not plan.get("models"):
         raise IrbenchError("The run does not record what was asked for.", hint="Choose another: irbench results")
@@ -43,6 +44,11 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
         raise IrbenchError(
             "The run compares versions of a runtime, each in an environment of its own.",
             hint="Compare them again by their versions; irbench show names them.",
+        )
+    if planned_timing(plan).busy_processors:
+        raise IrbenchError(
+            "A process kept a processor busy during the run, which no option asks for.",
+            hint="Search again with irbench tune --flip-map, or choose another run: irbench results",
         )
     goal = plan.get("goal") or {}
     return replace(

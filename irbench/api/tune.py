@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
@@ -22,6 +23,7 @@ from irbench.api.results import Interrupted, Run
 from irbench.api.run import refuse_loaded_models
 from irbench.api.run_destination import RunDestination
 from irbench.api.tuning.confirmation import Confirmed, Finalists, front_of
+from irbench.api.tuning.flips import FlipMapMeans, with_flips
 from irbench.api.tuning.options import TuneKeywords, TuneOptions
 from irbench.api.tuning.rows import TuningRows, tuning_rows
 from irbench.api.tuning.settings import code_of, command_of
@@ -74,6 +76,8 @@ class Tuning(Displayable):
     @property
     def exit_code(self) -> ExitCode:
         """What ``irbench tune`` exits with."""
+        if self.report.is_flip_map_interrupted:
+            return ExitCode.INTERRUPTED
         codes = {"nothing": ExitCode.FAILED_CELL, "interrupted": ExitCode.INTERRUPTED}
         return codes.get(self.report.conclusion, ExitCode.OK)
 
@@ -102,6 +106,7 @@ def tune(
     objective: Objective = "fps",
     max_latency: str | float | timedelta | None = None,
     budget: str | float | timedelta | None = None,
+    flip_map: bool = False,
     progress: ProgressOption = "auto",
     **options: Unpack[TuneKeywords],
 ) -> Tuning:
@@ -112,6 +117,8 @@ def tune(
         objective: What is to be the best: ``"fps"``, ``"latency"``, or ``"cost"``, the processor time per sample.
         max_latency: The largest p90 latency of a setting: ``"50ms"`` or seconds.
         budget: For searching and confirming: ``"5m"``, the default, or seconds.
+        flip_map: Also measure under which nearby conditions another setting would win, for at most half of the budget
+            on top of it.
         progress: As :func:`irbench.run` takes it.
         options: Those of :class:`irbench.TuneKeywords`: what is searched, and what is the same for every row.
 
@@ -124,14 +131,15 @@ def tune(
         TypeError: There is no such option.
     """
     refuse_loaded_models((model,))
-    own = read_keywords("tune", {"objective": objective, "max_latency": max_latency, "budget": budget}, _OWN_READERS)
+    given_own = {"objective": objective, "max_latency": max_latency, "budget": budget, "flip_map": flip_map}
+    own = read_keywords("tune", given_own, _OWN_READERS)
     readers = {name: RUN_READERS[name] for name in TuneKeywords.__annotations__}
     read = read_keywords("tune", cast("Mapping[str, Any]", options), readers)
     lists = {name: read.pop(name, None) for name in ("streams", "instances", "optimize")}
     given = {name: own[key] for key, name in _OWN_NAMES.items() if key in own}
     with reporting(progress) as reporter:
         found = tune_with(TuneOptions(str(model), run=RunOptions(**read), **lists, **given), reporter)
-    if found.report.conclusion == "interrupted":
+    if found.exit_code == ExitCode.INTERRUPTED:
         raise Interrupted("the search is not complete", found)
     return found
 
@@ -178,7 +186,8 @@ class _Tuner:
         report = replace(self._report(search, confirmation), confirmation_run=confirmation.document.run_id)
         if _is_interrupted(confirmation):
             return self._tuning(replace(report, conclusion="interrupted"), search, confirmation)
-        return self._tuning(self._concluded(report, Confirmed.of(finalists, confirmation)), search, confirmation)
+        report = self._concluded(report, Confirmed.of(finalists, confirmation))
+        return self._tuning(self._with_flips(report, confirmation), search, confirmation)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
         rows, options = self._rows, self._options
@@ -205,6 +214,13 @@ class _Tuner:
             note=self._options.run.note or f"confirms the search of {search.document.run_id}",
         )
         return self._measured(request, finalists.planned)
+
+    def _with_flips(self, report: TuningReport, confirmation: StoredRun) -> TuningReport:
+        """Return the report with the flip map, where it was asked for."""
+        if not self._options.flip_map:
+            return report
+        means = FlipMapMeans(self._scratch, partial(self._measured, quietly=True), self._reporter.say)
+        return with_flips(report, confirmation.document.groups[0], self._options, self._rows, means)
 
     def _concluded(self, report: TuningReport, confirmed: Confirmed) -> TuningReport:
         decision, settings = confirmed.decision, confirmed.settings
@@ -244,19 +260,23 @@ class _Tuner:
         group = self._rows.planned.group
         return code_of(setting, group.workload_of(self._cells[setting.row]), self._options.run.cpus)
 
-    def _measured(self, request: RunRequest, planned: PlannedGroup, schedule: Schedule = UNTIL_PRECISE) -> StoredRun:
+    def _measured(
+        self, request: RunRequest, planned: PlannedGroup, schedule: Schedule = UNTIL_PRECISE, *, quietly: bool = False
+    ) -> StoredRun:
         place = RunDestination(self._options.run.results)
         request = request.with_budget_for(1, 1)
-        return measure_planned(request, (planned,), self._scratch, place, self._lock, self._reporter, schedule)
+        reporter = replace(self._reporter, say=lambda _line: None) if quietly else self._reporter
+        return measure_planned(request, (planned,), self._scratch, place, self._lock, reporter, schedule)
 
 
 def _is_interrupted(stored: StoredRun) -> bool:
     return any(table.stopped_by == "interrupt" for table in stored.document.groups)
 
 
-_OWN_NAMES = {"objective": "objective", "max_latency": "max_latency_s", "budget": "budget_s"}
+_OWN_NAMES = {"objective": "objective", "max_latency": "max_latency_s", "budget": "budget_s", "flip_map": "flip_map"}
 _OWN_READERS: Readers = {
     "objective": ('"fps"', values.one_of(*get_args(Objective))),
     "max_latency": ('"50ms", or 0.05', values.duration_s),
     "budget": ('"5m", or 300', values.duration_s),
+    "flip_map": ("True", values.flag),
 }

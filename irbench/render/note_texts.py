@@ -94,6 +94,12 @@ def _meanwhile(facts: Facts, _: Context) -> str:
     return f"{who} was measuring at the same time (--no-lock)"
 
 
+def _neighbour(facts: Facts, _: Context) -> str:
+    processors = facts["processors"]
+    kept = f"{plural(len(processors), 'processor')} ({', '.join(map(str, processors))})"
+    return f"a process of irbench kept {kept} busy while this was measured"
+
+
 def _backend(facts: Facts, _: Context) -> str:
     why = "a reference backend" if facts["is_reference"] else "the first installed backend"
     return f"measured against itself: {facts['backend']}, {why} (choose another with --backend)"
@@ -215,6 +221,11 @@ NOTES: Mapping[NoteCode, Text] = {
         "two runs at the same time disturb each other",
         _meanwhile,
         {"process": None, "since": None, "what": None},
+    ),
+    "busy-neighbour": Text(
+        "the table shows how rows do beside a busy program: [`irbench tune --flip-map`](tuning.md#the-flip-map)",
+        _neighbour,
+        {"processors": [1]},
     ),
     "chosen-backend": Text(
         "`irbench doctor --aa` without `--backend`",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from irbench.render.code_block import CodeBlock
 from irbench.render.figures import NOT_MEASURED, ratio, significant
+from irbench.render.flip_map import flip_map_parts
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
@@ -54,6 +55,7 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     yield _conclusion(report)
     if report.leader is not None:
         yield TextTable(_COLUMNS, (_leading_row(report.leader), *map(_row, report.alternatives)))
+    yield from flip_map_parts(report.flips)
     if len(report.front) > 1:
         yield "Latency against FPS: no measured setting is better in both than one of these."
         yield TextTable(_FRONT_COLUMNS, tuple(map(_point, report.front)))

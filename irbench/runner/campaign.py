@@ -12,6 +12,7 @@ from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.comparison import Comparison, GroupContext
 from irbench.runner.continuation import GroupSoFar, without_unfinished
+from irbench.runner.neighbours import busy_neighbours
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
@@ -47,12 +48,13 @@ def run(
         schedule: Decides which cells of a group are launched next, and when it ends.
 
     Raises:
-        IrbenchError: The store cannot be written.
+        IrbenchError: The store cannot be written, or a process that was to keep a processor busy ended.
     """
     finished = without_unfinished(writer.document).groups
     watch = Stopwatch(sum(table.seconds for table in finished))
     writer.commit(replace(writer.document, tables_planned=len(groups)))
-    with CoreLink(host.allowance(request.cpus).cpus) as link:
+    busy = busy_neighbours(request.timing.busy_processors, writer.logs)
+    with CoreLink(host.allowance(request.cpus).cpus) as link, busy:
         for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
             weights = sum(group.weight for group in groups[number:])
             share = request.with_budget_for(planned.weight, weights, watch.elapsed_s)

@@ -41,6 +41,8 @@ class Timing:
             use, above which it is dirty.
         dirty_run_queue: How far a round's share of time in the run queue may lie above what is usual for its cell in
             this launch, in fractions of the round's wall time, before the block is dirty; more where it scatters.
+        busy_processors: Processors that a process of irbench's own keeps busy each while the group is measured; none
+            leaves the machine as it is.
         deadline: How long a worker may take for one command, beyond what the command itself asks for.
     """
 
@@ -70,4 +72,5 @@ class Timing:
     settle: float = 0.005
     dirty_foreign_share: float = 0.025
     dirty_run_queue: float = 0.05
+    busy_processors: tuple[int, ...] = ()
     deadline: float = 300.0

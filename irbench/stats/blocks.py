@@ -24,7 +24,8 @@ def dirty_blocks(
     more than is usual for it in this launch. A cell whose own threads contend for the processors always waits, and
     how long scatters from round to round; neither comes from outside. So the limit is its median share of this launch
     plus ``timing.dirty_run_queue``, or plus four times the median absolute deviation of its shares where that is more
-    (2.7 standard deviations of shares that scatter normally).
+    (2.7 standard deviations of shares that scatter normally). Beside a busy neighbour of irbench's own waiting is what
+    is to be measured, and makes no block dirty.
 
     Args:
         blocks: The launch's blocks so far.
@@ -34,7 +35,7 @@ def dirty_blocks(
     """
     most = timing.dirty_foreign_share * processors
     dirty = {block.block for block in blocks if block.throttled_ns > 0 or block.foreign_cpu_ns > most * block.wall_ns}
-    for own in rounds.values():
+    for own in rounds.values() if not timing.busy_processors else ():
         dirty |= _waited_unusually(own, timing.dirty_run_queue)
     return frozenset(dirty)
 

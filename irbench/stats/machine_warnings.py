@@ -70,6 +70,8 @@ def _not_frozen(scene: Scene) -> Iterator[Warn]:
 
 
 def _waits_on_itself(scene: Scene) -> Iterator[Warn]:
+    if scene.timing.busy_processors:
+        return  # its threads wait for the neighbour
     rows = [row for row in (_waiting(scene, cell) for cell in scene.standing.healthy) if row is not None]
     if rows:
         yield Warn("waits-on-itself", {"rows": rows})

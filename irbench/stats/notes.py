@@ -14,7 +14,7 @@ __all__ = ["find_notes"]
 
 def find_notes(scene: Scene) -> tuple[Note, ...]:
     """Return what belongs below a group's table."""
-    return (*_lowered_ir_versions(scene), *_tails(scene))
+    return (*_lowered_ir_versions(scene), *_tails(scene), *_neighbours(scene))
 
 
 def _lowered_ir_versions(scene: Scene) -> Iterator[Note]:
@@ -31,3 +31,8 @@ def _tails(scene: Scene) -> Iterator[Note]:
         p99 = tail_percentiles_ms(tails, 99, scene.timing)
         if p99:
             yield Note("tail-range", {"cell": cell, "low_ms": min(p99), "high_ms": max(p99)})
+
+
+def _neighbours(scene: Scene) -> Iterator[Note]:
+    if scene.timing.busy_processors:
+        yield Note("busy-neighbour", {"processors": list(scene.timing.busy_processors)})

@@ -8,7 +8,22 @@ from typing import Literal
 
 from irbench.spec import Objective, Precision
 
-__all__ = ["Alternative", "Conclusion", "FrontPoint", "Gain", "ReferenceKind", "TunedSetting", "TuningReport"]
+__all__ = [
+    "Alternative",
+    "Conclusion",
+    "Condition",
+    "ConditionAxis",
+    "Flip",
+    "FlipOutcome",
+    "FrontPoint",
+    "Gain",
+    "NotMeasured",
+    "ReferenceKind",
+    "Side",
+    "TunedSetting",
+    "TuningReport",
+    "Unable",
+]
 
 Conclusion = Literal["better", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"]
 """``better``: a setting is better than every reference; ``preview``: in every launch, which are too few to be sure;
@@ -17,6 +32,15 @@ Conclusion = Literal["better", "preview", "reference", "undecided", "doubtful", 
 ``nothing``: no setting answers as was asked for."""
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
+
+ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
+"""What a condition changes; ``neighbour``: another process keeps a processor busy."""
+FlipOutcome = Literal["kept", "flipped", "same", "undecided", "not-measured"]
+"""``kept``: the recommended setting is better; ``flipped``: its rival is; ``same``: no difference that matters;
+``undecided``: the interval does not tell, or there were too few launches for one."""
+NotMeasured = Literal["no-time", "interrupted", "neighbour-ended", "impossible", "failed"]
+"""``impossible``: the condition cannot be planned; ``failed``: neither setting can be used under it."""
+Side = Literal["setting", "rival"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +112,67 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """One thing that is different from where the recommended setting was measured.
+
+    Attributes:
+        axis: What.
+        value: What it is instead: a number or a precision; for a neighbour, the number of processors kept busy.
+        before: What it was for the recommended setting.
+        distance: How far away that is, in doublings; that of a neighbour is the share of the processors that it takes.
+    """
+
+    axis: ConditionAxis
+    value: int | Precision
+    before: int | Precision
+    distance: float
+
+
+@dataclass(frozen=True)
+class Unable:
+    """Why one of two settings cannot be used under a condition.
+
+    Attributes:
+        side: Which of them.
+        reason: Whether it has no figures, or misses the latency limit.
+        message: Why it has no figures; null where it has.
+    """
+
+    side: Side
+    reason: Literal["failed", "too-slow"]
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The recommended setting against its rival under a condition.
+
+    Attributes:
+        condition: It.
+        setting: The recommended setting as it is under the condition.
+        rival: Its rival, likewise.
+        outcome: Which of them is better.
+        gain: How many times as good as the rival the setting is; null where they could not be compared.
+        unable: Which of them cannot be used.
+        missing: Why nothing was measured; null where something was.
+        message: What made the condition impossible; null where nothing did.
+        run: The id of the run that holds the table; null without one.
+        is_doubtful: Whether something outside the interval speaks against the outcome: a busy machine, for example.
+    """
+
+    condition: Condition
+    setting: TunedSetting
+    rival: TunedSetting
+    outcome: FlipOutcome
+    gain: Gain | None = None
+    unable: tuple[Unable, ...] = ()
+    missing: NotMeasured | None = None
+    message: str | None = None
+    run: str | None = None
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True)
 class FrontPoint:
     """A measured setting than which no other has both lower latency and more frames per second.
 
@@ -124,6 +209,9 @@ class TuningReport:
         confirmation_run: The id of the run that holds the confirmation; null where there was none.
         command: What measures the recommended setting again, as words of a command line.
         code: Python that runs the model with it, without irbench; empty where its backend does not say.
+        flips: The recommended setting against its rival under other conditions, the nearest first; empty where they
+            were not asked for, or no other setting could be measured.
+        is_flip_map_interrupted: Whether an interrupt ended the measurement of ``flips``.
     """
 
     model: str
@@ -141,3 +229,5 @@ class TuningReport:
     confirmation_run: str | None = None
     command: tuple[str, ...] = ()
     code: str = ""
+    flips: tuple[Flip, ...] = ()
+    is_flip_map_interrupted: bool = False

@@ -56,6 +56,7 @@ class TuneOptions:
         objective: What is to be the best.
         max_latency_s: The largest p90 latency of a setting; ``None`` for any.
         budget_s: For searching and confirming.
+        flip_map: Whether nearby conditions are measured afterwards, under which another setting may win.
         streams: Numbers to try; ``None`` for the usual ones, here and below.
         instances: Numbers to try.
         optimize: Levels to try.
@@ -66,6 +67,7 @@ class TuneOptions:
     objective: Objective = "fps"
     max_latency_s: float | None = None
     budget_s: float = TUNE_BUDGET_S
+    flip_map: bool = False
     streams: tuple[int, ...] | None = None
     instances: tuple[int, ...] | None = None
     optimize: tuple[str, ...] | None = None

@@ -66,6 +66,11 @@ class TuningRows:
         hinted = (cell.id for cell in self.hints if cell.load.batch == batch)
         return {**{cell.id: "default" for cell in self.defaults}, **dict.fromkeys(hinted, "hint")}
 
+    @property
+    def has_batches(self) -> bool:
+        """Whether the model can be run with several batch sizes that are fed the same."""
+        return fixed_batch(self.request.bundles[0]) is None and self.request.inputs.data is None
+
     def default_of(self, cell: Cell) -> str:
         """Return the id of the row that runs the backend of another without any option."""
         own = (default.id for default in self.defaults if default.address == cell.address)

@@ -68,6 +68,11 @@ def _tried(
     show_default="5m",
     help="Time limit for searching and confirming.",
 )
+@click.option(
+    "--flip-map",
+    is_flag=True,
+    help="Also measure under which nearby conditions another setting would win; takes up to half of --budget on top.",
+)
 @measuring.backends("to try")
 @_tried("--batch", "1,2,4,8,16; 1 for latency", "Batch sizes")
 @_tried("--threads", _USUAL, "Threads per process", THREAD_COUNTS)
@@ -99,6 +104,7 @@ def command(
     objective: Objective,
     max_latency_s: float | None,
     budget_s: float | None,
+    flip_map: bool,
     streams: tuple[int, ...] | None,
     instances: tuple[int, ...] | None,
     optimize: tuple[str, ...] | None,
@@ -124,6 +130,7 @@ def command(
         objective,
         max_latency_s,
         budget_s or TUNE_BUDGET_S,
+        flip_map,
         streams=streams,
         instances=instances,
         optimize=optimize,

@@ -88,3 +88,11 @@ def test_a_plan_that_cannot_be_repeated_is_refused(plan: dict[str, Any], said: s
     with pytest.raises(IrbenchError, match=said) as refused:
         stored_options(plan)
     assert refused.value.hint
+
+
+def test_a_run_beside_a_busy_neighbour_cannot_be_asked_for_again():
+    plan = stored(ASKED)
+    plan["timing"] = {**plan["timing"], "busy_processors": [1]}
+    with pytest.raises(IrbenchError, match="kept a processor busy") as refused:
+        stored_options(plan)
+    assert "--flip-map" in refused.value.hint

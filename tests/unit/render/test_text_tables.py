@@ -25,6 +25,8 @@ from irbench.render.across_runs_texts import CONDITION_TEXTS, DIFFERENCE_TEXTS, 
 from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
+from irbench.render.flip_map import NOT_MEASURED_TEXTS
+from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.note_texts import MARKS, NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
@@ -40,6 +42,7 @@ from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
 from irbench.sweeps.curve import StopReason
 from irbench.sweeps.overview import TableStatus
+from irbench.tuning.report import FlipOutcome, NotMeasured
 
 TABLES = {
     "conclusions of bisect": (CONCLUSION_TEXTS, Conclusion),
@@ -58,6 +61,8 @@ TABLES = {
     "export notices": (EXPORT_NOTICES, ExportNoticeCode),
     "ends of curves": (CURVE_END_TEXTS, StopReason),
     "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),
+    "conditions of a flip map that were not measured": (NOT_MEASURED_TEXTS, NotMeasured),
+    "outcomes of flips": (FLIP_TEXTS, FlipOutcome),
     "findings": (finding_texts.FINDINGS, FindingCode),
     "io": (IO_TEXTS, Io),
     "marks": (MARKS, MarkCode),

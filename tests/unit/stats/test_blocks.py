@@ -54,6 +54,14 @@ def test_a_block_is_dirty_when_a_cell_waited_five_points_more_than_it_usually_do
     assert dirty_blocks(blocks, rounds, Timing(), 2) == {3, 4}
 
 
+def test_beside_a_busy_neighbour_waiting_makes_no_block_dirty_and_other_programs_still_do():
+    beside = Timing(busy_processors=(1,))
+    rounds = {"a": rounds_waiting(0.0, 0.0, 0.0, 0.9)}
+    blocks = [block(0), block(1), block(2, foreign_cpu_ns=BLOCK_NS), block(3)]
+    assert dirty_blocks(blocks, rounds, Timing(), 2) == {2, 3}
+    assert dirty_blocks(blocks, rounds, beside, 2) == {2}
+
+
 def test_a_cell_that_always_waits_on_itself_makes_nothing_dirty():
     assert (
         dirty_blocks([block(index) for index in range(4)], {"a": rounds_waiting(0.5, 0.5, 0.5, 0.5)}, Timing(), 2)

@@ -47,3 +47,10 @@ def test_a_file_in_a_newer_format_than_the_runtime_reads_is_noted_once():
     ]
     result = summarise(group("a", "b"), records, TIMING, Admission(), stopped_by="target", seconds=60.0)
     assert result.notes == (Note("ir-version-lowered", {"cell": "b", **facts}),)
+
+
+def test_a_table_that_was_measured_beside_a_busy_neighbour_says_so():
+    records = even({"a": [10.0] * 6, "b": [5.0] * 6})
+    beside = replace(TIMING, busy_processors=(1,))
+    result = summarise(group("a", "b"), records, beside, Admission(), stopped_by="target", seconds=60.0)
+    assert result.notes == (Note("busy-neighbour", {"processors": [1]}),)

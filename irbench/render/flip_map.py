@@ -1,0 +1,140 @@
+"""The words of a flip map: under which nearby conditions another setting would win."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from irbench.render.figures import NOT_MEASURED, ratio
+from irbench.render.quantities import listing, plural
+from irbench.render.table import Column, Row, TextTable
+from irbench.tuning.flip_map import nearest_flip
+from irbench.tuning.report import Condition, Flip, FlipOutcome, Gain, NotMeasured, Side, Unable
+
+__all__ = [
+    "NOT_MEASURED_TEXTS",
+    "OUTCOME_TEXTS",
+    "condition_text",
+    "flip_map_parts",
+    "flip_map_sentence",
+    "measuring_flips_text",
+]
+
+OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
+    "kept": "{setting} stays ahead",
+    "flipped": "{rival} wins",
+    "same": "no difference that matters",
+    "undecided": "undecided",
+    "not-measured": "not measured",
+}
+NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
+    "no-time": "not measured: no time is left, a larger --budget has more",
+    "interrupted": "not measured: interrupted",
+    "neighbour-ended": "not measured: {message}",
+    "impossible": "not measured: {message}",
+    "failed": "not measured: neither setting can be used",
+}
+_COLUMNS = (
+    Column("condition", words=True),
+    Column("setting", words=True),
+    Column("rival", words=True),
+    Column("setting / rival [95 %]", words=True),
+    Column("outcome", words=True),
+)
+
+
+def measuring_flips_text(count: int, seconds: float) -> str:
+    """Return what a flip map is about to do."""
+    if not count:
+        return "flip map: the confirmation has no other setting to compare with"
+    return f"flip map: the best setting and its rival under {plural(count, 'other condition')}, {seconds:.0f} s at most"
+
+
+def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:
+    """Yield the sentence that names the nearest flip, and the table of all conditions."""
+    if flips:
+        yield f"Flip map: {flip_map_sentence(flips)}"
+        yield TextTable(_COLUMNS, tuple(map(_row, flips)))
+
+
+def flip_map_sentence(flips: Sequence[Flip]) -> str:
+    """Return under which conditions the rival wins, the nearest first, and under which the setting stays ahead."""
+    return "; ".join(_clauses(flips))
+
+
+def condition_text(condition: Condition) -> str:
+    """Return a condition in words: ``batch 8``, ``1 thread``, ``a busy neighbour``."""
+    value = condition.value
+    if condition.axis == "neighbour":
+        return "a busy neighbour"
+    if condition.axis in ("threads", "processors", "streams"):
+        return plural(int(value), condition.axis.removesuffix("s"))
+    return f"{condition.axis} {value}"
+
+
+def _clauses(flips: Sequence[Flip]) -> Iterator[str]:
+    nearest = nearest_flip(flips)
+    flipped = [flip for flip in flips if flip.outcome == "flipped" and flip is not nearest]
+    if nearest is None:
+        yield "no flip was found"
+    for flip in (nearest, *flipped) if nearest is not None else ():
+        yield f"{_name(flip, 'rival')} wins with {condition_text(flip.condition)}{_by(flip)}"
+    kept = [flip for flip in flips if flip.outcome == "kept"]
+    if kept:
+        yield f"{_name(kept[0], 'setting')} stays ahead with {_listed(kept)}"
+    for outcome, text in (("same", "no difference that matters with"), ("undecided", "undecided with")):
+        found = [flip for flip in flips if flip.outcome == outcome]
+        if found:
+            yield f"{text} {_listed(found)}"
+    doubtful = [flip for flip in flips if flip.is_doubtful]
+    if doubtful:
+        yield f"something disturbed the tables with {_listed(doubtful)}, and a difference may be due to that"
+    unmeasured = [flip for flip in flips if flip.outcome == "not-measured"]
+    if unmeasured:
+        yield f"not measured with {_listed(unmeasured)}"
+
+
+def _listed(flips: Sequence[Flip]) -> str:
+    return listing(condition_text(flip.condition) for flip in flips)
+
+
+def _by(flip: Flip) -> str:
+    """Return by how much the rival wins, where that was measured."""
+    if flip.gain is None or flip.unable:
+        return ""
+    gain = flip.gain
+    return f": {_ratio(Gain(1 / gain.value, 1 / gain.high, 1 / gain.low, gain.is_preview))}"
+
+
+def _row(flip: Flip) -> Row:
+    compared = NOT_MEASURED if flip.gain is None else _ratio(flip.gain)
+    style = "bold" if flip.outcome == "flipped" else ""
+    return Row(
+        (condition_text(flip.condition), flip.setting.label, flip.rival.label, compared, _outcome(flip)), style=style
+    )
+
+
+def _outcome(flip: Flip) -> str:
+    if flip.missing is not None:
+        text = NOT_MEASURED_TEXTS[flip.missing].format(message=flip.message or "")
+    else:
+        text = OUTCOME_TEXTS[flip.outcome].format(setting=_name(flip, "setting"), rival=_name(flip, "rival"))
+    text = f"{text} (doubtful)" if flip.is_doubtful else text
+    return ": ".join((text, *(_obstacle(flip, unable) for unable in flip.unable)))
+
+
+def _obstacle(flip: Flip, unable: Unable) -> str:
+    name = _name(flip, unable.side)
+    if unable.reason == "too-slow":
+        return f"{name} is above --max-latency"
+    return f"{name} cannot run" if unable.message is None else f"{name} cannot run ({unable.message})"
+
+
+def _name(flip: Flip, side: Side) -> str:
+    """Return the backend of a setting, or its label where both have the same backend."""
+    chosen = flip.setting if side == "setting" else flip.rival
+    return chosen.label if flip.setting.backend == flip.rival.backend else chosen.backend
+
+
+def _ratio(gain: Gain) -> str:
+    value, low, high = ratio(gain.value, gain.low, gain.high)
+    return f"{value}x [{low}, {high}]{' preview' if gain.is_preview else ''}"

@@ -1,0 +1,91 @@
+"""A busy neighbour computes as long as the table is measured, on its processor, and ends however that ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from processes import none_left
+
+from irbench.measure.machine import snapshot
+from irbench.runner.neighbours import NeighbourEnded, busy_neighbours
+
+LAST = max(os.sched_getaffinity(0))
+_PATIENCE_S = 30
+_BUSY_S = 0.1
+
+
+def neighbour() -> psutil.Process:
+    """Return the only worker of this process."""
+    (found,) = (child for child in psutil.Process().children() if "irbench.worker" in child.cmdline())
+    return found
+
+
+def computes(process: psutil.Process) -> bool:
+    """Wait until a process has used a tenth of a second of its processor."""
+    until = time.monotonic() + _PATIENCE_S  # noqa: TID251 - how long we wait; nothing is asserted of it
+    used_s = process.cpu_times().user + _BUSY_S
+    while process.cpu_times().user < used_s and time.monotonic() < until:  # noqa: TID251
+        time.sleep(0.02)  # noqa: TID251
+    return process.cpu_times().user >= used_s
+
+
+def test_it_computes_on_its_processor_until_the_table_is_measured(tmp_path: Path) -> None:
+    with busy_neighbours((LAST,), tmp_path):
+        process = neighbour()
+        assert process.cpu_affinity() == [LAST]
+        assert computes(process)
+        assert process.pid not in snapshot().foreign
+    assert none_left(lambda other: other.pid == process.pid)
+
+
+def test_without_processors_nothing_is_started(tmp_path: Path) -> None:
+    with busy_neighbours((), tmp_path):
+        assert not [child for child in psutil.Process().children() if "irbench.worker" in child.cmdline()]
+
+
+def fail_beside(folder: Path, started: list[int]) -> None:
+    with busy_neighbours((LAST,), folder):
+        started.append(neighbour().pid)
+        raise ValueError("broken")
+
+
+def test_it_ends_where_the_measurement_fails(tmp_path: Path) -> None:
+    started: list[int] = []
+    with pytest.raises(ValueError, match="broken"):
+        fail_beside(tmp_path, started)
+    assert started
+    assert none_left(lambda other: other.pid in started)
+
+
+def test_one_that_ends_by_itself_spoils_the_table(tmp_path: Path) -> None:
+    with pytest.raises(NeighbourEnded, match="ended early"), busy_neighbours((LAST,), tmp_path):
+        neighbour().kill()
+
+
+COORDINATOR = """
+import sys, time
+from pathlib import Path
+import psutil
+from irbench.runner.neighbours import busy_neighbours
+with busy_neighbours((int(sys.argv[2]),), Path(sys.argv[1])):
+    print(*(child.pid for child in psutil.Process().children()), flush=True)
+    time.sleep(3600)
+"""
+
+
+def test_it_ends_with_a_coordinator_that_is_killed(tmp_path: Path) -> None:
+    coordinator = subprocess.Popen(
+        [sys.executable, "-c", COORDINATOR, str(tmp_path), str(LAST)], stdout=subprocess.PIPE, text=True
+    )
+    assert coordinator.stdout is not None
+    started = {int(word) for word in coordinator.stdout.readline().split()}
+    assert started
+    coordinator.kill()
+    coordinator.communicate()
+    assert none_left(lambda other: other.pid in started)

@@ -1,0 +1,221 @@
+"""Which conditions are near a setting, who is compared under each, and who wins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from documents import cell, failed, group, speedup
+
+from irbench.notices import Mark
+from irbench.result import CellResult, GroupResult, Lead
+from irbench.tuning.flip_map import (
+    Pair,
+    Surroundings,
+    conditions,
+    flip_of,
+    nearest_flip,
+    pair_under,
+    ranked,
+    share_s,
+)
+from irbench.tuning.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
+
+HALF_BATCH = Condition("batch", 4, 8, 1.0)
+SETTING = TunedSetting("ort/fp32", "ort", "ort", 8, 2, 1, 1, "fp32")
+RIVAL = TunedSetting("openvino/fp32", "openvino", "openvino", 16, 1, 2, 1, "fp32")
+
+
+def setting(**changes: Any) -> TunedSetting:
+    return replace(SETTING, **changes)
+
+
+def values(axis: str, tuned: TunedSetting, around: Surroundings) -> list[int | str]:
+    return [condition.value for condition in conditions(tuned, around) if condition.axis == axis]
+
+
+def around(processors: int = 4, *, has_batches: bool = True, **changes: Any) -> Surroundings:
+    return Surroundings(processors, has_batches, **changes)
+
+
+def test_counts_are_halved_and_doubled():
+    assert values("batch", SETTING, around()) == [4, 16]
+    assert values("streams", setting(streams=4), around()) == [2, 8]
+    assert values("threads", SETTING, around()) == [1, 4]
+
+
+def test_no_count_is_less_than_one():
+    assert values("batch", setting(batch=1), around()) == [2]
+    assert values("threads", setting(threads=1), around(1)) == []
+
+
+def test_threads_stay_within_the_processors_and_native_ones_use_all():
+    assert values("threads", setting(threads=3), around(4)) == [4, 1]
+    assert values("threads", setting(threads=None), around(4)) == [2]
+
+
+def test_several_processes_are_tried_on_fewer_processors_in_place_of_fewer_threads():
+    found = setting(instances=2, threads=2)
+    assert values("threads", found, around(4)) == []
+    assert values("processors", found, around(4)) == [2]
+
+
+def test_a_model_with_one_batch_has_no_conditions_of_batches():
+    assert values("batch", SETTING, around(has_batches=False)) == []
+
+
+def test_other_precisions_are_conditions():
+    assert values("precision", SETTING, around(precisions=("fp32", "bf16"))) == ["bf16"]
+
+
+@pytest.mark.parametrize(("processors", "first"), [(1, "neighbour"), (2, "neighbour"), (16, "neighbour")])
+def test_the_nearest_condition_comes_first(processors: int, first: str):
+    found = conditions(SETTING, around(processors))
+    assert found[0].axis == first
+    assert [condition.distance for condition in found] == sorted(condition.distance for condition in found)
+
+
+def test_a_neighbour_is_nearer_the_smaller_its_share_of_the_processors_is():
+    alone, one_of_two, one_of_many = (conditions(SETTING, around(count))[0].distance for count in (1, 2, 64))
+    assert (alone, one_of_two) == (1, 1)
+    assert 0 < one_of_many < 0.05
+
+
+def test_a_condition_is_the_same_for_both_settings():
+    pair = pair_under(HALF_BATCH, SETTING, [Alternative(RIVAL, None)], 4)
+    assert pair == Pair(setting(batch=4), replace(RIVAL, batch=4))
+
+
+def test_beside_a_neighbour_both_settings_are_as_they_were():
+    condition = Condition("neighbour", 1, 0, 1.0)
+    assert pair_under(condition, SETTING, [Alternative(RIVAL, None)], 4) == Pair(SETTING, RIVAL)
+
+
+@pytest.mark.parametrize(("threads", "instances"), [(1, 4), (2, 2), (4, 1)])
+def test_more_threads_leave_room_for_fewer_processes(threads: int, instances: int):
+    condition = Condition("threads", threads, 8, 1.0)
+    pair = pair_under(condition, SETTING, [Alternative(replace(RIVAL, instances=4), None)], 4)
+    assert pair is not None
+    assert (pair.rival.threads, pair.rival.instances) == (threads, instances)
+
+
+@pytest.mark.parametrize(
+    ("processors", "asked", "expected"), [(2, (4, 2), (2, 1)), (2, (2, 4), (2, 1)), (4, (2, 4), (2, 2))]
+)
+def test_on_fewer_processors_there_are_fewer_processes_and_threads(
+    processors: int, asked: tuple[int, int], expected: tuple[int, int]
+):
+    condition = Condition("processors", processors, 8, 1.0)
+    found = setting(instances=asked[0], threads=asked[1])
+    pair = pair_under(condition, found, [Alternative(RIVAL, None)], 8)
+    assert pair is not None
+    assert (pair.setting.instances, pair.setting.threads) == expected
+
+
+def test_the_rival_is_the_best_row_of_another_backend():
+    near, far = setting(row="near", streams=2), RIVAL
+    pair = pair_under(HALF_BATCH, SETTING, [Alternative(near, None), Alternative(far, None)], 4)
+    assert pair is not None
+    assert pair.rival.backend == "openvino"
+
+
+def test_without_another_backend_it_is_the_best_row_that_still_differs_under_the_condition():
+    same_but_for_batch, other = setting(row="a", label="a", batch=16), setting(row="b", streams=2)
+    pair = pair_under(HALF_BATCH, SETTING, [Alternative(same_but_for_batch, None), Alternative(other, None)], 4)
+    assert pair is not None
+    assert pair.rival.row == "b"
+    assert pair_under(HALF_BATCH, SETTING, [Alternative(same_but_for_batch, None)], 4) is None
+
+
+def report(recommended: TunedSetting, leader: TunedSetting, **gains: float | None) -> TuningReport:
+    found = tuple(
+        Alternative(setting(row=row), None, None if value is None else Gain(value, value, value, is_preview=False))
+        for row, value in gains.items()
+    )
+    return TuningReport("m", "fps", None, "better", recommended, leader, found)
+
+
+def test_rivals_are_ranked_by_how_far_they_are_behind_and_what_has_no_figures_is_none():
+    found = ranked(report(SETTING, SETTING, slow=2.0, near=1.1, broken=None))
+    assert [other.setting.row for other in found] == ["near", "slow"]
+
+
+def test_where_the_leader_is_not_recommended_it_is_the_first_rival():
+    found = ranked(report(SETTING, setting(row="leader"), **{SETTING.row: 1.01, "slow": 2.0}))
+    assert [other.setting.row for other in found] == ["leader", "slow"]
+
+
+def table(setting_row: CellResult, rival: CellResult, **changes: Any) -> GroupResult:
+    return group(setting_row, rival, baseline=rival.id, **changes)
+
+
+def flip(found: GroupResult) -> Flip:
+    return flip_of(HALF_BATCH, Pair(SETTING, RIVAL), found, "run")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome"),
+    [
+        ("faster", "kept"),
+        ("slower", "flipped"),
+        ("same", "same"),
+        ("undecided", "undecided"),
+        ("preview", "undecided"),
+    ],
+)
+def test_the_interval_of_the_ratio_decides_who_wins(verdict: Any, outcome: str):
+    found = flip(table(cell("ort", speedup=speedup(1.1, 1.05, 1.2, verdict)), cell("openvino")))
+    assert (found.outcome, found.run, found.missing) == (outcome, "run", None)
+    assert found.gain == Gain(1.1, 1.05, 1.2, is_preview=verdict == "preview")
+
+
+def test_where_the_setting_cannot_run_its_rival_wins_and_the_other_way_round():
+    lost = flip(table(failed("ort"), cell("openvino")))
+    assert (lost.outcome, [unable.side for unable in lost.unable]) == ("flipped", ["setting"])
+    won = flip(table(cell("ort"), failed("openvino")))
+    assert (won.outcome, [unable.side for unable in won.unable]) == ("kept", ["rival"])
+
+
+def test_a_setting_above_the_latency_limit_loses_however_fast_it_is():
+    slow = cell("ort", speedup=speedup(2.0, 1.9, 2.1), marks=(Mark("above-max-latency", {"p90_ms": 61.2}),))
+    found = flip(table(slow, cell("openvino")))
+    assert (found.outcome, found.unable[0].reason) == ("flipped", "too-slow")
+
+
+def test_where_neither_can_be_used_nobody_wins():
+    found = flip(table(failed("ort"), failed("openvino")))
+    assert (found.outcome, found.missing) == ("not-measured", "failed")
+
+
+def test_a_table_that_was_interrupted_before_its_first_launch_says_so():
+    found = flip(table(cell("ort"), cell("openvino"), stopped_by="interrupt"))
+    assert (found.outcome, found.missing) == ("not-measured", "interrupted")
+
+
+@pytest.mark.parametrize("reason", ["busy", "all-blocks-disagree", "throughput-disagrees"])
+def test_a_flip_that_something_else_speaks_against_is_doubtful(reason: Any):
+    lead = Lead("ort/fp32", "openvino/fp32", 1.1, 1.05, 1.2, 4, reason)
+    rows = cell("ort", speedup=speedup(1.1, 1.05, 1.2)), cell("openvino")
+    assert flip(table(*rows, lead=lead)).is_doubtful
+    assert not flip(table(*rows, lead=replace(lead, reason=None))).is_doubtful
+
+
+def test_the_nearest_flip_is_that_of_the_nearest_condition():
+    found = [
+        Flip(Condition("batch", 4, 8, distance), SETTING, RIVAL, outcome)
+        for distance, outcome in ((0.1, "kept"), (2.0, "flipped"), (1.0, "flipped"))
+    ]
+    nearest = nearest_flip(found)
+    assert nearest is not None
+    assert nearest.condition.distance == 1.0
+    assert nearest_flip(found[:1]) is None
+
+
+@pytest.mark.parametrize(
+    ("left_s", "conditions_left", "share"), [(100, 5, 20), (100, 20, 10), (10, 20, 10), (9.9, 1, None)]
+)
+def test_near_conditions_get_what_an_interval_needs_and_the_last_none(
+    left_s: float, conditions_left: int, share: float | None
+):
+    assert share_s(left_s, conditions_left, needed_s=10) == share
