@@ -22,7 +22,7 @@ from irbench.stats.summary import summarise
 
 __all__ = ["observed_launches", "planned_timing", "rederive", "stored_group"]
 
-_BEFORE_LAUNCHES = ("plan", "bind", "optimize")
+_BEFORE_LAUNCHES = ("plan", "bind", "optimize", "accuracy")
 """Stages at which a row fails that no launch holds."""
 
 
@@ -175,6 +175,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         workload=workload,
         environment=row.environment,
         program=row.program,
+        accuracy=row.accuracy,
     )
 
 

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from irbench.spec import Objective, Precision
+from irbench.spec import AccuracyLimit, Objective, Precision
 
-__all__ = ["Alternative", "Conclusion", "FrontPoint", "Gain", "ReferenceKind", "TunedSetting", "TuningReport"]
+__all__ = [
+    "Alternative",
+    "Conclusion",
+    "Excluded",
+    "FrontPoint",
+    "Gain",
+    "ReferenceKind",
+    "TunedSetting",
+    "TuningReport",
+]
 
 Conclusion = Literal["better", "preview", "reference", "undecided", "nothing", "interrupted"]
 """``better``: a setting is better than every reference; ``preview``: in every launch, which are too few to be sure;
@@ -34,6 +43,9 @@ class TunedSetting:
         optimize: Level of optimisation of the graph; ``none`` for the graph as it is.
         options: Properties of the backend.
         precision_required: Whether ``precision`` was asked for, and not what the graph holds.
+        accuracy: By the measure of the limit; null without one.
+        misses_tolerance: Whether its outputs are off by more than the tolerance of its precision, and it is allowed
+            because it keeps the limit.
     """
 
     row: str
@@ -47,6 +59,8 @@ class TunedSetting:
     optimize: str = "none"
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     precision_required: bool = True
+    accuracy: float | None = None
+    misses_tolerance: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +116,23 @@ class FrontPoint:
 
 
 @dataclass(frozen=True)
+class Excluded:
+    """What was not searched, because outputs are not as good as was asked for.
+
+    Attributes:
+        settings: How many.
+        combinations: Of backend, precision, graph and options: what changes outputs.
+        failed: How many of these have no accuracy, because the backend or the user's measure failed.
+        best: The setting with the best accuracy of them; null where none has any.
+    """
+
+    settings: int
+    combinations: int
+    failed: int = 0
+    best: TunedSetting | None = None
+
+
+@dataclass(frozen=True)
 class TuningReport:
     """What a search found.
 
@@ -121,6 +152,9 @@ class TuningReport:
         confirmation_run: The id of the run that holds the confirmation; null where there was none.
         command: What measures the recommended setting again, as words of a command line.
         code: Python that runs the model with it, without irbench; empty where its backend does not say.
+        accuracy_limit: How good outputs had to be; null without a limit.
+        excluded: What was not searched because of it; null without a limit.
+        random_inputs: How many random samples accuracy was measured on; 0 where samples were given, or without a limit.
     """
 
     model: str
@@ -138,3 +172,6 @@ class TuningReport:
     confirmation_run: str | None = None
     command: tuple[str, ...] = ()
     code: str = ""
+    accuracy_limit: AccuracyLimit | None = None
+    excluded: Excluded | None = None
+    random_inputs: int = 0

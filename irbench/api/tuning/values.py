@@ -12,6 +12,7 @@ from irbench.api.tuning.options import TuneOptions
 from irbench.api.varied_options import AS_IT_IS
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.runner.cells import is_at_level
 from irbench.spec import Cell
 from irbench.tuning.space import usual_values
 
@@ -44,12 +45,11 @@ class SearchedValues:
     def has(self, cell: Cell) -> bool:
         """Whether a row is searched: its values are among these, and its threads do not wait for each other."""
         load = cell.load
-        level = (cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED
         return (
             load.streams in self.streams
             and load.instances in self.instances
             and (load.threads or _NATIVE) in self.threads
-            and any(level.startswith(asked) for asked in self.optimize)
+            and any(is_at_level(cell, asked) for asked in self.optimize)
             and load.instances * (load.threads or 1) <= self.processors
         )
 

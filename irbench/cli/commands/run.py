@@ -133,6 +133,8 @@ _SECTIONS = {
     type=LATENCY,
     help="Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
 )
+@measuring.MIN_ACCURACY
+@measuring.METRIC
 @click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
 @measuring.THREADS
 @measuring.CPUS

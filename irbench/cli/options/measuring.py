@@ -21,6 +21,8 @@ __all__ = [
     "IMPORTS",
     "INSTANCES",
     "IO",
+    "METRIC",
+    "MIN_ACCURACY",
     "NAME",
     "NOTE",
     "NO_LOCK",
@@ -97,6 +99,17 @@ CPUS = click.option(
     help="Processors for the backends to use.",
 )
 SET = click.option("--set", type=types.SETTING, multiple=True, help="Set an option of a backend; may be repeated.")
+MIN_ACCURACY = click.option(
+    "--min-accuracy",
+    type=types.ACCURACY,
+    help="The least share of samples whose largest class is that of the reference; what is below is not measured.",
+)
+METRIC = click.option(
+    "--metric",
+    type=types.METRIC,
+    help="Your own measure of the outputs, with the least (>=) or largest (<=) value: fn(inputs, outputs) or fn(inputs,"
+    " outputs, expected); what misses it is not measured.",
+)
 VARY = click.option(
     "--vary",
     type=types.VARIED,
