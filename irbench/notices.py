@@ -54,6 +54,7 @@ WarningCode = Literal[
 """``stored-words`` is a warning of a document of format 1, which held words."""
 
 NoteCode = Literal[
+    "accuracy-of-random-inputs",
     "another-irbench",
     "busy-neighbour",
     "chosen-backend",
@@ -74,6 +75,7 @@ NoteCode = Literal[
 MarkCode = Literal[
     "above-max-latency",
     "answers-differ",
+    "beyond-tolerance",
     "changes-over-launches",
     "late-calls",
     "no-outputs",

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import Failure, OutputError
-from irbench.spec import shape_text
+from irbench.spec import Accuracy, shape_text
 from irbench.spi import Array
 
-__all__ = ["LEAST_LARGEST", "TOLERANCES", "compare", "input_scale", "is_exact", "judge", "tolerance"]
+__all__ = ["LEAST_LARGEST", "TOLERANCES", "compare", "input_scale", "is_exact", "is_excused", "judge", "tolerance"]
 
 TOLERANCES = {"fp64": 1e-8, "fp32": 1e-3, "tf32": 2e-2, "fp16": 2e-2, "bf16": 1e-1, "int8": 2e-1, "fp8": 2.5e-1}
 """Largest ``max_rel`` that passes, by effective precision.
@@ -36,6 +36,9 @@ of 1 and 2 % of 1e-5. With this floor fp32 accepts an absolute error of 1e-6 at 
 spacing of fp32 numbers there. Zeros in place of 1e-5 are still wrong. Below 1e-6 every small answer passes, so
 :mod:`irbench.degenerate_outputs` reports any output that the floor applies to.
 """
+
+_EXCUSED = 2.0
+"""How many times as far off outputs may be as those that were found good enough: inputs and batches differ."""
 
 _UNKNOWN_PRECISION = "fp32"
 _EXACT_KINDS = "iubOSU"
@@ -119,6 +122,21 @@ def judge(error: OutputError, precision: str, graph_precision: str = "") -> Fail
         f"wrong outputs: max_rel {error.max_rel:.2g} is above {allowed:g}, the tolerance of {precision}",
         f"A tolerance of {_round_up(error.max_rel):g} would pass; the cosine is {error.cosine:.4f}.",
     )
+
+
+def is_excused(error: OutputError | None, accuracy: Accuracy | None) -> bool:
+    """Whether outputs may be off by more than the tolerance, because they are good enough by the user's measure.
+
+    They may be about as far off as those that were measured. What is much farther off went wrong otherwise, for example
+    in concurrent calls, which the measure did not see.
+
+    Args:
+        error: From :func:`compare`; ``None`` where nothing was compared.
+        accuracy: What was measured with the same backend, graph, precision and options; ``None`` without a limit.
+    """
+    if error is None or accuracy is None or accuracy.max_rel is None or not accuracy.is_within_limit:
+        return False
+    return error.max_rel <= _EXCUSED * accuracy.max_rel
 
 
 def _compare_one(output: Array, reference: Array, name: str, least_largest: float) -> OutputError:

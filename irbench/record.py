@@ -32,6 +32,7 @@ Stage: TypeAlias = Literal[
     "plan",
     "bind",
     "optimize",
+    "accuracy",
     "start",
     "import",
     "compile",

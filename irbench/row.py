@@ -10,7 +10,7 @@ import msgspec
 
 from irbench.notices import Mark, Reference
 from irbench.record import Failure, OutputError
-from irbench.spec import Disagreement, GraphFiles, Io, Number, Program, PythonEnvironment, Scalar
+from irbench.spec import Accuracy, Disagreement, GraphFiles, Io, Number, Program, PythonEnvironment, Scalar
 
 __all__ = [
     "CellResult",
@@ -225,6 +225,8 @@ class CellResult:
     """Digest and size of its graph, before shapes were bound; null in older documents."""
     environment: PythonEnvironment | None = None
     """The Python whose runtime was measured; null for the one that irbench ran in."""
+    accuracy: Accuracy | None = None
+    """How good its outputs are by the user's measure; null without ``--min-accuracy`` and ``--metric``."""
 
     @property
     def all_threads(self) -> int | None:

@@ -84,6 +84,8 @@ class FakeSession:
         }
 
     def answer(self, feed: Feed) -> tuple[Array, ...]:
+        if self._options.get("fault") == "mirrored":  # the largest class becomes another one
+            return tuple(output[..., ::-1].copy() for output in self._answers(feed))
         return tuple(output * np.float32(self._wrongness()) for output in self._answers(feed))
 
     def _wrongness(self) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from irbench import registry
+from irbench.api.accuracy import with_accuracy
 from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
 from irbench.api.progress import GuardedListener, Reporter, Say
@@ -129,6 +130,7 @@ def measure_requested(
     with scratch_folder() as folder:
         request, groups = planned(request, options, folder, reporter.say)
         kept = groups if keep is None else keep(request, groups)
+        kept = with_accuracy(request, kept, folder, reporter.say)
         return measure_planned(request, kept, folder, destination, lock, reporter)
 
 

@@ -9,7 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
-from irbench.api import input_values, own_cells, values, varied_options
+from irbench.api import accuracy_limits, input_values, own_cells, values, varied_options
+from irbench.api.accuracy_limits import Metric, OwnMetric
 from irbench.api.input_values import Data
 from irbench.api.own_cells import OwnCells, Programs
 from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
@@ -55,6 +56,11 @@ class RunKeywords(TypedDict, total=False):
         objective: What rows are compared by: ``"latency"``, ``"fps"``, or ``"cost"``, the processor time per sample; by
             default FPS where streams or batches differ, and latency otherwise.
         max_latency: The largest p90 latency of a row that may be called the best: ``"50ms"`` or seconds.
+        min_accuracy: The least share of samples whose largest class is that of the reference, ``"99%"`` or 0.99; rows
+            below are not measured. With a ``metric`` that has no limit, the least value of that.
+        metric: Your own measure of answers, with its limit: ``"file.py:fn>=0.9"``, ``(my_function, ">=0.9")``, or a
+            function with ``min_accuracy``. It is called with lists of samples, ``fn(inputs, outputs)`` or ``fn(inputs,
+            outputs, expected)``, each a dict of arrays by name, and returns a number.
         cpus: Processors that the backends may use.
         set: Properties by backend, then by key.
         vary: Options that have several values, by backend, then by key, a row for each combination:
@@ -97,6 +103,8 @@ class RunKeywords(TypedDict, total=False):
     apart: bool | None
     objective: Objective | None
     max_latency: str | float | timedelta | None
+    min_accuracy: str | float | None
+    metric: OwnMetric | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     vary: Mapping[str, Mapping[str, Iterable[object]]] | None
@@ -154,6 +162,8 @@ class RunOptions:
     apart: bool = False
     objective: Objective | None = None
     max_latency: float | None = None
+    min_accuracy: float | None = None
+    metric: Metric | None = None
     cpus: tuple[int, ...] | None = None
     set: Settings = field(default_factory=dict[str, Mapping[str, str]])
     vary: Varied = field(default_factory=dict[str, Mapping[str, tuple[str, ...]]])
@@ -246,6 +256,8 @@ RUN_READERS: Readers = {
     "apart": _FLAG,
     "objective": ('"fps"', values.one_of(*get_args(Objective))),
     "max_latency": ('"50ms", or 0.05', values.duration_s),
+    "min_accuracy": ('"99%", or 0.99', accuracy_limits.min_accuracy),
+    "metric": ('"file.py:fn>=0.9", or (my_function, ">=0.9")', accuracy_limits.metric),
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
     "vary": ('{"ort": {"intra_op.allow_spinning": [0, 1]}}', varied_options.varied),

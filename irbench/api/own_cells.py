@@ -17,7 +17,16 @@ from irbench.errors import IrbenchError
 from irbench.spec import Program
 from irbench.suggestions import nearest
 
-__all__ = ["OwnCells", "Programs", "cell_of_text", "cells", "program_files", "require_found"]
+__all__ = [
+    "OwnCells",
+    "Programs",
+    "cell_of_text",
+    "cells",
+    "program_files",
+    "require_found",
+    "require_function",
+    "target_of",
+]
 
 OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any]]
 """By row: ``module:function`` or a command, as a text; the words of a command; or a function of a module."""
@@ -62,7 +71,7 @@ def require_found(programs: Programs) -> None:
         if name in registry.names(registry.BACKENDS):
             raise IrbenchError(f"--cell {name}=... has the name of a backend.", hint="Call it something else.")
         if program.kind == "callable":
-            _require_function(program.target)
+            require_function(program.target)
         else:
             _require_command(program.target)
 
@@ -113,12 +122,16 @@ def _program_of_value(name: str, code: object) -> Program:
             raise ValueError("a command has at least one word")
         return Program("command", shlex.join(str(word) for word in code))
     if callable(code):
-        return Program("callable", _target(code))
+        return Program("callable", target_of(code))
     raise TypeError(f"{code!r} is no function, no command and no module:function")
 
 
-def _target(function: Callable[..., Any]) -> str:
-    """Return where a worker finds a function: each is a process of its own, which imports it."""
+def target_of(function: Callable[..., Any]) -> str:
+    """Return where a worker finds a function: each is a process of its own, which imports it.
+
+    Raises:
+        ValueError: It is not a function of a module, such as a lambda, or was defined interactively.
+    """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module is None or name is None or inspect.ismethod(function):
         raise ValueError(f"{function!r} has no name in a module; write a function that calls it")
@@ -142,7 +155,12 @@ def _file_of_main(name: str) -> str:
     return str(Path(file).resolve())
 
 
-def _require_function(target: str) -> None:
+def require_function(target: str) -> None:
+    """Refuse a function that is certainly not there; nothing of it is run.
+
+    Raises:
+        IrbenchError: Its file or module cannot be found.
+    """
     from irbench.exporter.code import require_code
     from irbench.exporter.source import Source
 

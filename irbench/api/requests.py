@@ -11,6 +11,8 @@ import msgspec
 
 from irbench import backend_checks, registry
 from irbench.address import BackendAddress
+from irbench.api.accuracy_limits import accuracy_limit
+from irbench.api.excluded_options import refuse_excluded
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.int8_methods import with_suitable_int8
 from irbench.api.known_refusals import without_refused_rows
@@ -57,28 +59,6 @@ _BUDGET_WITH_TAIL_S = 300.0
 """Of a table, where none is given: 1,000 uninterrupted calls of each row in each launch take their time."""
 
 
-_COLD = "cold starts are a run of their own"
-_EXCLUDED: Mapping[str, Mapping[str, str]] = {
-    "--quick": {"--thorough": "one is for speed, the other for precision"},
-    "--cold": {
-        **dict.fromkeys(
-            ("--tail", "--sustain", "--pace", "--instances", "--shapes", "--feedback", "--objective", "--max-latency"),
-            _COLD,
-        ),
-        "--cell": "cold starts are measured of backends",
-    },
-    "--cell": {
-        "--instances": "code of your own starts its own processes",
-    },
-    "--shapes": {
-        "--data": "shapes are measured with generated inputs",
-        "--feedback": "a decode loop has one shape",
-        "--io bound": "memory is bound to one shape",
-    },
-}
-"""Options that cannot be obeyed together, and why."""
-_FIELDS = {"cell": "cells"}
-"""What options are called in a request, where that is something else."""
 _NO_BACKENDS = ("none",)
 
 
@@ -88,10 +68,7 @@ def refuse_contradictions(options: RunOptions) -> None:
     Raises:
         IrbenchError: Two of them contradict each other, or a model's name is empty.
     """
-    for option, others in _EXCLUDED.items():
-        for other, reason in others.items():
-            if _is_asked(options, option) and _is_asked(options, other):
-                raise IrbenchError(f"{option} and {other} cannot be combined: {reason}.", hint="Leave one of them out.")
+    refuse_excluded(options)
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)
@@ -118,13 +95,6 @@ def _refuse_own_pace(options: RunOptions) -> None:
         )
 
 
-def _is_asked(options: RunOptions, option: str) -> bool:
-    name, _, value = option.removeprefix("--").partition(" ")
-    name = _FIELDS.get(name, name.replace("-", "_"))
-    given = getattr(options, name)
-    return given == value if value else bool(given) and given != (1,)
-
-
 def requested(options: RunOptions) -> RunRequest:
     """Return what was asked for, without its models.
 
@@ -132,6 +102,7 @@ def requested(options: RunOptions) -> RunRequest:
         IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
     """
     require_found(options.cells)
+    limit = accuracy_limit(options)
     _refuse_own_pace(options)
     backends = _backends(options)
     cpus = allowed_cpus(options.cpus)
@@ -175,11 +146,12 @@ def requested(options: RunOptions) -> RunRequest:
         notes=(*notes, *environment_notes(options.environments)),
         environments=options.environments,
         programs=options.cells,
+        accuracy=limit,
     )
 
 
 def planned(
-    request: RunRequest, options: RunOptions, scratch: Path, say: Say
+    request: RunRequest, options: RunOptions, scratch: Path, say: Say, *, tells_refused: bool = True
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
     """Return the request with its models and each group's share of the budget, and the groups.
 
@@ -188,6 +160,7 @@ def planned(
         options: What it was made from.
         scratch: A folder that is gone after the run.
         say: Hears what is exported and optimised, and which options change nothing.
+        tells_refused: Whether it hears which rows are known to be impossible; not where nobody asked for them.
 
     Raises:
         IrbenchError: A model is not there, or the plan is impossible.
@@ -198,7 +171,9 @@ def planned(
     refuse_unknown_values(request.inputs, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
-    groups = without_refused_rows(plan(request, prepare(request, scratch, in_words(say))), say)
+    groups = without_refused_rows(
+        plan(request, prepare(request, scratch, in_words(say))), say if tells_refused else _silent
+    )
     if request.cold:
         refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
@@ -209,6 +184,9 @@ def planned(
     return replace(request, notes=(*request.notes, *levels, *layouts)).with_budget_for(
         1, sum(group.weight for group in groups)
     ), groups
+
+
+def _silent(_line: str) -> None: ...
 
 
 def _goal(options: RunOptions) -> Goal | None:

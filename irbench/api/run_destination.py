@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from irbench.api.accuracy_limits import programs_of_limit
 from irbench.api.own_cells import program_files
 from irbench.errors import IrbenchError
 from irbench.runner.continuation import GroupSoFar, group_so_far
@@ -96,6 +97,7 @@ def _file_digests(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterat
     for workload in (workload for planned in groups for workload in planned.group.workloads):
         for name, sha256 in workload.feeding.sha256.items():
             yield f"data of {workload.bundle.name} batch {workload.batch}: {name}", sha256
-    for path in dict.fromkeys(path for program in request.programs.values() for path in program_files(program)):
+    programs = (*request.programs.values(), *programs_of_limit(request.accuracy))
+    for path in dict.fromkeys(path for program in programs for path in program_files(program)):
         with contextlib.suppress(OSError):  # a program that may be run need not be readable
             yield str(path), digest(path)

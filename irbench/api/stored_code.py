@@ -12,11 +12,13 @@ __all__ = ["own_code_obstacle"]
 def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     """Return an obstacle that names all code of a stored plan that is no part of irbench; ``None`` without any.
 
-    These are the rows of the user's own code, and models that a function makes.
+    These are the rows of the user's own code, models that a function makes, and a measure of accuracy.
 
     Args:
         stored: From :func:`~irbench.api.stored_plan.stored_options`.
     """
     rows = [f"{name}={program.target}" for name, program in stored.cells.items()]
     functions = [model for model in stored.models if Source(model).function is not None]
-    return Obstacle("own-code", {"code": [*rows, *functions]}) if rows or functions else None
+    measures = [stored.metric.function] if stored.metric is not None else []
+    code = [*rows, *functions, *measures]
+    return Obstacle("own-code", {"code": code}) if code else None

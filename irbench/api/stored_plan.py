@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from irbench import bundles
+from irbench.api.accuracy_limits import Metric
 from irbench.api.options import RunOptions
 from irbench.api.requests import QUICK, THOROUGH
 from irbench.api.values import Sweep
@@ -52,7 +53,7 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
         )
     goal = plan.get("goal") or {}
     return replace(
-        _with_timing(plan),
+        _with_accuracy(_with_timing(plan), plan.get("accuracy")),
         models=tuple(map(_model, plan["models"], plan.get("sources") or plan["models"])),
         backends=tuple(address.removesuffix(":cpu") for address in plan.get("backends") or ())
         or _without_backends(plan),
@@ -100,6 +101,15 @@ def _with_timing(plan: Mapping[str, Any]) -> RunOptions:
         name=str(plan.get("name") or ""),
         note=str(plan.get("note") or ""),
     )
+
+
+def _with_accuracy(options: RunOptions, stored: Mapping[str, Any] | None) -> RunOptions:
+    """Return options that ask for the stored limit, too."""
+    if not stored:
+        return options
+    if not stored["function"]:
+        return replace(options, min_accuracy=stored["limit"])
+    return replace(options, metric=Metric(stored["function"], stored["bound"], stored["limit"]))
 
 
 def _model(name: str, source: str) -> str:

@@ -22,6 +22,7 @@ from irbench.api.resolve import require_models
 from irbench.api.results import Interrupted, Run
 from irbench.api.run import refuse_loaded_models
 from irbench.api.run_destination import RunDestination
+from irbench.api.tuning.accuracy import excluded, random_inputs, within_accuracy
 from irbench.api.tuning.confirmation import Confirmed, Finalists, front_of
 from irbench.api.tuning.flips import FlipMapMeans, with_flips
 from irbench.api.tuning.options import TuneKeywords, TuneOptions
@@ -158,6 +159,7 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     require_models(run.models, everything=False, imports=run.imports)
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
         rows = tuning_rows(options, folder, reporter.say)
+        rows = within_accuracy(rows, folder, reporter.say)
         return _Tuner(replace(options, run=run), rows, folder, lock, reporter).tuned()
 
 
@@ -250,6 +252,9 @@ class _Tuner:
             measured=len(launched & set(space.ids)),
             seconds=self._watch.elapsed_s,
             search_run=search.document.run_id,
+            accuracy_limit=self._rows.request.accuracy,
+            excluded=excluded(self._rows),
+            random_inputs=random_inputs(self._rows.planned),
         )
 
     def _tuning(self, report: TuningReport, search: StoredRun, confirmation: StoredRun | None = None) -> Tuning:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from irbench.render.accuracy import accuracy_text
 from irbench.render.figures import NOT_MEASURED, error_size, gigabytes, percent, seconds, significant
 from irbench.render.table import Column
 from irbench.result import CellResult, GroupResult, Spans
@@ -148,6 +149,11 @@ FIGURES = (
         Column("launches", drops=2),
         lambda cell: NOT_MEASURED if cell.launches_measured is None else str(cell.launches_measured),
         is_shown=lambda result: len({cell.launches_measured for cell in result.cells} - {None}) > 1,
+    ),
+    Figure(
+        Column("accuracy"),
+        lambda cell: NOT_MEASURED if cell.accuracy is None else accuracy_text(cell.accuracy.value, cell.accuracy.limit),
+        is_shown=lambda result: any(cell.accuracy is not None for cell in result.cells),
     ),
     Figure(
         Column("max err", drops=6), lambda cell: error_size(cell.output_error.max_rel if cell.output_error else None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from irbench.notices import Reference
 from irbench.record import Failure
+from irbench.render.accuracy import limit_text
 from irbench.render.context import Context
 from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.note_texts import mark_text, note_text, reference_text
@@ -183,6 +184,8 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
     yield from (("paced p50 ms", f"paced: a call every {pace:g} ms") for pace in sorted(paces))
     if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90 ms", "p90: not available, each sample is several calls"
+    limits = dict.fromkeys(cell.accuracy.limit for cell in result.cells if cell.accuracy is not None)
+    yield from (("accuracy", f"accuracy: {limit_text(limit)}") for limit in limits)
     yield from (("max err", text) for text in _references(result, context))
     if result.unverified:
         yield "speedup", "speedup ?: outputs not verified"

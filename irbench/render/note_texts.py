@@ -177,6 +177,14 @@ NOTES: Mapping[NoteCode, Text] = {
         _tail,
         {"cell": "A", "low_ms": 40.1, "high_ms": 44.9},
     ),
+    "accuracy-of-random-inputs": Text(
+        "`--min-accuracy` or `--metric` without `--data`",
+        lambda facts, _: (
+            f"accuracy is that of {plural(facts['samples'], 'random input')}, which says little about real"
+            " ones: give --data"
+        ),
+        {"samples": 32},
+    ),
     "samples-not-timed": Text(
         "the calls that fit into the time are fewer than the samples that take turns",
         _untimed,
@@ -275,6 +283,14 @@ MARKS: Mapping[MarkCode, Text] = {
         "the graph was converted, and its outputs are too different from the model's",
         _answers,
         {"measure": "top1-agreement", "value": 0.63, "limit": 0.9, "words": "", "is_candidate": False},
+    ),
+    "beyond-tolerance": Text(
+        "outputs differ from the reference by more than the tolerance, and keep `--min-accuracy` or `--metric`",
+        lambda facts, _: (
+            f"outputs are off by more than the tolerance of {facts['precision']}"
+            f" (max err {facts['max_rel']:.2g}), and good enough by the limit that was given"
+        ),
+        {"max_rel": 0.18, "precision": "bf16"},
     ),
     "vendor-operators": Text(
         "the graph contains operators that are not part of ONNX",

@@ -6,12 +6,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from irbench.render.accuracy import limit_text
 from irbench.render.code_block import CodeBlock
 from irbench.render.figures import NOT_MEASURED, ratio, significant
 from irbench.render.flip_map import flip_map_parts
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
+from irbench.render.tuning_accuracy import accuracy_texts, with_accuracy
 from irbench.render.verification import Document
 from irbench.spec import Objective
 from irbench.tuning.report import Alternative, Conclusion, FrontPoint, Gain, ReferenceKind, TunedSetting, TuningReport
@@ -50,15 +52,21 @@ def tuning_view(report: TuningReport) -> Document:
 def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
-    facts = (f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}", limit, tried, f"{report.seconds:.0f} s")
+    asked = f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}"
+    accuracy = "" if report.accuracy_limit is None else limit_text(report.accuracy_limit)
+    facts = (asked, limit, accuracy, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
     yield _conclusion(report)
     if report.leader is not None:
-        yield TextTable(_COLUMNS, (_leading_row(report.leader), *map(_row, report.alternatives)))
+        rows = (_leading_row(report.leader), *map(_row, report.alternatives))
+        settings = (report.leader, *(other.setting for other in report.alternatives))
+        yield with_accuracy(TextTable(_COLUMNS, rows), settings, report.accuracy_limit)
+    yield from accuracy_texts(report)
     yield from flip_map_parts(report.flips)
     if len(report.front) > 1:
         yield "Latency against FPS: no measured setting is better in both than one of these."
-        yield TextTable(_FRONT_COLUMNS, tuple(map(_point, report.front)))
+        front = TextTable(_FRONT_COLUMNS, tuple(map(_point, report.front)))
+        yield with_accuracy(front, [point.setting for point in report.front], report.accuracy_limit)
     if report.command:
         yield "Measure it again:"
         yield CodeBlock(shlex.join(report.command), "sh")

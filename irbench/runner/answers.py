@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from irbench.output_check import compare, judge
+from irbench.output_check import compare, is_excused, judge
 from irbench.record import CellLaunch, Failure, OutputError
-from irbench.spec import Artifact, Cell, Scalar
+from irbench.spec import Cell, Scalar
 from irbench.spi import Outputs
 
 __all__ = ["CHANGING", "fallback", "mismatch", "worse", "worst_error"]
@@ -30,21 +30,27 @@ def worse(first: OutputError | None, second: OutputError | None) -> OutputError 
     return max(known, key=lambda error: error.max_rel, default=None)
 
 
-def mismatch(cell: CellLaunch, artifact: Artifact | None = None) -> Failure | None:
+def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
     """Return why a cell's answers are wrong, by what it computes in and what its graph holds; ``None`` where right.
 
-    What was not compared with a reference counts as right.
+    What was not compared with a reference counts as right. So does what is off by more than the tolerance where the
+    limit that the user gave is kept (:func:`irbench.output_check.is_excused`), if it is so from the first call on.
 
     Args:
         cell: What it answered and read back.
-        artifact: What it ran.
+        planned: What it ran.
     """
-    precisions = str(cell.effective.get("precision")), artifact.precision if artifact is not None else ""
-    first = None if cell.output_error is None else judge(cell.output_error, *precisions)
-    later = None if cell.repeat_error is None else judge(cell.repeat_error, *precisions)
-    if first is None and later is not None:
+    first, later = (_failure(error, cell, planned) for error in (cell.output_error, cell.repeat_error))
+    if first is not None and not is_excused(cell.output_error, planned.accuracy):
+        return first
+    if later is not None and (first is None or not is_excused(cell.repeat_error, planned.accuracy)):
         return replace(later, message=f"{CHANGING}: {later.message}")
-    return first
+    return None
+
+
+def _failure(error: OutputError | None, cell: CellLaunch, planned: Cell) -> Failure | None:
+    held = planned.artifact.precision if planned.artifact is not None else ""
+    return None if error is None else judge(error, str(cell.effective.get("precision")), held)
 
 
 def fallback(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:

@@ -240,7 +240,7 @@ class Comparison:
 
     def _admission(self) -> Admission:
         """Return who may be compared, judging outputs by the precision that each cell read back."""
-        ran = {cell.id: cell.artifact for cell in self._group.cells}
+        ran = {cell.id: cell for cell in self._group.cells}
         judged = {cell: mismatch(measured, ran[cell]) for cell, measured in self._first_launches().items()}
         return Admission(
             absent=self._planned.absent,

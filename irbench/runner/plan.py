@@ -58,7 +58,7 @@ class PlannedGroup:
 
     Attributes:
         group: What is measured.
-        absent: Cells without an artifact, with the reason that their row shows.
+        absent: Cells that are not launched, with the reason that their row shows.
         others: By cell id, what it may run where its runtime refuses the planned graph: the same graph with dynamic
             shapes instead of bound ones, or the other way round.
         notes: What belongs below its table.

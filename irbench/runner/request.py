@@ -10,7 +10,7 @@ from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
+from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
 
 __all__ = ["Preset", "RunRequest", "Sweep"]
 
@@ -57,6 +57,7 @@ class RunRequest:
         goal: What rows are compared by; ``None`` where nothing was asked for.
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         rows: Ids of the rows that are measured of all combinations; ``None`` for all.
+        accuracy: How good outputs must be for a row to be measured; ``None`` where only tolerances count.
         is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
@@ -96,6 +97,7 @@ class RunRequest:
     )
     rows: tuple[str, ...] | None = None
     is_part_of: str = ""
+    accuracy: AccuracyLimit | None = None
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -144,6 +146,7 @@ class RunRequest:
             "alternatives": {name: [dict(each) for each in sets] for name, sets in self.alternatives.items()},
             "rows": None if self.rows is None else list(self.rows),
             "is_part_of": self.is_part_of,
+            "accuracy": None if self.accuracy is None else asdict(self.accuracy),
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
             "sweep": None if self.sweep is None else {self.sweep[0]: [list(shape) for shape in self.sweep[1]]},
             "baseline": self.baseline,

@@ -1,5 +1,6 @@
 """What is asked: tensors, artifacts, bundles, inputs, loads, cells and groups, as immutable values."""
 
+from irbench.spec.accuracy import Accuracy, AccuracyLimit, Bound
 from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Precision, Workload, objective_of
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
 from irbench.spec.feeding import Feeding, Number
@@ -14,7 +15,10 @@ __all__ = [
     "AGAIN",
     "BATCH",
     "BATCH_IN_FILE",
+    "Accuracy",
+    "AccuracyLimit",
     "Artifact",
+    "Bound",
     "Bundle",
     "Cell",
     "Disagreement",

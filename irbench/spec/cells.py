@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from irbench.address import BackendAddress
+from irbench.spec.accuracy import Accuracy
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
 from irbench.spec.programs import Program
@@ -76,6 +77,8 @@ class Cell:
         workload: Place of what it runs among the workloads of its group.
         environment: The Python whose runtime is measured; ``None`` for the one that irbench runs in.
         program: The user's own code that runs it; ``None`` for a backend.
+        accuracy: How good its answers are by the user's measure; ``None`` where no limit was given, or where it could
+            not be computed.
     """
 
     id: str
@@ -88,6 +91,7 @@ class Cell:
     workload: int = 0
     environment: PythonEnvironment | None = None
     program: Program | None = None
+    accuracy: Accuracy | None = None
 
     @property
     def address(self) -> BackendAddress:

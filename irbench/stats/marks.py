@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from irbench.notices import Mark
+from irbench.output_check import judge
 from irbench.record import LaunchRecord
 from irbench.spec import Cell
 from irbench.stats.effective import changing
@@ -34,6 +35,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         *_bound_to_vendors(cell, standing),
         *_too_slow(cell, standing),
         *_own_code(cell, records, standing),
+        *_beyond_tolerance(cell, records, standing),
     )
 
 
@@ -103,3 +105,15 @@ def _share_of_time(cell: Cell, records: Sequence[LaunchRecord]) -> float | None:
         int(round_.completion_ns[-1]) / max(1, round_.evidence.wall_ns) for launch in own for round_ in launch.rounds
     ]
     return statistics.median(shares) if shares else None
+
+
+def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
+    """Say that the row is right only by the measure that the user gave."""
+    first = first_launch(records, cell.id)
+    error = None if first is None else first.worst_error
+    if first is None or error is None or cell.accuracy is None or standing.states[cell.id] != "ok":
+        return
+    held = cell.artifact.precision if cell.artifact is not None else ""
+    precision = str(first.effective.get("precision"))
+    if judge(error, precision, held) is not None:
+        yield Mark("beyond-tolerance", {"max_rel": error.max_rel, "precision": precision})

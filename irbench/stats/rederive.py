@@ -172,6 +172,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         workload=workload,
         environment=row.environment,
         program=row.program,
+        accuracy=row.accuracy,
     )
 
 

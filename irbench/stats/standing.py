@@ -19,8 +19,9 @@ class Admission:
     """What decides on a cell's part besides its measurements.
 
     Attributes:
-        absent: Cells that have no graph to run, with the reason that their row shows: at stage ``plan`` none that
-            their backend reads, at any other one that could not be made.
+        absent: Cells that are not launched, with the reason that their row shows: at stage ``plan`` their backend
+            reads no graph, at ``accuracy`` their answers are not as good as was asked for, and at any other one the
+            graph could not be made.
         mismatches: Cells whose outputs are wrong, with the judgement.
         allow_mixed: Whether cells of different effective precision are compared, which marks them.
     """
@@ -44,6 +45,7 @@ class Standing:
         in_parts: Whether there are more cells than one launch held.
         too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds; see
             :func:`irbench.stats.latency_limit.within_max_latency`.
+        accurate: Cells that keep the limit that the user gave for the accuracy of their answers.
     """
 
     states: Mapping[str, State]
@@ -54,6 +56,7 @@ class Standing:
     disagreements: Mapping[str, Disagreement] = field(default_factory=dict[str, Disagreement])
     in_parts: bool = False
     too_slow: Mapping[str, float] = field(default_factory=dict[str, float])
+    accurate: frozenset[str] = frozenset()
 
     @property
     def link(self) -> str | None:
@@ -69,10 +72,11 @@ class Standing:
     def candidates(self) -> tuple[str, ...]:
         """Those of the compared cells that may be called the fastest.
 
-        A cell whose graph no longer answers like the model may only where the baseline's does not either. One that
-        answers later than was asked for may not.
+        A cell whose graph no longer answers like the model may only where the baseline's does not either, or where it
+        keeps the limit that the user gave. One that answers later than was asked for may not.
         """
-        differing, able = self.disagreements, [cell for cell in self.compared if cell not in self.too_slow]
+        differing = self.disagreements.keys() - self.accurate
+        able = [cell for cell in self.compared if cell not in self.too_slow]
         return tuple(cell for cell in able if cell not in differing or self.baseline in differing)
 
     def mixed(self, cell: str) -> Mark | None:
@@ -107,6 +111,9 @@ def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Ad
         ),
         disagreements={cell: held.disagreement for cell, held in artifacts.items() if held.disagreement is not None},
         in_parts=_in_parts(records),
+        accurate=frozenset(
+            cell.id for cell in group.cells if cell.accuracy is not None and cell.accuracy.is_within_limit
+        ),
     )
 
 
@@ -124,7 +131,7 @@ def first_launch(records: Sequence[LaunchRecord], cell: str) -> CellLaunch | Non
 def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) -> tuple[State, Failure | None]:
     if cell.id in admission.absent:
         absence = admission.absent[cell.id]
-        return ("not-applicable" if absence.stage == "plan" else "failed"), absence
+        return _state_of_absent(cell, absence), absence
     failure = next((record.failures[cell.id] for record in records if cell.id in record.failures), None)
     if failure is not None:
         return ("mismatch" if failure.stage == "verify" else "failed"), failure
@@ -136,6 +143,12 @@ def _state(cell: Cell, records: Sequence[LaunchRecord], admission: Admission) ->
     if cell.id in admission.mismatches:
         return "mismatch", admission.mismatches[cell.id]
     return "ok", None
+
+
+def _state_of_absent(cell: Cell, absence: Failure) -> State:
+    if absence.stage == "plan":
+        return "not-applicable"
+    return "mismatch" if absence.stage == "accuracy" and cell.accuracy is not None else "failed"
 
 
 def _changed_precision(precisions: Sequence[Scalar]) -> Failure:

@@ -177,6 +177,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         environment=cell.environment,
         graph_files=cell.artifact.files if cell.artifact is not None else None,
         program=cell.program,
+        accuracy=cell.accuracy,
     )
 
 

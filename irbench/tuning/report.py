@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from irbench.spec import Objective, Precision
+from irbench.spec import AccuracyLimit, Objective, Precision
 
 __all__ = [
     "Alternative",
     "Conclusion",
     "Condition",
     "ConditionAxis",
+    "Excluded",
     "Flip",
     "FlipOutcome",
     "FrontPoint",
@@ -59,6 +60,9 @@ class TunedSetting:
         optimize: Level of optimisation of the graph; ``none`` for the graph as it is.
         options: Properties of the backend.
         precision_required: Whether ``precision`` was asked for, and not what the graph holds.
+        accuracy: By the measure of the limit; null without one.
+        misses_tolerance: Whether its outputs are off by more than the tolerance of its precision, and it is allowed
+            because it keeps the limit.
     """
 
     row: str
@@ -72,6 +76,8 @@ class TunedSetting:
     optimize: str = "none"
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     precision_required: bool = True
+    accuracy: float | None = None
+    misses_tolerance: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +196,23 @@ class FrontPoint:
 
 
 @dataclass(frozen=True)
+class Excluded:
+    """What was not searched, because outputs are not as good as was asked for.
+
+    Attributes:
+        settings: How many.
+        combinations: Of backend, precision, graph and options: what changes outputs.
+        failed: How many of these have no accuracy, because the backend or the user's measure failed.
+        best: The setting with the best accuracy of them; null where none has any.
+    """
+
+    settings: int
+    combinations: int
+    failed: int = 0
+    best: TunedSetting | None = None
+
+
+@dataclass(frozen=True)
 class TuningReport:
     """What a search found.
 
@@ -212,6 +235,9 @@ class TuningReport:
         flips: The recommended setting against its rival under other conditions, the nearest first; empty where they
             were not asked for, or no other setting could be measured.
         is_flip_map_interrupted: Whether an interrupt ended the measurement of ``flips``.
+        accuracy_limit: How good outputs had to be; null without a limit.
+        excluded: What was not searched because of it; null without a limit.
+        random_inputs: How many random samples accuracy was measured on; 0 where samples were given, or without a limit.
     """
 
     model: str
@@ -231,3 +257,6 @@ class TuningReport:
     code: str = ""
     flips: tuple[Flip, ...] = ()
     is_flip_map_interrupted: bool = False
+    accuracy_limit: AccuracyLimit | None = None
+    excluded: Excluded | None = None
+    random_inputs: int = 0

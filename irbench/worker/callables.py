@@ -14,7 +14,7 @@ from irbench.errors import IrbenchError, first_line
 from irbench.spec import Artifact, Io, Load, Program, Scalar
 from irbench.spi import Array, Availability, CellContext, Description, Feed, Outputs, Phases, Session
 
-__all__ = ["CallableBackend", "is_factory", "outputs_in_order"]
+__all__ = ["CallableBackend", "imported_function", "is_factory", "outputs_in_order"]
 
 Inference: TypeAlias = Callable[[dict[str, Array]], Any]
 """What is timed: takes arrays by the names of inputs."""
@@ -51,7 +51,7 @@ class CallableBackend:
 
     def import_runtime(self, load: Load, device: str) -> None:  # noqa: ARG002 - the protocol's signature
         """Import the function, with everything that its module imports."""
-        self._function = _imported(self._target)
+        self._function = imported_function(self._target)
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
         """Make a session of the function, or of the one that it makes."""
@@ -172,8 +172,15 @@ def _context(artifact: Artifact, load: Load) -> CellContext:
     )
 
 
-def _imported(target: str) -> Any:
-    """Return a function of a module, which is searched in the current folder first, or of a file."""
+def imported_function(target: str) -> Any:
+    """Return a function of a module, which is searched in the current folder first, or of a file.
+
+    Args:
+        target: ``package.module:function`` or ``path/to/file.py:function``.
+
+    Raises:
+        IrbenchError: The module cannot be imported, or has no such function.
+    """
     module, _, name = target.rpartition(":")
     is_file = module.endswith(".py")
     # stays in front: the function may import more when it is called

@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from irbench.address import BackendAddress
-from irbench.api import values, varied_options
+from irbench.api import accuracy_limits, values, varied_options
 from irbench.render.quantities import cpu_list
 from irbench.spec import Io, Objective, Precision, shape_text
 from irbench.sweeps.cells import USUAL_ROWS, Comparable
@@ -81,6 +81,7 @@ Threads: TypeAlias = Annotated[int | str, _reads(values.threads, Positive | Lite
 Cpus: TypeAlias = Annotated[str, _reads(lambda value: cpu_list(values.cpus(value)), str)]
 Duration: TypeAlias = Annotated[float, _reads(values.duration_s, float | str)]
 Pace: TypeAlias = Annotated[float, _reads(values.pace_s, float | str)]
+LeastAccuracy: TypeAlias = Annotated[float, _reads(accuracy_limits.min_accuracy, float | str)]
 Share: TypeAlias = Annotated[float, _reads(values.fraction, float | str)]
 Seed: TypeAlias = Annotated[int, _reads(values.seed, Annotated[int, Field(ge=0, le=2**32 - 1)])]
 Shape: TypeAlias = Annotated[dict[str, str], _reads(_shape, dict[str, int | str | list[int]])]
@@ -153,6 +154,10 @@ class SettingsDocument(_Document):
     """Give every model and batch of a table a table of its own, in the same run."""
     objective: Objective | None = None
     """What rows are compared by: latency, fps, or cost, the processor time per sample."""
+    min_accuracy: LeastAccuracy | None = None
+    """The least share of samples whose largest class is that of the reference, "99%"; rows below are not measured."""
+    metric: Name | None = None
+    """A measure of your own, with its limit: "file.py:fn>=0.9"; rows that miss it are not measured."""
     max_latency: Duration | None = None
     """The largest p90 latency of a row that may be called the best: "50ms"."""
     within: Share | None = None

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from irbench.api.accuracy_limits import metric_text
 from irbench.api.options import RunOptions
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
@@ -112,6 +113,8 @@ def _others(options: RunOptions) -> dict[str, Any]:
         "apart": options.apart,
         "objective": options.objective,
         "max-latency": options.max_latency,
+        "min-accuracy": options.min_accuracy,
+        "metric": None if options.metric is None else metric_text(options.metric),
         "within": options.within,
         "budget": options.budget,
         "deadline": options.deadline,

@@ -8,6 +8,7 @@ from datetime import timedelta
 from os import PathLike
 from typing import Any, Literal, TypedDict
 
+from irbench.api.accuracy_limits import OwnMetric
 from irbench.api.input_values import Data
 from irbench.api.options import RunOptions
 from irbench.spec import Objective
@@ -37,6 +38,8 @@ class TuneKeywords(TypedDict, total=False):
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     vary: Mapping[str, Mapping[str, Iterable[object]]] | None
+    min_accuracy: str | float | None
+    metric: OwnMetric | None
     io: Literal["copy", "bound"] | None
     seed: int | None
     within: str | float | None

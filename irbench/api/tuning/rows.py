@@ -13,6 +13,7 @@ from irbench.api.progress import Say
 from irbench.api.requests import planned, requested
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.tuning.options import TuneOptions
+from irbench.api.tuning.precisions import with_narrow_precisions
 from irbench.api.tuning.values import SearchedValues, every_combination, searched_values, simplest
 from irbench.api.values import Settings
 from irbench.errors import IrbenchError
@@ -53,6 +54,7 @@ class TuningRows:
         space: Those that may be chosen.
         defaults: Rows that run a backend as it is used without any option.
         hints: Rows that run a backend as its vendor advises, at every batch.
+        searched: Those that might have been chosen without a limit for accuracy; empty without one.
     """
 
     request: RunRequest
@@ -60,6 +62,7 @@ class TuningRows:
     space: SearchSpace
     defaults: tuple[Cell, ...]
     hints: tuple[Cell, ...]
+    searched: tuple[Cell, ...] = ()
 
     def references(self, batch: int) -> dict[str, ReferenceKind]:
         """Return the rows that a setting of some batch is held against, by id."""
@@ -93,6 +96,8 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     bundles = resolve_bundles(run.models, everything=False, say=say, imports=run.imports)
     backends = able_backends(resolve_backends(run.backends or ()), bundles)
     run = replace(run, backends=run.backends or tuple(map(str, backends)))
+    options = with_narrow_precisions(options, run, bundles[0])
+    asked_precision, run = run.precision, options.run
     reads_onnx = any("onnx" in registry.backend(backend.name).consumes for backend in backends)
     tried = searched_values(
         options,
@@ -105,7 +110,7 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
     request = replace(_with_advice(requested(every), advice), is_part_of="tune")
-    request, groups = planned(request, every, scratch, say)
+    request, groups = planned(request, every, scratch, say, tells_refused=run.precision == asked_precision)
     if len(groups) != 1:
         raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
     return _sorted_rows(request, groups[0], advice, tried)

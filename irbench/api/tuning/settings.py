@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench import registry
 from irbench.address import BackendAddress
+from irbench.api.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.api.options import RunOptions
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.spec import Cell, Load, Workload, shape_text
@@ -36,6 +37,8 @@ def setting_of(cell: Cell, label: str = "") -> TunedSetting:
         optimize=(cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED,
         options=dict(load.options),
         precision_required=load.precision_required,
+        accuracy=None if cell.accuracy is None else cell.accuracy.value,
+        misses_tolerance=cell.accuracy is not None and cell.accuracy.misses_tolerance,
     )
 
 
@@ -137,6 +140,7 @@ def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
         yield "--data", run.inputs.source
     for name, elements in run.value.items():
         yield "--value", f"{name}={','.join(map(str, elements))}"
+    yield from options_of_limit(accuracy_limit(run)).items()
     if run.cpus is not None:
         yield "--cpus", ",".join(map(str, run.cpus))
     if run.io != "copy":

@@ -88,6 +88,8 @@ _SECTIONS = {
     type=LATENCY,
     help="Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
 )
+@measuring.MIN_ACCURACY
+@measuring.METRIC
 @measuring.ALLOW_MIXED
 @measuring.THREADS
 @measuring.CPUS

@@ -60,6 +60,8 @@ def _tried(
     help="What is to be the best: the median latency, FPS, or cost, the processor time per sample.",
 )
 @click.option("--max-latency", "max_latency_s", type=LATENCY, help="Only settings whose p90 latency is at most this.")
+@measuring.MIN_ACCURACY
+@measuring.METRIC
 @click.option(
     "--budget",
     "budget_s",

@@ -29,6 +29,8 @@ __all__ = [
     "IMPORTS",
     "INSTANCES",
     "IO",
+    "METRIC",
+    "MIN_ACCURACY",
     "NAME",
     "NOTE",
     "NO_LOCK",
@@ -216,6 +218,17 @@ SET = _repeated(
     kind=types.SETTING,
     collect=types.as_settings,
     help_text="Set an option of a backend; may be repeated.",
+)
+MIN_ACCURACY = click.option(
+    "--min-accuracy",
+    type=types.ACCURACY,
+    help="The least share of samples whose largest class is that of the reference; what is below is not measured.",
+)
+METRIC = click.option(
+    "--metric",
+    type=types.METRIC,
+    help="Your own measure of the outputs, with the least (>=) or largest (<=) value: fn(inputs, outputs) or fn(inputs,"
+    " outputs, expected); what misses it is not measured.",
 )
 VARY = _repeated(
     "--vary",

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
-from irbench.api import own_cells, values, varied_options
+from irbench.api import accuracy_limits, own_cells, values, varied_options
 from irbench.cli.options.completion import addresses, levels, offer_list, settings
 from irbench.errors import IrbenchError
 from irbench.spec import Number, Program, shape_text
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from irbench.across_runs.conditions import Condition
 
 __all__ = [
+    "ACCURACY",
     "BACKENDS",
     "CELL",
     "CONDITION",
@@ -29,6 +30,7 @@ __all__ = [
     "FEEDBACK",
     "LATENCY",
     "LEVELS",
+    "METRIC",
     "PACE",
     "PASSES",
     "PERCENT",
@@ -149,6 +151,8 @@ DURATION = Parsed("90s|5m", _duration_s)
 LATENCY = Parsed("50ms", partial(_with_unit, _duration_s))
 PACE = Parsed("10ms", partial(_with_unit, values.pace_s))
 PERCENT = Parsed("1%", values.fraction)
+ACCURACY = Parsed("99%", accuracy_limits.min_accuracy)
+METRIC = Parsed("file.py:fn>=0.9", accuracy_limits.metric)
 CPUS = Parsed("0-3,8", values.cpus)
 SHAPE = Parsed("name=1x128", values.shape_of_text)
 VALUE = Parsed("name=16000", values.value_of_text)

@@ -68,6 +68,13 @@ _OF_ROWS = {
     "disagreement_value": "By how much it differs.",
     "disagreement_limit": "The limit that it misses.",
     "disagreement_words": "The words of an older document.",
+    "accuracy": "How good outputs are by the measure of --min-accuracy or --metric; null without either.",
+    "accuracy_limit": "The least, or the largest, value that was asked for.",
+    "accuracy_bound": "Which of the two: at-least or at-most.",
+    "accuracy_metric": "Your own function (--metric); empty for top-1 agreement.",
+    "accuracy_samples": "Samples that the value was computed from.",
+    "accuracy_max_rel": "Largest difference from the reference over them, relative to the largest reference value.",
+    "accuracy_misses_tolerance": "Whether that is above the tolerance of the precision.",
 }
 _LATENCIES = {
     "p50_ms": "Median latency of one batch.",

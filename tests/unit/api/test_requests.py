@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 
+from irbench.api.accuracy_limits import Metric
 from irbench.api.options import RunOptions
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.errors import IrbenchError
+from irbench.spec import Program
 
 
 @pytest.mark.parametrize(
     "options",
     [
         RunOptions(quick=True, thorough=True),
+        RunOptions(cold=True, min_accuracy=0.9),
+        RunOptions(feedback={"h0": "h"}, min_accuracy=0.9),
+        RunOptions(shapes=("length", ((1,),)), metric=Metric("metrics:own", "at-least", 0.9)),
+        RunOptions(cells={"mine": Program("callable", "loop:infer")}, min_accuracy=0.9),
         RunOptions(models=("resnet50", "")),
         RunOptions(name="two\nlines"),
         RunOptions(name=" "),

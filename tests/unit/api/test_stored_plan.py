@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from irbench.api.accuracy_limits import Metric
 from irbench.api.options import RunOptions
 from irbench.api.requests import requested
 from irbench.api.stored_plan import stored_options
@@ -58,9 +59,11 @@ def stored(options: RunOptions) -> dict[str, Any]:
         replace(ASKED, thorough=True, threads=("native",)),
         replace(ASKED, cpus=(0, 1), instances=(1, 2), threads=None),
         replace(ASKED, cold=True, data=None, feedback={}, instances=(1,), objective=None, max_latency=None),
+        replace(ASKED, feedback={}, min_accuracy=0.99),
+        replace(ASKED, feedback={}, metric=Metric("irbench.output_check:tolerance", "at-most", 0.1)),
         replace(ASKED, shapes=("length", ((128,), (64,))), shape={}),
     ],
-    ids=["everything", "quick", "thorough", "instances that share threads", "cold", "shapes"],
+    ids=["everything", "quick", "thorough", "instances that share threads", "cold", "accuracy", "metric", "shapes"],
 )
 def test_the_options_of_a_stored_run_are_those_that_it_was_called_with(asked: RunOptions) -> None:
     assert stored_options(stored(asked)) == asked

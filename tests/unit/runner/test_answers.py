@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import launches
 import numpy as np
 import pytest
 
 from irbench.record import CellLaunch, OutputError
 from irbench.runner.answers import fallback, mismatch, worst_error
+from irbench.spec import Accuracy, AccuracyLimit
 
 RIGHT = OutputError(1e-7, 1e-7, 1.0, None)
 WRONG = OutputError(0.5, 0.5, 0.9, None)
+
+
+(ROW,) = launches.group("one").cells
+BY_THE_USER = AccuracyLimit(0.9, function="metrics:own")
 
 
 def answered(first: OutputError | None, later: OutputError | None, precision: str = "fp32") -> CellLaunch:
@@ -30,7 +37,7 @@ def answered(first: OutputError | None, later: OutputError | None, precision: st
 def test_an_answer_must_be_right_at_first_and_stay_so(
     first: OutputError | None, later: OutputError | None, said: str | None
 ) -> None:
-    found = mismatch(answered(first, later))
+    found = mismatch(answered(first, later), ROW)
     if said is None:
         assert found is None
     else:
@@ -41,8 +48,35 @@ def test_an_answer_must_be_right_at_first_and_stay_so(
 
 def test_answers_are_judged_by_the_precision_that_was_read_back() -> None:
     rough = OutputError(0.05, 0.05, 1.0, None)
-    assert mismatch(answered(rough, rough)) is not None
-    assert mismatch(answered(rough, rough, "bf16")) is None
+    assert mismatch(answered(rough, rough), ROW) is not None
+    assert mismatch(answered(rough, rough, "bf16"), ROW) is None
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "is_right"),
+    [
+        (Accuracy(0.95, BY_THE_USER, 100, max_rel=0.3), True),
+        (Accuracy(0.95, BY_THE_USER, 100, max_rel=0.2), False),
+        (Accuracy(0.95, BY_THE_USER, 100, max_rel=None), False),
+        (Accuracy(0.85, BY_THE_USER, 100, max_rel=0.3), False),
+        (None, False),
+    ],
+    ids=["about as far off as measured", "much farther off", "not compared", "misses the limit", "no limit"],
+)
+def test_a_limit_that_is_kept_excuses_errors_like_those_it_was_measured_with(
+    accuracy: Accuracy | None, is_right: bool
+) -> None:
+    assert (mismatch(answered(WRONG, WRONG), replace(ROW, accuracy=accuracy)) is None) is is_right
+
+
+@pytest.mark.parametrize(
+    ("first", "later"), [(RIGHT, WRONG), (WRONG, OutputError(2.0, 2.0, 0.5, None))], ids=["from right", "from excused"]
+)
+def test_a_row_that_keeps_the_limit_must_still_give_the_same_answers(first: OutputError, later: OutputError) -> None:
+    row = replace(ROW, accuracy=Accuracy(1.0, BY_THE_USER, 100, max_rel=0.5))
+    found = mismatch(answered(first, later), row)
+    assert found is not None
+    assert found.message.startswith("its answers to the same inputs change")
 
 
 def test_a_row_shows_the_larger_of_both_errors() -> None:

@@ -11,10 +11,10 @@ from documents import document
 from launches import block, even, group
 
 from irbench.errors import IrbenchError
-from irbench.notices import Note, Reference, Warn
-from irbench.record import Failure, LaunchRecord
+from irbench.notices import Mark, Note, Reference, Warn
+from irbench.record import Failure, LaunchRecord, OutputError
 from irbench.result import GivenInputs, RunDocument
-from irbench.spec import Timing
+from irbench.spec import Accuracy, AccuracyLimit, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.observed import log_level
 from irbench.stats.rederive import observed_launches, rederive
@@ -62,6 +62,27 @@ def test_a_stored_table_follows_from_its_samples_again():
     assert run.groups[0].verified_against == REFERENCE
     others = {row.id: row.verified_against for row in run.groups[0].cells if row.verified_against is not None}
     assert others == {"wrong": Reference("backend", "ort")}
+    assert rederive(run, records) == run
+
+
+def test_accuracy_and_what_it_excluded_stay():
+    limit = AccuracyLimit(0.9, function="metrics.py:own")
+    asked = group("base", "off", "low")
+    values = {"off": Accuracy(0.95, limit, 100, max_rel=0.4), "low": Accuracy(0.5, limit, 100)}
+    cells = tuple(replace(cell, accuracy=values.get(cell.id)) for cell in asked.cells)
+    error = OutputError(0.4, 0.4, 0.9, None)
+    records = even({"base": [10.0] * 6, "off": [5.0] * 6}, blocks=8, output_error=error)
+    admission = Admission(absent={"low": Failure("accuracy", "metrics.py:own is 0.5, below 0.9")})
+    table = summarise(
+        replace(asked, cells=cells), records, TIMING, admission, stopped_by="budget", seconds=60.0
+    )  # fmt: skip
+    plan = {"timing": asdict(TIMING), "allow_mixed": False}
+    run = decode_document(encode_document(document(table, plan=plan)), "run.json")
+    rows = {row.id: row for row in run.groups[0].cells}
+    assert {row.id: row.accuracy for row in rows.values() if row.accuracy is not None} == values
+    assert rows["low"].state == "mismatch"
+    assert rows["off"].marks == (Mark("beyond-tolerance", {"max_rel": 0.4, "precision": "fp32"}),)
+    assert rows["base"].marks == ()
     assert rederive(run, records) == run
 
 
