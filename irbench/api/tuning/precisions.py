@@ -34,7 +34,8 @@ def with_narrow_precisions(options: TuneOptions, run: RunOptions, bundle: Bundle
     if accuracy_limit(run) is None or (graph is not None and graph.precision not in _WIDE):
         return replace(options, run=run)
     precision = run.precision or ("fp32", *_computed(run))
-    return replace(options, run=replace(run, precision=precision), optimize=options.optimize or _LEVELS)
+    levels = options.optimize or (_LEVELS if _reads_onnx(run) else None)
+    return replace(options, run=replace(run, precision=precision), optimize=levels)
 
 
 def _computed(run: RunOptions) -> tuple[str, ...]:
@@ -45,3 +46,8 @@ def _computed(run: RunOptions) -> tuple[str, ...]:
         known = probes.remembered(description) or probes.probe(description)
         found |= dict.fromkeys(known.precisions.get(address.device, ()))
     return tuple(name for name in _NARROW if name in found)
+
+
+def _reads_onnx(run: RunOptions) -> bool:
+    """Whether a backend runs graphs that can be converted."""
+    return any("onnx" in registry.backend(BackendAddress.parse(name).name).consumes for name in run.backends or ())

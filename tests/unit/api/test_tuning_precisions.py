@@ -48,6 +48,10 @@ def test_a_search_stays_with_fp32_without_a_limit() -> None:
     assert (found.run.precision, found.optimize) == (None, None)
 
 
+def test_no_graph_is_converted_where_no_backend_reads_onnx() -> None:
+    assert searched(replace(RUN, backends=("tf",))).optimize is None
+
+
 def test_what_the_user_gave_stays() -> None:
     found = searched(replace(RUN, precision=("fp32",)), optimize=("none",))
     assert (found.run.precision, found.optimize) == (("fp32",), ("none",))
