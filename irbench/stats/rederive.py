@@ -187,10 +187,17 @@ def stored_admission(table: GroupResult, records: Sequence[LaunchRecord], *, all
     failed = {cell for record in records for cell in record.failures}
     left = [row for row in table.cells if row.id not in failed]
     return Admission(
-        absent=_reasons(row for row in left if row.state in ("failed", "not-applicable") and not row.launches_measured),
-        mismatches=_reasons(row for row in left if row.state == "mismatch"),
+        absent=_reasons(row for row in left if _never_launched(row)),
+        mismatches=_reasons(row for row in left if row.state == "mismatch" and not _never_launched(row)),
         allow_mixed=allow_mixed,
     )
+
+
+def _never_launched(row: CellResult) -> bool:
+    """Whether a row was out before any launch: it could not be made, or its outputs missed a limit."""
+    if row.failure is not None and row.failure.stage == "accuracy":
+        return True
+    return row.state in ("failed", "not-applicable") and not row.launches_measured
 
 
 def _reasons(rows: Iterable[CellResult]) -> dict[str, Failure]:

@@ -54,7 +54,7 @@ def test_a_measure_is_a_function_with_its_limit(given: Any, read: Metric) -> Non
 @pytest.mark.parametrize(
     "given",
     ["map50>=0.9", "./program>=0.9", "m.py:fn>0.9", "m.py:fn==1", "m.py:fn>=high", "m.py:fn>=inf", lambda a, b: 1.0, 3],
-    ids=str,
+    ids=lambda given: "lambda" if callable(given) else str(given),  # the address of a function differs in each process
 )
 def test_a_text_without_a_function_and_a_function_that_no_process_finds_are_refused(given: Any) -> None:
     with pytest.raises((TypeError, ValueError)):

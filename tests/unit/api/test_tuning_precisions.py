@@ -18,7 +18,7 @@ from irbench.spi import Availability, Description
 
 GRAPH = Artifact("onnx", Path("net.onnx"), (), (), precision="fp32")
 RUN = RunOptions(models=("net.onnx",), backends=("fake-a", "fake-b"), min_accuracy=0.99)
-TRIED = SearchedValues(None, (1,), (1,), ("native",), ("none", "int8"), 2
+TRIED = SearchedValues(None, (1,), (1,), ("native",), ("none", "int8"), 2, {})
 
 
 @pytest.fixture(autouse=True)
