@@ -86,7 +86,7 @@ def test_the_run_of_a_condition_is_a_plan_but_for_that_of_the_neighbour(tuned: C
 def test_where_the_setting_cannot_run_its_rival_wins(model: Path):
     called = irbench(
         "tune", model, *ASKED, "--set", "fake-b.fault=refuse", "--set", "fake-b.at=compile",
-        "--set", "fake-b.when_batch=8", "--budget", "2m",
+        "--set", "fake-b.when_batch=8",
     )  # fmt: skip
     found = flips(called)["batch", 8]
     assert (found["outcome"], found["gain"]) == ("flipped", None)
@@ -111,7 +111,7 @@ def test_an_interrupt_keeps_the_recommendation_and_what_was_measured(model: Path
 def test_in_python_flips_are_part_of_the_report(model: Path):
     found = api.tune(
         model, backends="fake-a,fake-b", batch=4, threads=1, streams=1, instances=1, optimize="none", flip_map=True,
-        set={"fake-a": {"call_us": 100, "sample_us": 25}, "fake-b": {"call_us": 190}}, budget="1m", progress=None,
+        set={"fake-a": {"call_us": 100, "sample_us": 25}, "fake-b": {"call_us": 190}}, progress=None,
     )  # fmt: skip
     outcomes = {(flip.condition.axis, flip.condition.value): flip.outcome for flip in found.report.flips}
     assert outcomes["batch", 2] == "flipped"
