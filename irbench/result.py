@@ -32,6 +32,7 @@ from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
 
 __all__ = [
+    "DOUBTS",
     "SCHEMA_VERSION",
     "SEARCH_RUN",
     "Basis",
@@ -66,6 +67,8 @@ NoWinner = Literal[
 ]
 """Why no cell is called the fastest: too few launches; no difference that matters; none that is sure; most blocks were
 disturbed; the rival is faster over all blocks, in throughput, or where each runs alone."""
+DOUBTS: tuple[NoWinner, ...] = ("busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees")
+"""Those for which a table calls no cell the fastest although an interval does."""
 StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished", "searched"]
 """``failures``: all backends failed; ``unfinished``: the group was still being measured when this was written;
 ``searched``: a search expects to gain nothing more."""

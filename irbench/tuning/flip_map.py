@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from irbench.result import CellResult, GroupResult, NoWinner
+from irbench.result import DOUBTS, CellResult, GroupResult
 from irbench.row import Speedup, Verdict, is_too_slow
 from irbench.spec import Precision, Timing
 from irbench.tuning.report import (
@@ -42,8 +42,6 @@ __all__ = [
 CONDITION = Timing(min_launches=4, max_launches=6, blocks=6, max_blocks=9, target=0.5)
 """As many launches as an interval needs, and more only while it is not known which setting is better."""
 
-_DOUBTS: tuple[NoWinner, ...] = ("busy", "all-blocks-disagree", "throughput-disagrees")
-"""Why a table calls no row the best although an interval does."""
 _OUTCOMES: dict[Verdict, FlipOutcome] = {
     "faster": "kept",
     "slower": "flipped",
@@ -133,7 +131,7 @@ def flip_of(condition: Condition, pair: Pair, table: GroupResult, run: str) -> F
     setting, rival = by_id[pair.setting.row], by_id[pair.rival.row]
     unable = (*_unable("setting", setting), *_unable("rival", rival))
     gain = None if setting.speedup is None else _gain(setting.speedup)
-    is_doubtful = table.lead is not None and table.lead.reason in _DOUBTS
+    is_doubtful = table.lead is not None and table.lead.reason in DOUBTS
     flip = Flip(condition, pair.setting, pair.rival, "undecided", gain, unable, run=run, is_doubtful=is_doubtful)
     if unable:
         return _by_elimination(flip)

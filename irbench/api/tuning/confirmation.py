@@ -10,7 +10,7 @@ from irbench.api.measurement import StoredRun
 from irbench.api.tuning.rows import TuningRows
 from irbench.api.tuning.settings import setting_of
 from irbench.record import LaunchRecord
-from irbench.result import CellResult, GroupResult
+from irbench.result import DOUBTS, CellResult, GroupResult
 from irbench.row import is_too_slow
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -25,9 +25,6 @@ from irbench.tuning.decision import Decision, decide, pareto_front
 from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, TunedSetting
 
 __all__ = ["Confirmed", "Finalists", "front_of"]
-
-_DOUBTS = ("busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees")
-"""Why a table calls no row the best although an interval does."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Confirmed:
         records = tuple(read_launches(stored.folder, stored.document))
         standing, found = _lead(group, table, stored, records)
         able = [row for row in standing.candidates if row not in standing.too_slow]
-        is_doubtful = table.lead is not None and table.lead.reason in _DOUBTS
+        is_doubtful = table.lead is not None and table.lead.reason in DOUBTS
         decision = decide(found, able, finalists.references, is_doubtful=is_doubtful)
         names = cell_names(group)
         settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
