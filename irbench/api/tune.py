@@ -23,7 +23,7 @@ from irbench.api.results import Interrupted, Run
 from irbench.api.run import refuse_loaded_models
 from irbench.api.run_destination import RunDestination
 from irbench.api.tuning.accuracy import excluded, random_inputs, within_accuracy
-from irbench.api.tuning.confirmation import Confirmed, Finalists, front_of
+from irbench.api.tuning.confirmation import Confirmed, Finalists, figures_of, front_of
 from irbench.api.tuning.flips import FlipMapMeans, with_flips
 from irbench.api.tuning.options import TuneKeywords, TuneOptions
 from irbench.api.tuning.rows import TuningRows, tuning_rows
@@ -185,7 +185,11 @@ class _Tuner:
             return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
         finalists = Finalists.of(self._rows, schedule.best(_CONFIRMED))
         confirmation = self._confirm(finalists, search)
-        report = replace(self._report(search, confirmation), confirmation_run=confirmation.document.run_id)
+        report = replace(
+            self._report(search, confirmation),
+            confirmation_run=confirmation.document.run_id,
+            figures=figures_of(confirmation.document.groups[0]),
+        )
         if _is_interrupted(confirmation):
             return self._tuning(replace(report, conclusion="interrupted"), search, confirmation)
         report = self._concluded(report, Confirmed.of(finalists, confirmation))
@@ -252,6 +256,7 @@ class _Tuner:
             measured=len(launched & set(space.ids)),
             seconds=self._watch.elapsed_s,
             search_run=search.document.run_id,
+            results=None if options.run.results is None else str(options.run.results),
             accuracy_limit=self._rows.request.accuracy,
             excluded=excluded(self._rows),
             random_inputs=random_inputs(self._rows.planned),

@@ -231,7 +231,7 @@ NOTES: Mapping[NoteCode, Text] = {
         {"process": None, "since": None, "what": None},
     ),
     "busy-neighbour": Text(
-        "the table shows how rows do beside a busy program: [`irbench tune --flip-map`](tuning.md#the-flip-map)",
+        "the table shows how rows do beside a busy program: [the flip map](tuning.md#the-flip-map) of `irbench tune`",
         _neighbour,
         {"processors": [1]},
     ),

@@ -34,16 +34,17 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
     if request.cold:
         return "\n".join((*lines, _cold_text(groups, request.timing)))
-    return "\n".join((*lines, _speed_text(groups, request.timing)))
+    return "\n".join((*lines, _speed_text(groups, request.timing, advises=not request.is_part_of)))
 
 
-def _speed_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
+def _speed_text(groups: Sequence[PlannedGroup], timing: Timing, *, advises: bool) -> str:
     least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S) for group in groups if group.can_run)
     whole_s = timing.budget * sum(group.weight for group in groups)
     budget = f"no launch begins that would end after {whole_s:.0f} s"
     planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
     if least_s > whole_s:
-        return f"{planned}, but {budget}: give about --budget {math.ceil(least_s)}s, or measure fewer rows"
+        advice = f": give about --budget {math.ceil(least_s)}s, or measure fewer rows" if advises else ""
+        return f"{planned}, but {budget}{advice}"
     return f"{planned}; slow models use the whole budget: {budget}"
 
 

@@ -29,8 +29,8 @@ TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "best: {setting}",
     "preview": "best so far: {setting}; too few launches for an interval, a larger --budget has more",
     "reference": "best: {setting}; no setting is known to be better",
-    "undecided": "use {setting}: {leader} looks better, but not for certain; a larger --budget may tell",
-    "doubtful": "use {setting}: {leader} looks better, but something disturbed the confirmation;"
+    "undecided": "undecided: {leader} looks better than {setting}, but not for certain; a larger --budget may tell",
+    "doubtful": "undecided: {leader} looks better than {setting}, but something disturbed the confirmation;"
     " irbench show {run} says what",
     "unopposed": "best: {setting}; no default and no vendor's hint can be compared with it",
     "nothing": "no setting answers as was asked for; irbench show {run} says why",
@@ -58,7 +58,10 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     yield SEPARATOR.join(fact for fact in facts if fact)
     yield _conclusion(report)
     if report.leader is not None:
-        rows = (_leading_row(report.leader), *map(_row, report.alternatives))
+        rows = (
+            _leading_row(report, report.leader),
+            *(_row(report, other) for other in report.alternatives),
+        )
         settings = (report.leader, *(other.setting for other in report.alternatives))
         yield with_accuracy(TextTable(_COLUMNS, rows), settings, report.accuracy_limit)
     yield from accuracy_texts(report)
@@ -93,20 +96,23 @@ def _reference_gain(other: Alternative, gain: Gain) -> str:
 
 def _gain(gain: Gain) -> str:
     value, low, high = ratio(gain.value, gain.low, gain.high)
-    return f"{value}x [{low}, {high}]{' preview' if gain.is_preview else ''}"
+    interval = "" if gain.low == gain.high else f" [{low}, {high}]"
+    return f"{value}x{interval}{' preview' if gain.is_preview else ''}"
 
 
 _COLUMNS = (
-    Column("setting", words=True),
-    Column("prec", words=True),
+    Column("setting", words=True, folds=True),
+    Column("prec", words=True, drops=4),
     Column("batch"),
-    Column("threads"),
-    Column("what it is", words=True),
-    Column("the best gains [95 %]", words=True),
+    Column("threads", drops=3),
+    Column("p50 ms", drops=2),
+    Column("FPS", drops=1),
+    Column("what it is", words=True, folds=True),
+    Column("the best gains [95 %]", words=True, least=24),
 )
 _FRONT_COLUMNS = (
-    Column("setting", words=True),
-    Column("prec", words=True),
+    Column("setting", words=True, folds=True),
+    Column("prec", words=True, drops=1),
     Column("batch"),
     Column("threads"),
     Column("p50 ms"),
@@ -115,14 +121,20 @@ _FRONT_COLUMNS = (
 )
 
 
-def _leading_row(setting: TunedSetting) -> Row:
-    return Row((*_facts(setting), "found", "-"), style="bold")
+def _leading_row(report: TuningReport, leader: TunedSetting) -> Row:
+    return Row((*_facts(leader), *_figures(report, leader), "found", "-"), style="bold")
 
 
-def _row(other: Alternative) -> Row:
+def _row(report: TuningReport, other: Alternative) -> Row:
     without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
     gained = without if other.gain is None else _gain(other.gain)
-    return Row((*_facts(other.setting), "found" if other.kind is None else KIND_TEXTS[other.kind], gained))
+    kind = "found" if other.kind is None else KIND_TEXTS[other.kind]
+    return Row((*_facts(other.setting), *_figures(report, other.setting), kind, gained))
+
+
+def _figures(report: TuningReport, setting: TunedSetting) -> tuple[str, str]:
+    found = report.figures.get(setting.row)
+    return (NOT_MEASURED, NOT_MEASURED) if found is None else (significant(found.latency_ms), significant(found.fps))
 
 
 def _point(point: FrontPoint) -> Row:
@@ -137,6 +149,7 @@ def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
 
 def _runs(report: TuningReport) -> Iterator[str]:
     known = {"search": report.search_run, "confirmation": report.confirmation_run}
-    named = [f"{what}: irbench show {run}" for what, run in known.items() if run is not None]
+    where = "" if report.results is None else f" --results {shlex.quote(report.results)}"
+    named = [f"{what}: irbench show {run}{where}" for what, run in known.items() if run is not None]
     if named:
         yield SEPARATOR.join(named)

@@ -22,7 +22,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress, batch_facts
 from irbench.runner.reference import Expected, expected_outputs, references
 from irbench.runner.request import RunRequest
-from irbench.runner.schedule import UNTIL_PRECISE, Schedule
+from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_launches
 from irbench.runner.signals import signals_deferred
 from irbench.runner.sweep import swept_sizes
 from irbench.runner.tables import same_inputs
@@ -33,7 +33,6 @@ from irbench.stats import (
     Next,
     Pace,
     Room,
-    launch_limits,
     launches_planned,
     outlook,
     parts_of,
@@ -251,7 +250,7 @@ class Comparison:
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:
         """Derive the table anew from the records and put it into the store's document."""
         admission = self._admission()
-        group = self._group if self._context.schedule.measures_all else self._launched()
+        group = self._group if self._context.schedule.measures_all else launched(self._group, self._records)
         self._outlook = outlook(group, self._records, self._timing, admission)
         result = summarise(
             group,
@@ -276,24 +275,9 @@ class Comparison:
         self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
         return result
 
-    def _launched(self) -> Group:
-        """Return the group with those of its cells that a launch had, and its baseline."""
-        tried = {cell for record in self._records for cell in (*record.failures, *(own.cell for own in record.cells))}
-        return replace(
-            self._group,
-            cells=tuple(cell for cell in self._group.cells if cell.id in tried or cell.id == self._group.baseline),
-        )
-
     def _untimed_samples(self) -> Iterator[Note]:
         if 0 < self._calls < self._group.feeds:
             yield Note("samples-not-timed", {"timed": self._calls, "samples": self._group.feeds})
-
-    @property
-    def _most_launches(self) -> int | None:
-        """How many launches there are at most; ``None`` where only time ends them."""
-        if not self._context.schedule.measures_all:
-            return None
-        return launch_limits(len(self._planned.measured), self._timing)[1]
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         main = self._group.main
@@ -302,7 +286,7 @@ class Comparison:
                 model=main.bundle.name,
                 activity=activity,
                 launch=len(self._records) + (interim is None),
-                most_launches=self._most_launches,
+                most_launches=most_launches(self._context.schedule, len(self._planned.measured), self._timing),
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=self._timing.budget,
                 outlook=self._outlook,

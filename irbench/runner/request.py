@@ -152,7 +152,7 @@ class RunRequest:
             "baseline": self.baseline,
             "allow_mixed": self.allow_mixed,
             "seed": self.seed,
-            "timing": asdict(self.timing),
+            "timing": {**asdict(self.timing), "busy_processors": list(self.timing.busy_processors)},
             "budget_s": self.budget_s,
             "preset": self.preset,
             "command": list(self.command),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from irbench.record import LaunchRecord
 from irbench.spec import Group, Timing
-from irbench.stats import Admission, Next, Pace, next_launch
+from irbench.stats import Admission, Next, Pace, launch_limits, next_launch
 
-__all__ = ["UNTIL_PRECISE", "Schedule"]
+__all__ = ["UNTIL_PRECISE", "Schedule", "launched", "most_launches"]
 
 
 class Schedule(Protocol):
@@ -41,3 +41,14 @@ class _UntilPrecise:
 
 
 UNTIL_PRECISE: Schedule = _UntilPrecise()
+
+
+def launched(group: Group, records: Sequence[LaunchRecord]) -> Group:
+    """Return a group with those of its cells that a launch had, and its baseline."""
+    tried = {cell for record in records for cell in (*record.failures, *(own.cell for own in record.cells))}
+    return replace(group, cells=tuple(cell for cell in group.cells if cell.id in tried or cell.id == group.baseline))
+
+
+def most_launches(schedule: Schedule, cells: int, timing: Timing) -> int | None:
+    """Return how many launches of so many cells there are at most; ``None`` where only time ends them."""
+    return launch_limits(cells, timing)[1] if schedule.measures_all else None

@@ -20,6 +20,7 @@ __all__ = [
     "Gain",
     "NotMeasured",
     "ReferenceKind",
+    "RowFigures",
     "Side",
     "TunedSetting",
     "TuningReport",
@@ -179,6 +180,14 @@ class Flip:
 
 
 @dataclass(frozen=True)
+class RowFigures:
+    """What a row measured in the confirmation: the median latency of a call, and samples per second."""
+
+    latency_ms: float
+    fps: float
+
+
+@dataclass(frozen=True)
 class FrontPoint:
     """A measured setting than which no other has both lower latency and more frames per second.
 
@@ -224,6 +233,8 @@ class TuningReport:
         setting: The recommended one; null where nothing could be measured.
         leader: The setting that was the best in the confirmation, also where it is not recommended; null without one.
         alternatives: The other rows of the confirmation, against the leader.
+        figures: What the rows of the confirmation measured, by the id of a row.
+        results: The folder where its runs are kept, as the user named it; null for the usual place.
         front: Measured settings, by growing latency; see :class:`FrontPoint`.
         settings: How many settings there were to choose from.
         measured: How many of them were launched.
@@ -260,3 +271,5 @@ class TuningReport:
     accuracy_limit: AccuracyLimit | None = None
     excluded: Excluded | None = None
     random_inputs: int = 0
+    figures: Mapping[str, RowFigures] = field(default_factory=dict[str, RowFigures])
+    results: str | None = None

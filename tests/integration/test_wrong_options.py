@@ -36,7 +36,7 @@ RUN = [
     (("--set", "fake-z.call_us=1"), "no backend 'fake-z'", "Did you mean"),
     (("--set", "call_us=1"), "lacks a backend", "irbench run --help"),
     (("--set", "fake-b.call_us=1"), "not part of the run", "Backends of the run: fake-a"),
-    (("--set", "fake-a.cal_us=1"), "fake-a has no option 'cal_us'", "Did you mean call_us? Known: call_us, fault,"),
+    (("--set", "fake-a.cal_us=1"), "fake-a has no option 'cal_us'", "Did you mean call_us? Known: call_us, sample_us,"),
     (("--backends", "ort", "--set", "ort.use_determinstic_compute=1"), "no option", "mean use_deterministic_compute?"),
     (
         ("--backends", "openvino", "--set", "openvino.performance_hnt=1"),

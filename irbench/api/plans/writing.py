@@ -13,6 +13,7 @@ from irbench.api.options import RunOptions
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.render.quantities import cpu_list
+from irbench.result import SEARCH_RUN
 from irbench.spec import shape_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run
@@ -42,6 +43,11 @@ def plan_from(run: str | PathLike[str] = "latest", *, results: str | PathLike[st
         raise IrbenchError(
             "A soak cannot be repeated by a plan: plans measure speeds and cold starts.",
             hint="Repeat it with irbench soak; irbench show says what it called.",
+        )
+    if document.plan.get("is_part_of") == SEARCH_RUN:
+        raise IrbenchError(
+            "A search cannot be repeated by a plan: it chose its rows while it ran.",
+            hint="Search again with irbench tune, or make a plan of its confirmation.",
         )
     options = stored_options(document.plan)
     return plan_document(options, options.name or document.run_id)

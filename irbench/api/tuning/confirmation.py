@@ -22,9 +22,9 @@ from irbench.stats.standing import Standing, decide_standing
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.store.reading import read_launches
 from irbench.tuning.decision import Decision, decide, pareto_front
-from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, TunedSetting
+from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, RowFigures, TunedSetting
 
-__all__ = ["Confirmed", "Finalists", "front_of"]
+__all__ = ["Confirmed", "Finalists", "figures_of", "front_of"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,15 @@ def front_of(
         points = {row: point for row, point in points.items() if row not in wrong}
         points |= {point.setting.row: point for point in _points(search, table, confirmed=confirmed)}
     return pareto_front(points.values(), within)
+
+
+def figures_of(table: GroupResult) -> dict[str, RowFigures]:
+    """Return what the rows of a table measured, by their ids."""
+    return {
+        row.id: RowFigures(row.latency_ms.p50, row.fps)
+        for row in table.cells
+        if row.latency_ms is not None and row.fps is not None
+    }
 
 
 def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) -> Iterator[FrontPoint]:

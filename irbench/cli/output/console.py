@@ -101,6 +101,6 @@ def to_text(renderable: RenderableType, *, to_file: bool = False) -> str:
     if "COLUMNS" not in os.environ and (to_file or not sys.stdout.isatty()):
         console.width = Measurement.get(console, console.options.update(max_width=_WIDEST), renderable).maximum
     with console.capture() as capture:
-        console.print(renderable, highlight=False)
+        console.print(renderable, highlight=False, crop=False)  # code to copy is wider than some terminals
     text = capture.get()
     return text if console.is_terminal else _NO_BLANKS.sub("", text)
