@@ -72,7 +72,7 @@ def batch_facts(workloads: Iterable[Workload], asked: Sequence[int] | None) -> B
     own = tuple(sorted({workload.batch for workload in workloads}))
     if len(own) > 1:
         return BatchFacts(batch=None, batches=own)
-    return BatchFacts(batch=own[0] if len(asked or ()) > 1 else None, batches=())
+    return BatchFacts(batch=max(own) if len(asked or ()) > 1 else None, batches=())
 
 
 Listener: TypeAlias = Callable[[Progress], None]

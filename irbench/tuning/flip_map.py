@@ -219,7 +219,8 @@ def _by_elimination(flip: Flip) -> Flip:
     """Return a flip whose outcome is that of the only setting that can be used, where one can."""
     if len(flip.unable) > 1:
         return replace(flip, outcome="not-measured", missing="failed")
-    return replace(flip, outcome="flipped" if flip.unable[0].side == "setting" else "kept")
+    fails = any(unable.side == "setting" for unable in flip.unable)
+    return replace(flip, outcome="flipped" if fails else "kept")
 
 
 def _gain(speedup: Speedup) -> Gain:

@@ -118,6 +118,8 @@ def in_small(command: str) -> str:
     """Return a command with the least work that still does what it says: a full run would take minutes."""
     if command.startswith("irbench soak"):
         return re.sub(r"--for \S+", "--for 2s", command)
+    if command.startswith("irbench tune"):
+        return f"{command} --budget 20s --batch 1 --optimize none --backends ort"
     if not command.startswith("irbench run"):
         return command.removesuffix(" --confirm")  # which measures as long as the run did
     return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"

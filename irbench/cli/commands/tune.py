@@ -140,6 +140,6 @@ def command(
     )
     with plugin_warnings_told(), displayed() as reporter:
         found = tune_with(asked, reporter)
-    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
     print_data(text, output)
     return int(found.exit_code)

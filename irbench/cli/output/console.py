@@ -85,7 +85,7 @@ def check_writable(output: Path) -> None:
         )
 
 
-def to_text(renderable: RenderableType, *, to_file: bool = False) -> str:
+def to_text(renderable: RenderableType, *, to_file: bool = False, crop: bool = True) -> str:
     """Return what stdout's console makes of a renderable: colour and wrapping on a terminal, neither elsewhere.
 
     Outside a terminal a table is as wide as its columns need, unless ``COLUMNS`` says otherwise.
@@ -93,6 +93,7 @@ def to_text(renderable: RenderableType, *, to_file: bool = False) -> str:
     Args:
         renderable: What to show.
         to_file: Whether the text goes into a file, so that what stdout is does not matter.
+        crop: Whether lines end where the terminal does; code to copy must not.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -101,6 +102,6 @@ def to_text(renderable: RenderableType, *, to_file: bool = False) -> str:
     if "COLUMNS" not in os.environ and (to_file or not sys.stdout.isatty()):
         console.width = Measurement.get(console, console.options.update(max_width=_WIDEST), renderable).maximum
     with console.capture() as capture:
-        console.print(renderable, highlight=False, crop=False)  # code to copy is wider than some terminals
+        console.print(renderable, highlight=False, crop=crop)
     text = capture.get()
     return text if console.is_terminal else _NO_BLANKS.sub("", text)
