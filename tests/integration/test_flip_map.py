@@ -12,7 +12,7 @@ from front_door import Called, irbench, irbench_process
 
 import irbench as api
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.slow, pytest.mark.ci]
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.slow]
 
 ASKED = (
     "--backends", "fake-a,fake-b", "--batch", "4", "--threads", "1", "--streams", "1", "--instances", "1",
@@ -42,6 +42,7 @@ def flips(called: Called) -> dict[tuple[str, int], dict[str, Any]]:
     return {(flip["condition"]["axis"], flip["condition"]["value"]): flip for flip in called.document["flips"]}
 
 
+@pytest.mark.ci
 def test_the_rival_wins_at_half_the_batch_and_loses_at_twice_of_it(tuned: Called):
     assert tuned.code == 0, tuned.err
     assert tuned.document["setting"]["backend"] == "fake-b"
@@ -93,6 +94,7 @@ def test_where_the_setting_cannot_run_its_rival_wins(model: Path):
     assert "no such precision" in found["unable"][0]["message"]
 
 
+@pytest.mark.ci
 def test_an_interrupt_keeps_the_recommendation_and_what_was_measured(model: Path, own_home: Path):
     called = irbench_process(
         "tune", model, *ASKED, "--set", "fake-b.fault=interrupt", "--set", "fake-b.at=run:30",
