@@ -24,6 +24,7 @@ from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Qu
 from irbench.spi.installation import install_command
 from irbench.spi.models import Exporter, ExporterDescription, ExportRequest, ModelSource
 from irbench.spi.own_code import CellContext
+from irbench.spi.profiling import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, TensorShape
 from irbench.spi.runtime import (
     Array,
     AsyncSlot,
@@ -53,11 +54,15 @@ __all__ = [
     "Exporter",
     "ExporterDescription",
     "Feed",
+    "InferenceProfile",
     "LoadChecker",
     "ModelSource",
+    "OperatorTime",
     "Outputs",
     "Pass",
     "Phases",
+    "ProfiledSession",
+    "ProfilingBackend",
     "QuantizationMethod",
     "QuantizationRequest",
     "Quantizer",
@@ -65,6 +70,7 @@ __all__ = [
     "Session",
     "Slot",
     "StreamAdvisor",
+    "TensorShape",
     "UsageWriter",
     "UsedModel",
     "install_command",

@@ -1,0 +1,103 @@
+"""What a backend gives that can say how long each operator of an inference took.
+
+A profiled session is made apart from the one that is timed: profiling costs time, so its latencies are never
+published as the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from irbench.spec import Artifact, Load
+from irbench.spi.runtime import Phases, Session
+
+__all__ = ["InferenceProfile", "OperatorTime", "ProfiledSession", "ProfilingBackend", "TensorShape"]
+
+
+@dataclass(frozen=True)
+class TensorShape:
+    """A tensor as a runtime's profile describes it.
+
+    Attributes:
+        dtype: NumPy's name of the element type, ``float32`` for example; empty where the runtime does not tell.
+        shape: Sizes in the runtime's own layout; ``None`` where it does not tell.
+    """
+
+    dtype: str
+    shape: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class OperatorTime:
+    """One operator of one inference, as the runtime executed it.
+
+    Attributes:
+        name: The runtime's own name of it.
+        kind: The runtime's own operator type.
+        duration_ns: Time in it, without that of operators nested in it, in nanoseconds.
+        nodes: Names of the ONNX nodes that it computes, as far as the runtime tells; several where it fused them, none
+            where names were lost.
+        start_ns: Start since the inference's first operator, in nanoseconds; ``None`` where the runtime tells none.
+        thread: Number of the thread or queue that ran it; ``None`` where the runtime does not tell.
+        device: Where it ran: ``cpu``, ``cuda``; or the provider's or plugin's own name where that says more.
+        implementation: The kernel that was chosen, with its precision: ``brgconv_avx512_f32`` for example.
+        inputs: Its inputs, where the runtime tells.
+        outputs: Its outputs, where the runtime tells.
+        is_overhead: Whether this is the runtime's own work between operators, and computes no node.
+    """
+
+    name: str
+    kind: str
+    duration_ns: int
+    nodes: tuple[str, ...] = ()
+    start_ns: int | None = None
+    thread: int | None = None
+    device: str = "cpu"
+    implementation: str = ""
+    inputs: tuple[TensorShape, ...] = ()
+    outputs: tuple[TensorShape, ...] = ()
+    is_overhead: bool = False
+
+
+@dataclass(frozen=True)
+class InferenceProfile:
+    """The operators of one inference, in the order in which they were executed.
+
+    Attributes:
+        operators: One entry for each execution: an operator within a loop has several.
+        averages: How many inferences the durations are a mean of; 1 where each inference is told apart.
+    """
+
+    operators: tuple[OperatorTime, ...]
+    averages: int = 1
+
+
+class ProfiledSession(Session, Protocol):
+    """A session whose runtime records operators between two calls; it runs like any other."""
+
+    def start_profile(self) -> None:
+        """Forget what was recorded so far; what runs from now on counts."""
+        ...
+
+    def finish_profile(self, inferences: int, /) -> Sequence[InferenceProfile]:
+        """Return what was recorded of ``inferences`` inferences since :meth:`start_profile`, oldest first.
+
+        Raises:
+            Refusal: The runtime recorded nothing, or something else than so many inferences.
+        """
+        ...
+
+
+@runtime_checkable
+class ProfilingBackend(Protocol):
+    """A backend that can profile; found by ``isinstance``, beside :class:`~irbench.spi.Backend`."""
+
+    def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> ProfiledSession:
+        """Compile as ``compile`` does, with the runtime's recording of operators switched on.
+
+        Raises:
+            Refusal: The runtime cannot profile what was asked.
+        """
+        ...
