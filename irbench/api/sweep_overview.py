@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from irbench.api.sweep_execution import curve_points, is_left_out
 from irbench.store.entries import RunEntry
 from irbench.store.listing import list_runs
 from irbench.sweeps.best import best_of_sweep
-from irbench.sweeps.cells import SweepTable
+from irbench.sweeps.cells import AXES, SweepTable
 from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview
 from irbench.sweeps.state import StateFile
 
@@ -21,14 +22,20 @@ def overview_of(tables: Sequence[SweepTable], state: StateFile, name: str, root:
     """Return the tables of a sweep with how they ended, and its curves.
 
     Args:
-        tables: In the order in which they are measured.
+        tables: In any order; they are returned by their settings, as a reader looks for them.
         state: How far the sweep is.
         name: Its name.
         root: The folder of results.
     """
     entries = {entry.run_id: entry for entry in list_runs(root).entries}
-    shown = tuple(_table(table, state, entries) for table in tables)
+    shown = tuple(_table(table, state, entries) for table in sorted(tables, key=_by_settings))
     return SweepOverview(name, shown, tuple(_curves(tables, state)), best_of_sweep(shown))
+
+
+def _by_settings(table: SweepTable) -> tuple[tuple[float, str], ...]:
+    """Return what sorts tables by one setting after the other, numbers by their size."""
+    values = (table.shared.get(key, "") for key in AXES)
+    return tuple((value, "") if isinstance(value, int | float) else (math.inf, str(value)) for value in values)
 
 
 def _table(table: SweepTable, state: StateFile, entries: Mapping[str, RunEntry]) -> TableOverview:

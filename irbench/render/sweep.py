@@ -96,9 +96,12 @@ def times_text(tables: Sequence[SweepTable], expected_s: Mapping[str, float], mo
     cells = sum(len(table.cells) for table in tables)
     most = sum(most_s[table.id] for table in tables)
     known = [expected_s[table.id] for table in tables if table.id in expected_s]
-    text = f"{plural(cells, 'cell')} in {plural(len(tables), 'table')}; at most {duration_text(most)} besides exports"
+    text = (
+        f"{plural(cells, 'cell')} in {plural(len(tables), 'table')}; time limit {duration_text(most)} besides exports"
+    )
     if any(table.step is not None for table in tables):
         text += ", less where curves end early"
+    text += "; a first launch may take longer"
     if known:
         text += f"; stored runs of {plural(len(known), 'table')} took {duration_text(sum(known))}"
     return text
@@ -144,7 +147,7 @@ def _differing(tables: Sequence[SweepTable]) -> tuple[str, ...]:
 def _time_text(table: SweepTable, expected_s: Mapping[str, float], most_s: Mapping[str, float]) -> str:
     if table.id in expected_s:
         return f"took {duration_text(expected_s[table.id])}"
-    return f"at most {duration_text(most_s[table.id])}"
+    return f"limit {duration_text(most_s[table.id])}"
 
 
 def _counts(overview: SweepOverview) -> str:

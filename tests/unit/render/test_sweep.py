@@ -78,14 +78,16 @@ def test_cells_are_listed_with_what_differs_and_the_rest_is_said_once():
     found = cells_table(plan, {plan[0].id: 130.0}, {table.id: 60.0 for table in plan})
     assert [column.heading for column in found.columns] == ["table", "cell", "backends", "threads", "table takes"]
     assert [row.cells[0] for row in found.rows] == ["1", "1", "2", "2"]
-    assert [row.cells[-1] for row in found.rows] == [*["took 2 min"] * 2, *["at most 60 s"] * 2]
+    assert [row.cells[-1] for row in found.rows] == [*["took 2 min"] * 2, *["limit 60 s"] * 2]
     assert common_text(plan) == "resnet50 · budget=60s · quick"
 
 
 def test_the_time_of_a_plan_is_its_budgets_and_what_is_known_of_stored_runs():
     plan = tables()
     most = {table.id: 60.0 for table in plan}
-    assert times_text(plan, {}, most) == "4 cells in 2 tables; at most 2 min besides exports"
+    assert times_text(plan, {}, most) == (
+        "4 cells in 2 tables; time limit 2 min besides exports; a first launch may take longer"
+    )
     assert times_text(plan, {plan[0].id: 42.0}, most).endswith("; stored runs of 1 table took 42 s")
     curve = curve_tables()
     assert "less where curves end early" in times_text(curve, {}, {table.id: 60.0 for table in curve})
