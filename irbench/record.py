@@ -17,6 +17,7 @@ from irbench.spec import Scalar
 __all__ = [
     "BlockEvidence",
     "CellLaunch",
+    "EnergyReading",
     "Evidence",
     "Failure",
     "LaunchRecord",
@@ -166,6 +167,8 @@ class CellLaunch:
             process start to first output, less the time it waited for its turn.
         peak_memory_bytes: Resident peak of each phase, by the phase's name; ``run`` is the peak since the warm-up and
             ``process`` that of the whole life.
+        private_memory_bytes: Memory at the end of each phase that no other process shares; empty in older records, and
+            where the kernel does not tell.
         effective: What the runtime read back.
         output_error: How far its outputs are from the reference; ``None`` where this launch did not verify.
         tail_ns: Latencies of the uninterrupted calls of ``--tail``, int64; empty without it.
@@ -185,6 +188,7 @@ class CellLaunch:
     tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     repeat_error: OutputError | None = None
     paced: PacedRun | None = None
+    private_memory_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def worst_error(self) -> OutputError | None:
@@ -217,12 +221,33 @@ class BlockEvidence:
 
 
 @dataclass(frozen=True)
+class EnergyReading:
+    """The energy that the machine used between two moments, whatever ran on it.
+
+    Attributes:
+        wall_ns: From the one to the other.
+        microjoules: By domain: ``package-0``, ``dram-0``, ``gpu-0``; without those that could not be read to the end.
+    """
+
+    wall_ns: int
+    microjoules: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Sustained:
-    """One cell alone and uninterrupted: completions and the wall time they took."""
+    """One cell alone and uninterrupted: completions and the wall time they took.
+
+    Attributes:
+        cell: The cell's id.
+        completions: How many inferences completed.
+        wall_ns: In how much time.
+        energy: From a little before until a little after; ``None`` without ``--energy``.
+    """
 
     cell: str
     completions: int
     wall_ns: int
+    energy: EnergyReading | None = None
 
 
 @dataclass(frozen=True)
@@ -236,6 +261,7 @@ class LaunchRecord:
         failures: Why the others did not, by cell id.
         blocks: What happened on the machine, one for each block.
         sustained: What each cell completed alone and uninterrupted; empty where that was not asked for.
+        idle_energy: While all workers were frozen, before these runs; ``None`` without ``--energy``.
         load_average: Of one minute, at the launch's end.
         frozen: Whether idle workers were really frozen.
         pressure: Share of the last 10 s in which some task of the machine waited for a processor, at the launch's end
@@ -254,3 +280,4 @@ class LaunchRecord:
     frozen: bool = True
     pressure: float | None = None
     processors: int = 2
+    idle_energy: EnergyReading | None = None

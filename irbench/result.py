@@ -18,6 +18,7 @@ from irbench.cold_row import ColdTable
 from irbench.notices import Note, Reference, Warn
 from irbench.row import (
     CellResult,
+    EnergyUse,
     GivenInputs,
     LatencyMs,
     PacedLatency,
@@ -37,6 +38,7 @@ __all__ = [
     "SEARCH_RUN",
     "Basis",
     "CellResult",
+    "EnergyUse",
     "GivenInputs",
     "GroupResult",
     "LatencyMs",

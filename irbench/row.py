@@ -14,6 +14,7 @@ from irbench.spec import Accuracy, Disagreement, GraphFiles, Io, Number, Program
 
 __all__ = [
     "CellResult",
+    "EnergyUse",
     "GivenInputs",
     "LatencyMs",
     "PacedLatency",
@@ -113,6 +114,25 @@ class PacedLatency:
     p90_since_due: float | None
     late: int
     count: int
+
+
+@dataclass(frozen=True)
+class EnergyUse:
+    """Energy of one inference of one batch while the row ran alone, and power: medians over launches.
+
+    Attributes:
+        joules: Of one inference, with what the idle machine uses in that time.
+        joules_above_idle: Without that; null where idle power is unknown.
+        watts: While it ran.
+        idle_watts: While nothing ran and all rows were loaded; null where unknown.
+        watts_by_domain: Of each part of the machine that is counted: ``package-0``, ``dram-0``, ``gpu-0``.
+    """
+
+    joules: float
+    joules_above_idle: float | None
+    watts: float
+    idle_watts: float | None
+    watts_by_domain: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -227,6 +247,12 @@ class CellResult:
     """The Python whose runtime was measured; null for the one that irbench ran in."""
     accuracy: Accuracy | None = None
     """How good its outputs are by the user's measure; null without ``--min-accuracy`` and ``--metric``."""
+    energy: EnergyUse | None = None
+    """Null without ``--energy``, and where nothing could be read."""
+    energy_over_launches: Spans | None = None
+    energy_above_idle_over_launches: Spans | None = None
+    private_memory_bytes: Mapping[str, int] | None = None
+    """Memory at the end of each phase that no other process shares, the largest of all launches; null where unknown."""
 
     @property
     def all_threads(self) -> int | None:

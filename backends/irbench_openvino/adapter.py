@@ -12,6 +12,7 @@ from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Availability, Description, Phases, Refusal, Session, UsedModel, install_command
 from irbench_openvino import precision, runtime
+from irbench_openvino.placement import placement_facts
 from irbench_openvino.probing import probe
 from irbench_openvino.properties import (
     CACHE_FOLDERS,
@@ -95,6 +96,7 @@ class OpenVinoBackend:
             "version": self.describe().version,
             "device_name": str(core.get_property(target, "FULL_DEVICE_NAME")),
             **read_back(compiled, load.options),
+            **(placement_facts(compiled, target) if device != "cpu" else {}),
         }
         return OpenVinoSession(compiled, artifact, effective)
 

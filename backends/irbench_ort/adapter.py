@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Session, UsedModel, install_command
-from irbench_ort import devices, precision
+from irbench.spi import Array, Availability, Description, Phases, Session, UsedModel, install_command
+from irbench_ort import devices, openvino_provider, precision
 from irbench_ort.creation import create_session
 from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
 from irbench_ort.probing import computes, probe
@@ -19,7 +21,10 @@ from irbench_ort.usage import usage
 __all__ = ["OrtBackend"]
 
 _DOMAINS = ("com.microsoft",)  # its own operators, beside those of ONNX
-_DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")  # both provide the module onnxruntime
+_DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime")  # all provide the module onnxruntime
+
+
+_SPINNING = "session.intra_op.allow_spinning"
 
 
 class OrtBackend:
@@ -51,7 +56,7 @@ class OrtBackend:
     def check_load(self, load: Load, device: str, graph_precision: str) -> None:
         """Refuse options with impossible values, and precisions that the graph would have to be converted to."""
         parse_options(load.options, device, load.precision)
-        if load.precision_required:
+        if load.precision_required and device not in devices.CONVERTING:
             precision.refuse_conversion(graph_precision, load.precision)
 
     def import_runtime(self, load: Load, device: str) -> None:
@@ -68,19 +73,23 @@ class OrtBackend:
         options = parse_options(load.options, device, load.precision)
         with phases("load"):
             graph = read_precision(artifact.path)
-            if load.precision_required:
+            if load.precision_required and device not in devices.CONVERTING:
                 precision.require_convertible(graph, load.precision, lambda other: computes(self, device, other))
         with phases("compile"), tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
-            written = Path(folder) / "optimised.onnx" if precision.must_be_read_back(graph) else None
+            # a graph of which OpenVINO compiled parts cannot be written
+            is_written = precision.must_be_read_back(graph) and device not in devices.CONVERTING
+            written = Path(folder) / "optimised.onnx" if is_written else None
             settings = self._settings(load, options, device, written)
             before = _thread_count()
-            providers = devices.providers(device, load.precision, options.provider)
+            providers = devices.providers(device, load, options.provider)
             session, lowered = create_session(artifact.path, settings, providers, Path(folder))
             pool_threads = _thread_count() - before
             computed = precision.read_back(graph, written)
         assigned = devices.read_back(session, device)
         if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
             computed = "tf32"
+        if device in devices.CONVERTING:
+            computed = openvino_provider.computed_precision(graph, partial(_product, settings, providers))
         precision.require_computed(computed, artifact, load, device)
         effective: dict[str, Scalar] = {
             "precision": computed,
@@ -133,10 +142,29 @@ class OrtBackend:
         for key, text in options.config_entries:
             settings.add_session_config_entry(key, text)
         if device != "cpu":
-            devices.record_assignment(settings)
+            devices.record_assignment(settings, device)
+        for key, text in _entries_of(device, options).items():
+            settings.add_session_config_entry(key, text)
         if written is not None:
             precision.write_optimised_graph(settings, written)
         return settings
+
+
+def _entries_of(device: str, options: OrtOptions) -> Mapping[str, str]:
+    """Return configuration entries that a device needs, but for those that the user set.
+
+    Beside OpenVINO's threads those of ONNX Runtime's pool must not spin: together they are more than were asked for.
+    """
+    wanted = {_SPINNING: "0"} if device in devices.CONVERTING else {}
+    return {key: text for key, text in wanted.items() if key not in dict(options.config_entries)}
+
+
+def _product(settings: Any, providers: list[Any], path: Path, x: Array) -> Array:
+    """Return what a graph of one product answers in a session of its own."""
+    import onnxruntime
+
+    answer: Array = onnxruntime.InferenceSession(str(path), settings, providers=providers).run(None, {"x": x})[0]
+    return answer
 
 
 def _level(name: str) -> Any:

@@ -35,7 +35,7 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
     try:
         return onnxruntime.InferenceSession(str(path), settings, providers=providers), {}
     except errors.NotImplemented as error:
-        device = "CUDA" if len(providers) > 1 else "the CPU"
+        device = "the CPU" if len(providers) == 1 else str(providers[0][0]).removesuffix("ExecutionProvider")
         raise Refusal(
             f"ONNX Runtime has no kernel for some part of this graph on {device}: {first_line(error)}",
             hint="Export the model with another opset or precision.",

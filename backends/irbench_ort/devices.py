@@ -1,7 +1,8 @@
 """Devices, execution providers, and what really went where.
 
-ONNX Runtime falls back from CUDA to the CPU without an error: the whole session where the provider
-cannot start, and single nodes that it has no kernel for. Both are read back and refused.
+ONNX Runtime falls back from a device to the CPU without an error: the whole session where the provider
+cannot start, and single nodes that it has no kernel for. Both are read back. On CUDA such nodes are refused; the
+OpenVINO provider shares the CPU with them, so that they are counted.
 """
 
 from __future__ import annotations
@@ -10,15 +11,31 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irbench.spec import Precision, Scalar
+from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal, install_command
+from irbench_ort import openvino_provider
+from irbench_ort.placement import CPU_PROVIDER, assigned_nodes, placement_facts
 
-__all__ = ["DEVICES", "providers", "read_back", "record_assignment", "refuse_fallback", "require", "uses_tf32"]
+__all__ = [
+    "CONVERTING",
+    "DEVICES",
+    "providers",
+    "read_back",
+    "record_assignment",
+    "refuse_fallback",
+    "require",
+    "uses_tf32",
+]
 
-DEVICES = ("cpu", "cuda")
+DEVICES = ("cpu", "cuda", "openvino")
 
-_CPU = "CPUExecutionProvider"
+CONVERTING = ("openvino",)
+"""Devices whose provider computes a graph in another precision than it holds, if it is asked to."""
+
 _CUDA = "CUDAExecutionProvider"
+_PROVIDERS = {"cpu": CPU_PROVIDER, "cuda": _CUDA, "openvino": openvino_provider.PROVIDER}
+_WHEELS = {"cuda": ("CUDA", "onnxruntime-gpu"), "openvino": ("the OpenVINO provider", "onnxruntime-openvino")}
+"""What a build must have for a device, and the distribution that has it: they all provide the module onnxruntime."""
 
 # fmt: off
 _SHAPE_ARITHMETIC = frozenset({
@@ -38,44 +55,63 @@ def require(runtime: Any, device: str) -> None:
     """
     if device == "cpu":
         return
-    if _CUDA not in runtime.get_available_providers():
+    if _PROVIDERS[device] not in runtime.get_available_providers():
+        built_with, wheel = _WHEELS[device]
         raise Refusal(
-            "The installed ONNX Runtime is built without CUDA.",
-            hint=f"pip uninstall onnxruntime, then: {install_command('onnxruntime-gpu')}",
+            f"The installed ONNX Runtime is built without {built_with}.",
+            hint=f"pip uninstall onnxruntime, then: {install_command(wheel)}",
         )
-    runtime.preload_dlls()
+    if device == "cuda":
+        runtime.preload_dlls()
 
 
-def providers(device: str, precision: Precision, options: Mapping[str, str]) -> list[Any]:
-    """Return the execution providers to ask for; TF32 is pinned off unless the precision is the vendor's choice."""
+def providers(device: str, load: Load, options: Mapping[str, str]) -> list[Any]:
+    """Return the execution providers to ask for, each with its options.
+
+    Args:
+        device: ``cpu``, ``cuda`` or ``openvino``.
+        load: How the session is driven: TF32 is pinned off unless the precision is the vendor's choice.
+        options: Of the device's provider, as the user gave them.
+    """
     if device == "cpu":
-        return [_CPU]
+        return [CPU_PROVIDER]
+    wanted = _cuda_options(load.precision, options) if device == "cuda" else openvino_provider.options_of(load, options)
+    return [(_PROVIDERS[device], wanted), CPU_PROVIDER]
+
+
+def _cuda_options(precision: Precision, options: Mapping[str, str]) -> dict[str, str]:
     pinned = {} if precision == "native" else {"use_tf32": "0"}
-    return [(_CUDA, {**options, **pinned}), _CPU]
+    return {**options, **pinned}
 
 
-def record_assignment(settings: Any) -> None:
-    """Have the session remember which provider got which node, or refuse the CPU where it cannot remember."""
+def record_assignment(settings: Any, device: str) -> None:
+    """Have the session remember which provider got which node, or refuse the CPU where it cannot remember.
+
+    A build that cannot remember is not refused the CPU beside the OpenVINO provider: the nodes stay uncounted.
+    """
     import onnxruntime
 
-    remembers = hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info")
-    key = "session.record_ep_graph_assignment_info" if remembers else "session.disable_cpu_ep_fallback"
-    settings.add_session_config_entry(key, "1")
+    if hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info"):
+        settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    elif device == "cuda":
+        settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
 
 
 def read_back(session: Any, device: str) -> dict[str, Scalar]:
-    """Return the provider that runs the graph, and on a GPU how many nodes stayed on the CPU.
+    """Return the provider that runs the graph, and on another device than the CPU how many nodes it did not get.
 
     Raises:
-        Refusal: The graph, or a part of it that computes, is not on the device that was asked for.
+        Refusal: The graph, or on CUDA a part of it that computes, is not on the device that was asked for.
     """
     active = tuple(session.get_providers())
     if device == "cpu":
         return {"provider": active[0]}
-    subgraphs: Iterable[Any] = getattr(session, "get_provider_graph_assignment_info", tuple)()
-    on_cpu = [node.op_type for part in subgraphs if part.ep_name == _CPU for node in part.get_nodes()]
-    refuse_fallback(active, on_cpu)
-    return {"provider": active[0], "nodes_on_cpu": len(on_cpu)}
+    nodes = assigned_nodes(session)
+    if device == "cuda":
+        refuse_fallback(active, [node.op_type for node in nodes or () if node.provider == CPU_PROVIDER])
+    else:
+        openvino_provider.refuse_fallback(active, nodes)
+    return {"provider": active[0], **placement_facts(nodes, _PROVIDERS[device])}
 
 
 def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> None:

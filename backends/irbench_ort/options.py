@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from irbench.spec import Precision
 from irbench.spi import Refusal
 from irbench.suggestions import did_you_mean
+from irbench_ort import openvino_provider
 
 __all__ = ["KNOWN", "RESERVED", "TUNABLE", "OrtOptions", "parse_options"]
 
@@ -46,9 +47,18 @@ _PROVIDER = (
 )
 _LEVEL = "graph_optimization_level"
 _CUDA = "cuda."
+_OPENVINO = "openvino."
+_DEVICE_OF = {_CUDA: "cuda", _OPENVINO: "openvino"}
+"""By what a key begins with: the only device that has it."""
 
 KNOWN = tuple(
-    sorted((_LEVEL, *_ATTRIBUTES, *_SWITCHES, *_NUMBERS, *_TEXTS, *_OPTIMISERS, *(_CUDA + item for item in _PROVIDER)))
+    sorted(
+        (
+            *(_LEVEL, *_ATTRIBUTES, *_SWITCHES, *_NUMBERS, *_TEXTS, *_OPTIMISERS),
+            *(_CUDA + key for key in _PROVIDER),
+            *(_OPENVINO + key for key in openvino_provider.OPTIONS),
+        )
+    )
 )
 """Every key that may be set."""
 
@@ -73,7 +83,7 @@ class OrtOptions:
         level: Graph optimisation level by name; ``None`` for the backend's own.
         attributes: Attributes of SessionOptions.
         config_entries: Session configuration entries, with their full keys.
-        provider: Options of the CUDA execution provider.
+        provider: Options of the execution provider of CUDA or OpenVINO.
     """
 
     level: str | None = None
@@ -101,15 +111,17 @@ def parse_options(given: Mapping[str, str], device: str, precision: Precision) -
         level,
         tuple((key, _switch(key, given[key])) for key in _ATTRIBUTES if key in given),
         tuple(_entry(key, text) for key, text in given.items() if _is_entry(key)),
-        {key.removeprefix(_CUDA): text for key, text in given.items() if key.startswith(_CUDA)},
+        {key.partition(".")[2]: text for key, text in given.items() if key.startswith(tuple(_DEVICE_OF))},
     )
 
 
 def _require_known(key: str, device: str) -> None:
     if key in RESERVED:
         raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
-    if key.startswith(_CUDA) and device != "cuda":
-        raise Refusal(f"{key} is an option of ort:cuda, not of the CPU.", hint=f"Leave ort.{key} out.")
+    for beginning, only in _DEVICE_OF.items():
+        if key.startswith(beginning) and device != only:
+            own = "the CPU" if device == "cpu" else f"ort:{device}"
+            raise Refusal(f"{key} is an option of ort:{only}, not of {own}.", hint=f"Leave ort.{key} out.")
     if key not in KNOWN:
         hint = f"{did_you_mean(key, KNOWN)}Known: {', '.join(KNOWN)}."
         raise Refusal(f"ONNX Runtime has no option '{key}'.", hint=hint)

@@ -8,7 +8,7 @@ from pathlib import Path
 from irbench.onnx.probe_graph import computed_precision, matmul
 from irbench.spec import Precision
 from irbench.spi import Availability, Backend
-from irbench_ort.devices import DEVICES
+from irbench_ort.devices import CONVERTING, DEVICES
 
 __all__ = ["computes", "probe"]
 
@@ -22,13 +22,19 @@ def probe(backend: Backend) -> Availability:
     precisions: dict[str, tuple[str, ...]] = {}
     native: dict[str, str] = {}
     for device in DEVICES:
-        found = tuple(item for item in _PINNED if _computed_in(backend, device, item, item) is not None)
+        found = tuple(asked for asked in _PINNED if _computes_in(backend, device, asked))
         default = _computed_in(backend, device, "fp32", "native")
         if default is not None:
             precisions[device] = found
             native[device] = default
     providers = ", ".join(onnxruntime.get_available_providers())
     return Availability(tuple(precisions), precisions, native, {"providers": providers})
+
+
+def _computes_in(backend: Backend, device: str, asked: Precision) -> bool:
+    """Whether a device computes in a precision; one that converts is given a graph of fp32."""
+    graph: Precision = "fp32" if device in CONVERTING else asked
+    return _computed_in(backend, device, graph, asked) == asked
 
 
 def computes(backend: Backend, device: str, precision: Precision) -> bool:

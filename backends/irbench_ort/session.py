@@ -21,7 +21,7 @@ class OrtSession:
     def __init__(self, session: Any, artifact: Artifact, device: str, effective: Mapping[str, Scalar]) -> None:
         self._session: Any = session
         self._artifact = artifact
-        self._device = device
+        self._memory = "cuda" if device == "cuda" else "cpu"  # where inputs and outputs can be bound
         self.effective = effective
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
@@ -40,7 +40,7 @@ class OrtSession:
             return [_ValueSlot(self._session, self._artifact) for _ in range(count)]
         if io == "copy":
             return [_CopySlot(self._session, self._artifact) for _ in range(count)]
-        return [_BoundSlot(self._session, self._artifact, self._device) for _ in range(count)]
+        return [_BoundSlot(self._session, self._artifact, self._memory) for _ in range(count)]
 
     def close(self) -> None:
         """Drop the session; its memory goes with the last slot."""
@@ -93,19 +93,19 @@ class _ValueSlot:
 class _BoundSlot:
     """Inputs and outputs stay where the runtime computes; only ``stage`` and ``fetch`` move them."""
 
-    def __init__(self, session: Any, artifact: Artifact, device: str) -> None:
+    def __init__(self, session: Any, artifact: Artifact, memory: str) -> None:
         self._session = session
         self._binding = session.io_binding()
         self._inputs: list[Any] = []
         for spec in artifact.inputs:
-            value = _allocate(spec, device)
+            value = _allocate(spec, memory)
             self._binding.bind_ortvalue_input(spec.name, value)
             self._inputs.append(value)
         for spec in artifact.outputs:
             if spec.dynamic_dimensions:  # known only after each run, so the runtime allocates it
-                self._binding.bind_output(spec.name, device, 0)
+                self._binding.bind_output(spec.name, memory, 0)
             else:
-                self._binding.bind_ortvalue_output(spec.name, _allocate(spec, device))
+                self._binding.bind_ortvalue_output(spec.name, _allocate(spec, memory))
 
     def stage(self, feed: Feed) -> None:
         for value, array in zip(self._inputs, feed, strict=True):
@@ -120,9 +120,9 @@ class _BoundSlot:
         return [np.array(value.numpy(), copy=True) for value in self._binding.get_outputs()]
 
 
-def _allocate(spec: TensorSpec, device: str) -> Any:
-    """Return an uninitialised tensor of a bound spec on the device."""
+def _allocate(spec: TensorSpec, memory: str) -> Any:
+    """Return an uninitialised tensor of a bound spec in the memory of a device."""
     import onnxruntime
 
     shape = [size for size in spec.shape if isinstance(size, int)]
-    return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, numpy_dtype(spec.dtype), device, 0)
+    return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, numpy_dtype(spec.dtype), memory, 0)

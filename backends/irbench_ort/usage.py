@@ -26,11 +26,11 @@ def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> str
     Args:
         model: What is compiled.
         load: How it is driven.
-        device: ``cpu`` or ``cuda``.
+        device: ``cpu``, ``cuda`` or ``openvino``.
         options: What its options mean.
     """
     settings = (*_sizes(model), *_settings(load, options))
-    session = (*_session(model.path, providers(device, load.precision, options.provider)), *_calls(load))
+    session = (*_session(model.path, providers(device, load, options.provider)), *_calls(load))
     return "\n".join((*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -16,6 +16,7 @@ from irbench_tf.computation import as_one_computation, bind_shapes
 from irbench_tf.control_flow import lower
 from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
 from irbench_tf.options import TensorFlowOptions, parse_options
+from irbench_tf.placement import placement_facts
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
 
@@ -129,26 +130,40 @@ def session_config(job: Job, plan: ThreadPlan) -> Any:
 
 
 def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[str, Scalar]:
-    """Run what must run before the first inference counts, and return what precision came of it."""
+    """Run what must run before the first inference counts.
+
+    Returns:
+        The precision that came of it, and on a GPU how many operations run elsewhere.
+    """
     zeros = [np.zeros([int(size) for size in spec.shape], spec.dtype) for spec in job.artifact.inputs]
     if job.jit:
         call(*zeros)
     wanted = job.load.precision
-    if not precision.rewriters(wanted):
+    narrows = bool(precision.rewriters(wanted))
+    if job.device == "cpu" and not narrows:
         return {"precision": _unpinned(job, loaded)}
+    graphs = _partition_graphs(job, session, zeros)
+    placed = placement_facts(graphs, job.device) if job.device != "cpu" else {}
+    if not narrows:
+        return {"precision": _unpinned(job, loaded), **placed}
+    nodes = precision.count_nodes(graphs, wanted)
+    if nodes == 0:
+        raise Refusal(
+            f"TensorFlow converted no operation of this graph to {wanted} on this machine.",
+            hint="Use --precision fp32 or native.",
+        )
+    return {"precision": wanted, f"{wanted}_nodes": nodes, **placed}
+
+
+def _partition_graphs(job: Job, session: Any, zeros: Sequence[Any]) -> Sequence[Any]:
+    """Run the graph once, and return what TensorFlow made of it: a graph for each device."""
     from tensorflow.core.protobuf import config_pb2
 
     options = callable_options(job.artifact, on_caller=True)
     options.run_options.output_partition_graphs = True
     report = config_pb2.RunMetadata()
     session._make_callable_from_options(options)(*zeros, run_metadata=report)  # noqa: SLF001 - only it takes run metadata with feeds by name
-    nodes = precision.count_nodes(report.partition_graphs, wanted)
-    if nodes == 0:
-        raise Refusal(
-            f"TensorFlow converted no operation of this graph to {wanted} on this machine.",
-            hint="Use --precision fp32 or native.",
-        )
-    return {"precision": wanted, f"{wanted}_nodes": nodes}
+    return list(report.partition_graphs)
 
 
 def _unpinned(job: Job, loaded: LoadedGraph) -> str:

@@ -30,6 +30,7 @@ _UNITS: Mapping[Unit, Mapping[str, float]] = {
     "ms": {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3},
     "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
     "fps": {"": 1.0},
+    "J": {"mJ": 1e-3, "J": 1.0},
     "": {"": 1.0},
 }
 

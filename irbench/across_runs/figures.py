@@ -10,6 +10,7 @@ from typing import Literal
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import CellResult
 from irbench.spec import Timing
+from irbench.stats.energy import energy_by_launch
 from irbench.stats.figures import (
     Rounds,
     by_launch,
@@ -26,7 +27,7 @@ from irbench.stats.observed import Observed
 
 __all__ = ["FIGURES", "CellSamples", "ComparedFigure", "Unit"]
 
-Unit = Literal["ms", "fps", "bytes", ""]
+Unit = Literal["ms", "fps", "bytes", "J", ""]
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,10 @@ def _sustained(samples: CellSamples) -> Sequence[float]:
     return list(sustained_by_launch(samples.records, samples.row.id, samples.row.batch).values())
 
 
+def _energy_joules(samples: CellSamples) -> Sequence[float]:
+    return [use.joules for use in energy_by_launch(samples.records, samples.row.id, samples.row.device).values()]
+
+
 def _new_shape_ms(samples: CellSamples) -> Sequence[float]:
     return list(new_shape_by_launch(samples.records, samples.row.id).values())
 
@@ -136,6 +141,9 @@ _ALL = (
     ComparedFigure("new_shape", "ms", lambda row: row.new_shape_ms, by_launch=_new_shape_ms),
     ComparedFigure("fps", "fps", lambda row: row.fps, more_is_worse=False, by_launch=_fps),
     ComparedFigure("sustained", "fps", lambda row: row.sustained_fps, more_is_worse=False, by_launch=_sustained),
+    ComparedFigure(
+        "energy", "J", lambda row: row.energy.joules if row.energy is not None else None, by_launch=_energy_joules
+    ),
     ComparedFigure("spread", "", lambda row: row.launch_spread),
     ComparedFigure("max_err", "", lambda row: row.output_error.max_rel if row.output_error else None),
     ComparedFigure("ready", "ms", _phase("ready")),

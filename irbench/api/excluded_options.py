@@ -16,7 +16,7 @@ _EXCLUDED: Mapping[str, Mapping[str, str]] = {
     "--cold": {
         **dict.fromkeys(
             (
-                *("--tail", "--sustain", "--pace", "--instances", "--shapes", "--feedback", "--objective"),
+                *("--tail", "--sustain", "--energy", "--pace", "--instances", "--shapes", "--feedback", "--objective"),
                 *("--max-latency", *_LIMITS),
             ),
             _COLD,

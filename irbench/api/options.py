@@ -76,6 +76,8 @@ class RunKeywords(TypedDict, total=False):
         tail: Also p99 and p99.9.
         pace: Also latency where a call comes every so often: ``"10ms"`` or seconds.
         sustain: Also frames per second alone for so long in each launch.
+        energy: Also joules per inference of each row alone, for 3 s in each launch without ``sustain``.
+        require_full: Refuse rows of which some node runs on another device than was asked for.
         cold: Measure cold starts in place of speeds: process start to first output, with caches empty and full.
         no_lock: Measure though another irbench does on this machine.
         results: The folder where runs are kept.
@@ -119,6 +121,8 @@ class RunKeywords(TypedDict, total=False):
     tail: bool | None
     pace: str | float | timedelta | None
     sustain: str | float | timedelta | None
+    energy: bool | None
+    require_full: bool | None
     cold: bool | None
     no_lock: bool | None
     results: str | PathLike[str] | None
@@ -178,6 +182,8 @@ class RunOptions:
     tail: bool = False
     pace: float | None = None
     sustain: float | None = None
+    energy: bool = False
+    require_full: bool = False
     cold: bool = False
     no_lock: bool = False
     results: Path | None = None
@@ -272,6 +278,8 @@ RUN_READERS: Readers = {
     "tail": _FLAG,
     "pace": ('"10ms", or 0.01', values.pace_s),
     "sustain": ('"3s", or 3', values.duration_s),
+    "energy": _FLAG,
+    "require_full": _FLAG,
     "cold": _FLAG,
     "no_lock": _FLAG,
     "results": ('"./results"', Path),

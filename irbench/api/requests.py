@@ -12,6 +12,7 @@ import msgspec
 from irbench import backend_checks, registry
 from irbench.address import BackendAddress
 from irbench.api.accuracy_limits import accuracy_limit
+from irbench.api.energy_access import energy_notes
 from irbench.api.excluded_options import refuse_excluded
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.int8_methods import with_suitable_int8
@@ -59,6 +60,8 @@ _BUDGET_WITH_TAIL_S = 300.0
 """Of a table, where none is given: 1,000 uninterrupted calls of each row in each launch take their time."""
 
 
+_SUSTAIN_FOR_ENERGY_S = 3.0
+"""Counters of energy are read a thousand times a second at most, so that 3 s leave no error that matters."""
 _NO_BACKENDS = ("none",)
 
 
@@ -102,6 +105,7 @@ def requested(options: RunOptions) -> RunRequest:
         IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
     """
     require_found(options.cells)
+    notes_on_energy = energy_notes(options.energy)
     limit = accuracy_limit(options)
     _refuse_own_pace(options)
     backends = _backends(options)
@@ -143,10 +147,11 @@ def requested(options: RunOptions) -> RunRequest:
         inputs=options.inputs,
         apart=options.apart,
         goal=_goal(options),
-        notes=(*notes, *environment_notes(options.environments)),
+        notes=(*notes, *notes_on_energy, *environment_notes(options.environments)),
         environments=options.environments,
         programs=options.cells,
         accuracy=limit,
+        require_full=options.require_full,
     )
 
 
@@ -214,7 +219,8 @@ def _timing(options: RunOptions) -> Timing:
         within=timing.within if options.within is None else options.within,
         deadline=timing.deadline if options.deadline is None else options.deadline,
         pace=timing.pace if options.pace is None else options.pace,
-        sustain=timing.sustain if options.sustain is None else options.sustain,
+        sustain=_sustain_s(options),
+        energy=options.energy,
     )
     try:
         return msgspec.convert(asdict(chosen), Timing)
@@ -222,6 +228,12 @@ def _timing(options: RunOptions) -> Timing:
         raise IrbenchError(
             f"The timing is not valid: {error}.", hint="Give the options the types that irbench run --help names."
         ) from error
+
+
+def _sustain_s(options: RunOptions) -> float:
+    """Return how long each row runs alone in each launch; energy is measured of nothing else."""
+    usual_s = _SUSTAIN_FOR_ENERGY_S if options.energy else Timing.sustain
+    return usual_s if options.sustain is None else options.sustain
 
 
 def _alternatives(

@@ -253,17 +253,20 @@ class Run(Displayable):
         """
         export_run(ExportedRun(self.document, self.folder), Path(output), format, chosen_columns(columns))
 
-    def to_text(self, form: TextFormat = "table", *, warnings: bool = False) -> str:
+    def to_text(self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.
 
         Args:
             form: Which of them.
             warnings: Whether the tables have every warning in full, with its remedy; other forms always hold them all.
+            memory: Whether the tables show the memory of rows in place of their speed; other forms always hold both.
         """
         from irbench.render import DocumentView, render_document
 
         if form == "table":
-            return as_text(DocumentView(self.document, warnings=True)) if warnings else str(self)
+            if not warnings and not memory:
+                return str(self)
+            return as_text(DocumentView(self.document, warnings=warnings, memory=memory))
         return render_document(self.document, form)
 
     def __repr__(self) -> str:

@@ -52,6 +52,8 @@ class RunRow:
         mean_ms: Mean latency.
         fps: Samples per second.
         sustained_fps: Samples per second of runs alone, with ``sustain``.
+        energy_per_inference_j: Energy of one inference of one batch, in joules, with ``energy``.
+        power_w: Mean power of runs alone, in watts, with ``energy``.
         speedup: How many times as fast as the baseline.
         speedup_low: Lower end of its confidence interval.
         speedup_high: Upper end.
@@ -95,6 +97,8 @@ class RunRow:
     mean_ms: float | None
     fps: float | None
     sustained_fps: float | None
+    energy_per_inference_j: float | None
+    power_w: float | None
     speedup: float | None
     speedup_low: float | None
     speedup_high: float | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from irbench.measure.clock import now_ns
@@ -16,11 +16,14 @@ class PhaseLog:
 
     Args:
         memory: Whose peak is that of a phase; this process's unless given.
+        read_private: Returns the private memory at a phase's end, in bytes; it is not read without one.
     """
 
-    def __init__(self, memory: PeakMemory | None = None) -> None:
+    def __init__(self, memory: PeakMemory | None = None, read_private: Callable[[], int | None] | None = None) -> None:
         self.durations_ns: dict[str, int] = {}
         self.peaks_bytes: dict[str, int] = {}
+        self.private_bytes: dict[str, int] = {}
+        self._read_private = read_private
         self._memory = memory or PeakMemory()
 
     @contextmanager
@@ -35,3 +38,6 @@ class PhaseLog:
             peak = self._memory.read_bytes()
             if peak is not None:
                 self.peaks_bytes[name] = max(peak, self.peaks_bytes.get(name, 0))
+            private = self._read_private() if self._read_private is not None else None
+            if private is not None:
+                self.private_bytes[name] = private

@@ -49,6 +49,10 @@ def _is_paced(result: GroupResult) -> bool:
     return any(cell.paced_ms is not None for cell in result.cells)
 
 
+def _has_energy(result: GroupResult) -> bool:
+    return any(cell.energy is not None for cell in result.cells)
+
+
 def _slows_down(cell: CellResult) -> bool:
     if cell.sustained_fps is None or not cell.fps:
         return False
@@ -139,6 +143,21 @@ FIGURES = (
         lambda cell: significant(cell.sustained_fps, cell.launch_spread),
         spans=lambda cell: cell.sustained_over_launches,
         is_shown=lambda result: any(_slows_down(cell) for cell in result.cells),
+    ),
+    Figure(
+        Column("J/inference"),
+        lambda cell: significant(cell.energy.joules if cell.energy else None),
+        spans=lambda cell: cell.energy_over_launches,
+        is_shown=_has_energy,
+    ),
+    Figure(
+        Column("above idle", drops=4),
+        lambda cell: significant(cell.energy.joules_above_idle if cell.energy else None),
+        spans=lambda cell: cell.energy_above_idle_over_launches,
+        is_shown=_has_energy,
+    ),
+    Figure(
+        Column("W", drops=4), lambda cell: significant(cell.energy.watts if cell.energy else None), is_shown=_has_energy
     ),
     Figure(
         VERDICT,

@@ -13,6 +13,7 @@ from irbench.render.footer import incomplete
 from irbench.render.group import GroupView
 from irbench.render.leaders import best_text
 from irbench.render.line_wrapping import wrap
+from irbench.render.memory import memory_view
 from irbench.render.plain_view import PlainView
 from irbench.render.soak import soak_view
 from irbench.result import RunDocument
@@ -28,17 +29,27 @@ class DocumentView:
         document: The run.
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
+        memory: Whether the memory of rows is shown in place of their speed.
         call: What shows the warnings whole; by default the command.
     """
 
     def __init__(
-        self, document: RunDocument, *, intervals: bool = False, warnings: bool = False, call: str = ""
+        self,
+        document: RunDocument,
+        *,
+        intervals: bool = False,
+        warnings: bool = False,
+        memory: bool = False,
+        call: str = "",
     ) -> None:
         self._document = document
         self._call = call or f"irbench show {document.run_id} --warnings"
         facts = (document.environment, document.plan)
         self._groups: list[GroupView | PlainView] = [
-            *(GroupView(group, *facts, intervals=intervals, warnings=warnings) for group in document.groups),
+            memory_view(group, *facts) if memory else GroupView(group, *facts, intervals=intervals, warnings=warnings)
+            for group in document.groups
+        ]
+        self._groups += [
             *(cold_view(table, *facts) for table in document.cold_starts),
             *(soak_view(table, *facts) for table in document.soaks),
         ]

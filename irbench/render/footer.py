@@ -9,6 +9,7 @@ from irbench.notices import Reference
 from irbench.record import Failure
 from irbench.render.accuracy import limit_text
 from irbench.render.context import Context
+from irbench.render.energy import energy_legend
 from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.note_texts import mark_text, note_text, reference_text
 from irbench.render.quantities import listing, plural
@@ -182,6 +183,7 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
         yield "p99.9 ms", f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
     paces = {cell.paced_ms.pace for cell in result.cells if cell.paced_ms is not None}
     yield from (("paced p50 ms", f"paced: a call every {pace:g} ms") for pace in sorted(paces))
+    yield from (("J/inference", text) for text in energy_legend(result))
     if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90 ms", "p90: not available, each sample is several calls"
     limits = dict.fromkeys(cell.accuracy.limit for cell in result.cells if cell.accuracy is not None)

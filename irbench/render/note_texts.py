@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Mark, MarkCode, Note, NoteCode, Reference
 from irbench.render.context import Context
+from irbench.render.device_texts import DEVICE_MARKS, ENERGY_NOTES
 from irbench.render.disagreement import disagreement_text
 from irbench.render.quantities import plural
 from irbench.render.text_types import Text, said
@@ -241,6 +242,7 @@ NOTES: Mapping[NoteCode, Text] = {
         {"backend": "ort", "is_reference": True},
     ),
     "chosen-model": Text("`irbench doctor --aa` without a model", _model, {"model": "resnet50"}),
+    **ENERGY_NOTES,
     "stored-words": Text("a note of a run that an older irbench stored", _stored, {"text": "..."}),
 }
 
@@ -307,5 +309,6 @@ MARKS: Mapping[MarkCode, Text] = {
         lambda facts, _: _late(facts),
         {"late": 37, "calls": 400, "pace_ms": 10.0},
     ),
+    **DEVICE_MARKS,
     "stored-words": Text("a mark of a run that an older irbench stored", _stored, {"text": "..."}),
 }

@@ -54,8 +54,26 @@ def _failure(error: OutputError | None, cell: CellLaunch, planned: Cell) -> Fail
 
 
 def fallback(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
-    """Return why a cell may not be timed: its runtime went to another device than was asked for, and said nothing."""
+    """Return why a cell may not be timed: its runtime went to another device than was asked for, and said nothing.
+
+    Where the whole graph must run there, single nodes elsewhere are such a reason too, and so is not knowing of them.
+    """
     device = effective.get("device", cell.device)
-    if device == cell.device:
+    if device != cell.device:
+        hint = "See what is here: irbench backends --probe"
+        return Failure("device", f"it runs on {device}, not on {cell.device}", hint)
+    if not cell.load.require_full or cell.device == "cpu":
         return None
-    return Failure("device", f"it runs on {device}, not on {cell.device}", "See what is here: irbench backends --probe")
+    return _partly_elsewhere(cell, effective)
+
+
+def _partly_elsewhere(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
+    elsewhere, nodes = effective.get("nodes_elsewhere"), effective.get("nodes")
+    if elsewhere == 0:
+        return None
+    if elsewhere is None:
+        message = f"{cell.backend} does not tell which nodes run elsewhere than on {cell.device}"
+        return Failure("device", message, "Leave --require-full out, or update the runtime.")
+    operators = str(effective.get("operators_elsewhere")).replace(",", ", ")
+    message = f"{elsewhere} of {nodes} nodes run elsewhere than on {cell.device}: {operators}"
+    return Failure("device", message, "Leave --require-full out to measure it as it is.")

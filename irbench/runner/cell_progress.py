@@ -27,6 +27,7 @@ class CellProgress:
     tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     paced: PacedRun | None = None
     run_peak_bytes: int | None = None
+    run_private_bytes: int | None = None
     repeat_error: OutputError | None = None
 
     @property
@@ -49,6 +50,9 @@ class CellProgress:
             peaks["run"] = self.run_peak_bytes
         if peaks:
             peaks["process"] = max(peaks.values())
+        private = dict(self.speed.private_memory_bytes)
+        if self.run_private_bytes is not None:
+            private["run"] = self.run_private_bytes
         return CellLaunch(
             cell=cell.id,
             streams=cell.load.streams,
@@ -61,4 +65,5 @@ class CellProgress:
             tail_ns=self.tail_ns,
             repeat_error=self.repeat_error,
             paced=self.paced,
+            private_memory_bytes=private,
         )

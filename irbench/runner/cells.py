@@ -114,6 +114,7 @@ def asked_cells(
                 options={**request.options.get(name, {}), **varied},
                 precision_required=required,
                 varied=varied,
+                require_full=request.require_full,
             )
             cell_id = f"{_id_of(name, device, load, level)}{_axes(request, models, place, threads)}{_digest(varied)}"
             # a backend that is named twice is measured against itself

@@ -107,7 +107,8 @@ class Forecast:
     @property
     def _runs_alone_s(self) -> float:
         tails_s = self.tails_s if self.timing.tail else 0.0
-        return tails_s + self._paced_s + len(self.speeds) * self.timing.sustain
+        idle_s = self.timing.idle if self.timing.energy else 0.0
+        return tails_s + self._paced_s + idle_s + len(self.speeds) * self.timing.sustain
 
     @property
     def _paced_s(self) -> float:

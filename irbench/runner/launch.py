@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Self
 
 from irbench.activity import Activity
@@ -21,6 +22,7 @@ from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.forecast import Forecast
 from irbench.runner.launch_check import LaunchCheck
+from irbench.runner.launch_energy import LaunchEnergy
 from irbench.runner.other_graph import GraphRefused, other_form
 from irbench.runner.tempo import Starts, Tempo, choose_tempo
 from irbench.runner.turn import LaunchPlan, Turn
@@ -64,6 +66,7 @@ class Launch:
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
         self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
+        self._energy = LaunchEnergy(plan.timing)
         self._check = LaunchCheck(plan, turn.new, self._workers, self._progress)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
@@ -82,11 +85,13 @@ class Launch:
             self._take_tails()
         if self._timing.pace:
             self._take_paces()
+        idle_energy = self._energy.while_idle()
         sustained = self._run_alone() if self._timing.sustain else ()
         for cell in self._workers.cells:
             self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
+            self._progress[cell.id].run_private_bytes = self._workers.ask(cell.id, "measure", "private_memory_bytes")
             self._check.again(cell)
-        return self._record(blocks, sustained), tempo
+        return replace(self._record(blocks, sustained), idle_energy=idle_energy), tempo
 
     def _record(self, blocks: tuple[BlockEvidence, ...], sustained: tuple[Sustained, ...]) -> LaunchRecord:
         return LaunchRecord(
@@ -125,9 +130,11 @@ class Launch:
             self._say(Activity("alone", self._names[cell.id]))
             asked, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
             arguments = (asked.seconds, asked.samples, asked.first)
-            run = self._workers.ask(cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
+            run, energy = self._energy.during(
+                partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
+            )
             if run is not None:
-                found.append(run)
+                found.append(replace(run, energy=energy))
         return tuple(found)
 
     def close(self) -> None:

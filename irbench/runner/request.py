@@ -58,6 +58,7 @@ class RunRequest:
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         rows: Ids of the rows that are measured of all combinations; ``None`` for all.
         accuracy: How good outputs must be for a row to be measured; ``None`` where only tolerances count.
+        require_full: Whether a row fails of which some node runs on another device than was asked for.
         is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
@@ -98,6 +99,7 @@ class RunRequest:
     rows: tuple[str, ...] | None = None
     is_part_of: str = ""
     accuracy: AccuracyLimit | None = None
+    require_full: bool = False
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -158,6 +160,7 @@ class RunRequest:
             "command": list(self.command),
             "cold": self.cold,
             "soak": asdict(self.soak) if self.soak is not None else None,
+            "require_full": self.require_full,
             "name": self.name,
             "note": self.note,
             "environments": [asdict(environment) for environment in self.environments],

@@ -39,6 +39,7 @@ class Load:
             asked for one and the graph holds another than fp32: it is run as it is, and its row shows what it became.
         instances: Processes that run the model side by side, each pinned to its own share of ``cpus``.
         varied: Those of ``options`` in which rows of one table differ (``--vary``).
+        require_full: Whether a session is refused of which some node runs on another device than was asked for.
     """
 
     batch: int = 1
@@ -50,6 +51,7 @@ class Load:
     precision_required: bool = True
     instances: int = 1
     varied: Mapping[str, str] = field(default_factory=dict[str, str])
+    require_full: bool = False
 
     @property
     def concurrency(self) -> int:

@@ -27,6 +27,8 @@ class Timing:
         sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
             smallest launch there is; ``None`` sizes them for the budget.
         sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
+        energy: Whether the energy is read that the machine uses while a cell runs alone, and while none does.
+        idle: How long the machine is left idle in each launch, for the power that it needs then.
         pace: Time from one call to the next in a run of each cell alone, in each launch; 0 leaves that run out.
         pace_seconds: How long such a run lasts, unless it has ``pace_calls`` only.
         pace_calls: Calls that it has at least: of three launches they are enough for p90.
@@ -60,6 +62,8 @@ class Timing:
     budget: float = 90.0
     sized_for: float | None = None
     sustain: float = 0.0
+    energy: bool = False
+    idle: float = 1.0
     pace: float = 0.0
     pace_seconds: float = 1.0
     pace_calls: int = 15

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ __all__ = [
     "percentile_ms",
     "phases_ms",
     "positive_span",
+    "private_memory_bytes",
     "rounds_that_count",
     "span_over_launches",
     "sustained_by_launch",
@@ -216,8 +217,21 @@ def phases_ms(launch: CellLaunch) -> PhasesMs:
 
 def peak_memory_bytes(records: Sequence[LaunchRecord], cell: str) -> dict[str, int]:
     """Return the largest resident peak of each phase over all launches, in bytes."""
-    peaks: dict[str, int] = {}
-    for launch in (measured for record in records for measured in record.cells if measured.cell == cell):
-        for phase, peak in launch.peak_memory_bytes.items():
-            peaks[phase] = max(peak, peaks.get(phase, 0))
-    return peaks
+    return _largest([launch.peak_memory_bytes for launch in _launches_of(records, cell)])
+
+
+def private_memory_bytes(records: Sequence[LaunchRecord], cell: str) -> dict[str, int] | None:
+    """Return the most private memory at the end of each phase over all launches, in bytes; ``None`` where unknown."""
+    return _largest([launch.private_memory_bytes for launch in _launches_of(records, cell)]) or None
+
+
+def _launches_of(records: Sequence[LaunchRecord], cell: str) -> Iterator[CellLaunch]:
+    return (measured for record in records for measured in record.cells if measured.cell == cell)
+
+
+def _largest(by_phase: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for sizes in by_phase:
+        for phase, size in sizes.items():
+            found[phase] = max(size, found.get(phase, 0))
+    return found

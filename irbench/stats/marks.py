@@ -36,6 +36,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         *_too_slow(cell, standing),
         *_own_code(cell, records, standing),
         *_beyond_tolerance(cell, records, standing),
+        *_elsewhere(cell, records, standing),
     )
 
 
@@ -117,3 +118,12 @@ def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], standing: Sta
     precision = str(first.effective.get("precision"))
     if judge(error, precision, held) is not None:
         yield Mark("beyond-tolerance", {"max_rel": error.max_rel, "precision": precision})
+
+
+def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
+    """Say that nodes run on another device than was asked for."""
+    first = first_launch(records, cell.id)
+    if first is None or not first.effective.get("nodes_elsewhere") or standing.states[cell.id] != "ok":
+        return
+    names = ("nodes", "nodes_elsewhere", "operators_elsewhere")
+    yield Mark("nodes-elsewhere", {"device": cell.device, **{name: first.effective.get(name) for name in names}})

@@ -230,7 +230,8 @@ def expected_seconds(cells: int, timing: Timing, start_s: float) -> float:
     blocks = (timing.blocks + timing.burn_in_blocks) * (timing.round_seconds + timing.settle)
     paced_s = max(timing.pace_seconds, timing.pace_calls * timing.pace) if timing.pace else 0.0
     starts = timing.min_launches * (cells - 1) + launch_limits(cells, timing)[0]  # the baseline is in every launch
-    return starts * (start_s + timing.warm_up + blocks + timing.sustain + paced_s)
+    idle_s = launch_limits(cells, timing)[0] * timing.idle if timing.energy else 0.0
+    return starts * (start_s + timing.warm_up + blocks + timing.sustain + paced_s) + idle_s
 
 
 def launch_limits(cells: int, timing: Timing) -> tuple[int, int]:

@@ -27,6 +27,7 @@ from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
 from irbench.stats.doubts import doubt
+from irbench.stats.energy import energy_above_idle_span, energy_by_launch, energy_span, energy_use
 from irbench.stats.estimators import median
 from irbench.stats.figures import (
     Rounds,
@@ -41,6 +42,7 @@ from irbench.stats.figures import (
     percentile_ms,
     phases_ms,
     positive_span,
+    private_memory_bytes,
     rounds_that_count,
     span_over_launches,
     sustained_by_launch,
@@ -194,6 +196,7 @@ def _filled(
     new_shape = list(new_shape_by_launch(records, row.id).values())
     latency = latency_ms(rounds, _tails(records, row.id), timing)
     paced = list(paced_runs(records, row.id).values())
+    energies = list(energy_by_launch(records, row.id, row.device).values())
 
     def fps(own: Rounds) -> float:
         return frames_per_second(own, row.batch)
@@ -219,6 +222,10 @@ def _filled(
         launch_spread=launch_spread(launch_levels(launches, row.id)),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
+        private_memory_bytes=private_memory_bytes(records, row.id),
+        energy=energy_use(energies),
+        energy_over_launches=energy_span(energies, timing),
+        energy_above_idle_over_launches=energy_above_idle_span(energies, timing),
     )
 
 

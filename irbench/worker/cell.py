@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +15,7 @@ from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.clock import Stopwatch
 from irbench.measure.descendants import descendant_folders, with_descendants
 from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver
-from irbench.measure.evidence import Counters, PeakMemory, evidence_between, read_counters
+from irbench.measure.evidence import Counters, PeakMemory, evidence_between, private_memory_bytes, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
 from irbench.record import Round
@@ -71,6 +71,7 @@ class Warmed:
         calls_per_sample: Calls that each sample of a round will last.
         phases_ns: Duration of every phase so far.
         peak_memory_bytes: Resident peak of every phase so far.
+        private_memory_bytes: Memory at the end of every phase so far that no other process shares.
     """
 
     call_ns: float
@@ -78,10 +79,14 @@ class Warmed:
     calls_per_sample: int
     phases_ns: Mapping[str, int]
     peak_memory_bytes: Mapping[str, int]
+    private_memory_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class CellHost:
     """Holds one cell's session between the coordinator's requests."""
+
+    _tells_private_memory = False
+    """Whether private memory is read at the end of each phase; it takes time between them."""
 
     def __init__(self, task: CellTask) -> None:
         self._task = task
@@ -89,7 +94,7 @@ class CellHost:
         program = task.cell.program
         self._is_command = program is not None and program.kind == "command"
         self._memory = PeakMemory(descendant_folders) if self._is_command else PeakMemory()
-        self._phases = PhaseLog(self._memory)
+        self._phases = PhaseLog(self._memory, self._read_private if self._tells_private_memory else None)
         self._session: Session | None = None
         self._slots: Sequence[Slot] = ()
         self._driver: Driver | None = None
@@ -155,6 +160,7 @@ class CellHost:
             calls_per_sample=self._calls_per_sample,
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
+            private_memory_bytes=self._phases.private_bytes,
         )
 
     def _meet_shape(self) -> tuple[Array, ...]:
@@ -212,6 +218,10 @@ class CellHost:
         """Return the resident peak since the warm-up, in bytes."""
         return self._memory.read_bytes()
 
+    def private_memory_bytes(self) -> int | None:
+        """Return the memory that no other process shares now, in bytes."""
+        return self._read_private()
+
     def _given(self, answers: Iterable[tuple[Array, ...]]) -> tuple[tuple[Array, ...], ...]:
         """Return answers; a user's own code need not give any, and a backend that gives none is wrong."""
         return tuple(answer for answer in answers if answer or self._task.cell.program is None)
@@ -242,6 +252,9 @@ class CellHost:
     @cached_property
     def _backend(self) -> Backend:
         return backend_of(self._task.cell, self._workload.feeding, lambda: self._feeds[0])
+
+    def _read_private(self) -> int | None:
+        return private_memory_bytes(descendant_folders()) if self._is_command else private_memory_bytes()
 
     def _read_counters(self) -> Counters:
         own = read_counters()

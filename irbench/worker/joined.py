@@ -41,6 +41,7 @@ def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:
         calls_per_sample=1,
         phases_ns=_longest([own.phases_ns for own in warmed]),
         peak_memory_bytes=_summed([own.peak_memory_bytes for own in warmed]),
+        private_memory_bytes=_summed([own.private_memory_bytes for own in warmed]),
     )
 
 
@@ -62,6 +63,7 @@ JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "answer_again": joined_answers,
     "answer_call": joined_answers,
     "peak_memory_bytes": joined_memory,
+    "private_memory_bytes": joined_memory,
 }
 """By method of :class:`irbench.worker.run.RunHost`: makes one answer of those of all processes."""
 

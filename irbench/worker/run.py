@@ -20,6 +20,8 @@ __all__ = ["RunHost"]
 class RunHost(CellHost):
     """Holds one cell's session, as any host does, and runs it without interruption too."""
 
+    _tells_private_memory = True
+
     def alone(self, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
         """Run uninterrupted for about ``seconds`` and count completions.
 

@@ -27,7 +27,7 @@ Ask = Callable[..., Any]
 
 READING_RESULTS = (Path(__file__).parents[2] / "docs" / "reading-results.md").read_text()
 ALWAYS_READ_BACK = {"precision", "threads", "streams", "device", "version"}
-ELSEWHERE_READ_BACK = {"nodes_on_cpu", "bf16_nodes", "fp16_nodes"}
+ELSEWHERE_READ_BACK = {"nodes", "nodes_elsewhere", "operators_elsewhere", "bf16_nodes", "fp16_nodes"}
 """Only on a GPU, or in another precision than fp32."""
 
 # the stand-ins of other tests compute nothing, on purpose

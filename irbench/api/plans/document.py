@@ -174,6 +174,10 @@ class SettingsDocument(_Document):
     """Also measure p99."""
     sustain: Duration | None = None
     """Also run each row alone for this long in every launch: "3s"."""
+    energy: Flag = False
+    """Also measure joules per inference, of each row alone."""
+    require_full: Flag = False
+    """Refuse rows of which some node runs on another device than was asked for."""
     pace: Pace | None = None
     """Also measure latency where a call comes every so often: "10ms"."""
     cold: Flag = False

@@ -128,6 +128,8 @@ def _others(options: RunOptions) -> dict[str, Any]:
         "thorough": options.thorough,
         "tail": options.tail,
         "sustain": options.sustain,
+        "energy": options.energy,
+        "require-full": options.require_full,
         "pace": options.pace,
         "cold": options.cold,
         "cells": {name: program.target for name, program in options.cells.items()},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.cli.options import measuring
+from irbench.cli.options import devices, measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
@@ -97,6 +97,7 @@ _SECTIONS = {
 @measuring.VARY
 @measuring.ROWS
 @measuring.IO
+@devices.REQUIRE_FULL
 @measuring.SEED
 @measuring.WITHIN
 @measuring.BUDGET
@@ -106,6 +107,7 @@ _SECTIONS = {
 @measuring.TAIL
 @measuring.PACE
 @measuring.SUSTAIN
+@devices.ENERGY
 @measuring.COLD
 @measuring.strict("a verdict or the winner is undecided")
 @measuring.NO_LOCK

@@ -31,6 +31,9 @@ Examples:
 @click.option("--samples", is_flag=True, help="Print the raw samples instead, as CSV or JSON Lines.")
 @click.option("--intervals", is_flag=True, help="Show medians over launches with confidence intervals.")
 @click.option("--warnings", is_flag=True, help="Show warnings with their remedies, and why rows failed, in full.")
+@click.option(
+    "--memory", is_flag=True, help="Show the memory of the rows instead: peak, private, and what added to it."
+)
 @RUN_FORMAT
 @COLUMNS
 @OUTPUT
@@ -43,6 +46,7 @@ def command(
     samples: bool,
     intervals: bool,
     warnings: bool,
+    memory: bool,
     form: str,
     columns: tuple[str, ...],
     output: Path | None,
@@ -64,7 +68,7 @@ def command(
     from irbench.cli.output.resuming import say_how_to_resume
 
     if samples or form != "table":
-        _refuse_options_of_the_table(intervals=intervals, warnings=warnings)
+        _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory)
     if samples:
         wanted = _sample_format(context, form, columns)
         _write_samples(*_found(run, results), wanted, output)
@@ -72,7 +76,8 @@ def command(
     refuse_impossible(form, output, columns)
     folder, document = _found(run, results)
     if form == "table":
-        write_document(document, form, output, intervals=intervals, warnings=warnings)
+        _refuse_memory_of_others(document, memory=memory)
+        write_document(document, form, output, intervals=intervals, warnings=warnings, memory=memory)
         say_how_to_resume(document, results)
     else:
         write_run(document, folder, form, output, columns)
@@ -96,8 +101,24 @@ def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
     return folder, document
 
 
+_FIELDS_OF_OPTIONS = {
+    "intervals": "p50_over_launches, ...",
+    "warnings": "groups[].warnings in JSON",
+    "memory": "private_memory_bytes, peak_memory_bytes",
+}
+"""Where other formats have what an option adds to the table."""
+
+
+def _refuse_memory_of_others(document: RunDocument, *, memory: bool) -> None:
+    if memory and not document.groups:
+        raise IrbenchError(
+            "--memory applies to runs that compare speeds.",
+            hint="The table of a soak has its memory, and that of cold starts none: leave --memory out.",
+        )
+
+
 def _refuse_options_of_the_table(**asked: bool) -> None:
-    for option, field in (("intervals", "p50_over_launches, ..."), ("warnings", "groups[].warnings in JSON")):
+    for option, field in _FIELDS_OF_OPTIONS.items():
         if asked[option]:
             raise IrbenchError(
                 f"--{option} applies to --format table only.",

@@ -12,9 +12,17 @@ __all__ = ["write_document"]
 
 
 def write_document(
-    document: RunDocument, form: str, output: Path | None, *, intervals: bool = False, warnings: bool = False
+    document: RunDocument,
+    form: str,
+    output: Path | None,
+    *,
+    intervals: bool = False,
+    warnings: bool = False,
+    memory: bool = False,
 ) -> None:
     """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
+
+    With ``memory`` the table is about that in place of speed.
 
     Raises:
         IrbenchError: The file cannot be written.
@@ -23,7 +31,7 @@ def write_document(
     from irbench.render import DocumentView, render_document
 
     if form == "table":
-        view = DocumentView(document, intervals=intervals, warnings=warnings)
+        view = DocumentView(document, intervals=intervals, warnings=warnings, memory=memory)
         print_data(to_text(view, to_file=output is not None), output)
     else:
         print_data(render_document(document, form), output)

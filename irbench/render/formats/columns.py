@@ -22,7 +22,15 @@ __all__ = ["COLUMNS", "COLUMNS_OF_KIND", "ExportColumn", "Kind", "RowSource", "c
 Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
 """What the table of a row is about."""
 
-_UNITS = {"_ms": "ms", "_s": "s", "_ns": "ns", "_bytes": "bytes", "_bytes_per_call": "bytes per call"}
+_UNITS = {
+    "_ms": "ms",
+    "_s": "s",
+    "_ns": "ns",
+    "_bytes": "bytes",
+    "_bytes_per_call": "bytes per call",
+    "_j": "J",
+    "_w": "W",
+}
 _FPS = ("fps", "sustained_fps")
 
 
@@ -95,6 +103,8 @@ _PREFIXES: Mapping[str, tuple[str, str]] = {
     "paced_p90_over_launches": ("paced_p90", "_ms"),
     "fps_over_launches": ("fps", ""),
     "sustained_over_launches": ("sustained_fps", ""),
+    "energy_over_launches": ("energy_per_inference", "_j"),
+    "energy_above_idle_over_launches": ("energy_above_idle_per_inference", "_j"),
     "output_error": ("output", ""),
     "memory": ("memory", ""),
     "drift": ("latency_drift", ""),
@@ -126,6 +136,12 @@ _NAMES: Mapping[str, str] = {
     "accuracy.limit.limit": "accuracy_limit",
     "accuracy.limit.bound": "accuracy_bound",
     "accuracy.limit.function": "accuracy_metric",
+    "energy.joules": "energy_per_inference_j",
+    "energy.joules_above_idle": "energy_above_idle_per_inference_j",
+    "energy.watts": "power_w",
+    "energy.idle_watts": "idle_power_w",
+    "energy.watts_by_domain": "power_by_domain_w",
+    "private_memory_bytes": "private_memory_by_phase_bytes",
     "output_error.max_abs": "max_abs_error",
     "output_error.max_rel": "max_rel_error",
     "output_error.top1_agreement": "top1_agreement",

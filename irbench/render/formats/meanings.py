@@ -128,6 +128,21 @@ _THROUGHPUTS = {
     "sustained_fps_high": "Upper end of its interval.",
     "sustained_fps_all_blocks": "The same over all blocks; null, as it is no figure of blocks.",
 }
+_ENERGY = {
+    "energy_per_inference_j": "Energy of one inference of one batch while the row runs alone, with --energy.",
+    "energy_above_idle_per_inference_j": "The same without what the idle machine uses in that time.",
+    "power_w": "Mean power while the row runs alone.",
+    "idle_power_w": "Mean power while nothing runs and all rows are loaded.",
+    "power_by_domain_w": "Mean power of each part of the machine that is counted.",
+    "energy_per_inference_over_launches_j": "Median over launches of the energy of one inference.",
+    "energy_per_inference_low_j": "Lower end of its interval.",
+    "energy_per_inference_high_j": "Upper end of its interval.",
+    "energy_per_inference_all_blocks_j": "Null: energy is no figure of blocks.",
+    "energy_above_idle_per_inference_over_launches_j": "The same above idle: median over launches.",
+    "energy_above_idle_per_inference_low_j": "Lower end of its interval.",
+    "energy_above_idle_per_inference_high_j": "Upper end of its interval.",
+    "energy_above_idle_per_inference_all_blocks_j": "Null: energy is no figure of blocks.",
+}
 _COMPARISONS = {
     "speedup": "How many times as fast as the baseline.",
     "speedup_low": "Lower end of its confidence interval.",
@@ -161,6 +176,7 @@ _PHASES = {
     "ready_confidence": "Confidence of that interval; null where its ends are the range.",
     "peak_memory_bytes": "Resident peak of the process.",
     "peak_memory_by_phase_bytes": "Resident peak of each phase.",
+    "private_memory_by_phase_bytes": "Memory at the end of each phase that no other process shares.",
 }
 _OF_COLD_STARTS = {
     "rounds": "Rounds of cold starts that were finished.",
@@ -186,7 +202,7 @@ _OF_SOAKS = {
 }
 
 MEANINGS: Mapping[str, str] = {
-    **_OF_RUNS, **_OF_TABLES, **_OF_ROWS, **_LATENCIES, **_THROUGHPUTS, **_COMPARISONS, **_PHASES, **_OF_COLD_STARTS,
-    **_OF_SOAKS,
+    **_OF_RUNS, **_OF_TABLES, **_OF_ROWS, **_LATENCIES, **_THROUGHPUTS, **_ENERGY, **_COMPARISONS, **_PHASES,
+    **_OF_COLD_STARTS, **_OF_SOAKS,
 }  # fmt: skip
 """By name of a column; docs/exports.md lists them in this order."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from irbench.api import requests
 from irbench.api.accuracy_limits import Metric
 from irbench.api.options import RunOptions
 from irbench.api.requests import refuse_contradictions, requested
@@ -46,3 +47,12 @@ def test_timing_that_a_stored_run_could_not_be_read_with_is_refused_before_it_is
     with pytest.raises(IrbenchError, match=rf"timing is not valid: .*\$\.{name}") as caught:
         requested(RunOptions(backends=("fake-a",), **wrong))
     assert caught.value.hint
+
+
+def test_energy_is_measured_of_rows_that_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "energy_notes", lambda asked: ())
+    plain, metered = (requested(RunOptions(backends=("fake-a",), energy=energy)).timing for energy in (False, True))
+    assert (plain.energy, plain.sustain) == (False, 0.0)
+    assert (metered.energy, metered.sustain) == (True, 3.0)
+    longer = requested(RunOptions(backends=("fake-a",), energy=True, sustain=10.0)).timing
+    assert longer.sustain == 10.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from irbench.api import requests
 from irbench.api.accuracy_limits import Metric
 from irbench.api.options import RunOptions
 from irbench.api.requests import requested
@@ -41,6 +42,8 @@ ASKED = RunOptions(
     deadline=20.0,
     tail=True,
     sustain=3.0,
+    energy=True,
+    require_full=True,
     name="before",
     note="without the patch",
 )
@@ -51,6 +54,11 @@ def stored(options: RunOptions) -> dict[str, Any]:
     return replace(requested(options), bundles=(BUNDLE,)).as_plan()
 
 
+@pytest.fixture(autouse=True)
+def any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "energy_notes", lambda asked: ())
+
+
 @pytest.mark.parametrize(
     "asked",
     [
@@ -58,7 +66,9 @@ def stored(options: RunOptions) -> dict[str, Any]:
         replace(ASKED, quick=True, tail=False),
         replace(ASKED, thorough=True, threads=("native",)),
         replace(ASKED, cpus=(0, 1), instances=(1, 2), threads=None),
-        replace(ASKED, cold=True, data=None, feedback={}, instances=(1,), objective=None, max_latency=None),
+        replace(
+            ASKED, cold=True, energy=False, data=None, feedback={}, instances=(1,), objective=None, max_latency=None
+        ),
         replace(ASKED, feedback={}, min_accuracy=0.99),
         replace(ASKED, feedback={}, metric=Metric("irbench.output_check:tolerance", "at-most", 0.1)),
         replace(ASKED, shapes=("length", ((128,), (64,))), shape={}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from irbench.spec import Load
 from irbench.spi import Refusal
 from irbench_ort.devices import providers, read_back, refuse_fallback, require, uses_tf32
 from irbench_ort.options import parse_options
@@ -23,11 +24,11 @@ def test_cuda_is_refused_by_a_build_without_it():
 
 
 def test_tf32_is_pinned_off_on_cuda_unless_the_vendors_default_is_asked_for():
-    (name, options), fallback = providers("cuda", "fp32", {"prefer_nhwc": "1"})
+    (name, options), fallback = providers("cuda", Load(), {"prefer_nhwc": "1"})
     assert (name, fallback) == (CUDA, CPU)
     assert options == {"prefer_nhwc": "1", "use_tf32": "0"}
-    assert providers("cuda", "native", {}) == [(CUDA, {}), CPU]
-    assert providers("cpu", "fp32", {}) == [CPU]
+    assert providers("cuda", Load(precision="native"), {}) == [(CUDA, {}), CPU]
+    assert providers("cpu", Load(), {}) == [CPU]
 
 
 def test_tf32_cannot_be_switched_on_behind_a_pinned_precision():
@@ -38,7 +39,7 @@ def test_tf32_cannot_be_switched_on_behind_a_pinned_precision():
 
 class FakeNode:
     def __init__(self, op_type: str) -> None:
-        self.op_type = op_type
+        self.op_type, self.name = op_type, f"a {op_type}"
 
 
 class FakeSubgraph:
@@ -80,7 +81,9 @@ def test_single_nodes_that_fell_back_to_the_cpu_are_refused_by_name():
 
 def test_shape_arithmetic_may_stay_on_the_cpu_and_is_counted():
     session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Conv", "MatMul"), FakeSubgraph(CPU, "Shape", "Gather"))
-    assert read_back(session, "cuda") == {"provider": CUDA, "nodes_on_cpu": 2}
+    assert read_back(session, "cuda") == {
+        "provider": CUDA, "nodes": 4, "nodes_elsewhere": 2, "operators_elsewhere": "Shape,Gather",
+    }  # fmt: skip
     refuse_fallback((CUDA, CPU), ["Shape"])
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from irbench.measure import evidence
 from irbench.measure.core_to_core import CoreLink
-from irbench.measure.evidence import PeakMemory, evidence_between, read_counters, schedstat_ns
+from irbench.measure.evidence import PeakMemory, evidence_between, private_memory_bytes, read_counters, schedstat_ns
 from irbench.measure.phases import PhaseLog
 
 LARGE = 300_000_000
@@ -107,6 +107,38 @@ def test_phases_of_one_name_add_up_and_are_kept_when_they_fail() -> None:
         raise ValueError("broken")
     assert phases.durations_ns["load"] > once
     assert phases.peaks_bytes["load"] > 0
+
+
+def test_private_memory_is_what_a_process_shares_with_no_other() -> None:
+    before = private_memory_bytes()
+    block = np.ones(LARGE // 8)
+    after = private_memory_bytes()
+    assert before is not None
+    assert after is not None
+    assert after - before > LARGE // 2
+    assert block.size
+
+
+def test_private_memory_of_several_processes_is_their_sum_and_unknown_without_any(tmp_path: Path) -> None:
+    for name, sizes in {"1": (100, 20), "2": (3, 0)}.items():
+        (tmp_path / name).mkdir()
+        lines = f"Rss: 900 kB\nPrivate_Clean: {sizes[0]} kB\nPrivate_Dirty: {sizes[1]} kB\nShared_Clean: 7 kB\n"
+        (tmp_path / name / "smaps_rollup").write_text(lines)
+    assert private_memory_bytes([tmp_path / "1", tmp_path / "2"]) == 123 * 1024
+    assert private_memory_bytes([tmp_path / "gone"]) is None
+
+
+def test_private_memory_is_read_at_the_end_of_a_phase_where_that_is_wanted() -> None:
+    sizes = iter([5, 7])
+    phases = PhaseLog(read_private=lambda: next(sizes))
+    for name in ("load", "compile"):
+        with phases(name):
+            pass
+    assert phases.private_bytes == {"load": 5, "compile": 7}
+    without = PhaseLog()
+    with without("load"):
+        pass
+    assert without.private_bytes == {}
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")

@@ -10,7 +10,7 @@ import pytest
 
 from irbench.record import CellLaunch, OutputError
 from irbench.runner.answers import fallback, mismatch, worst_error
-from irbench.spec import Accuracy, AccuracyLimit
+from irbench.spec import Accuracy, AccuracyLimit, Cell, Load
 
 RIGHT = OutputError(1e-7, 1e-7, 1.0, None)
 WRONG = OutputError(0.5, 0.5, 0.9, None)
@@ -98,3 +98,30 @@ def test_a_runtime_on_another_device_is_not_timed() -> None:
     assert found is not None
     assert (found.stage, found.message) == ("device", "it runs on npu, not on cpu")
     assert found.hint
+
+
+WHOLE = {"device": "openvino", "nodes": 120, "nodes_elsewhere": 0}
+PARTLY = {"device": "openvino", "nodes": 120, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique"}
+
+
+def on_openvino(*, require_full: bool) -> Cell:
+    return Cell("ort", None, "ort", "openvino", Load(require_full=require_full))
+
+
+def test_nodes_that_run_elsewhere_are_refused_only_where_that_was_asked_for() -> None:
+    assert fallback(on_openvino(require_full=False), PARTLY) is None
+    assert fallback(on_openvino(require_full=True), WHOLE) is None
+    refused = fallback(on_openvino(require_full=True), PARTLY)
+    assert refused is not None
+    assert refused.stage == "device"
+    assert refused.message == "3 of 120 nodes run elsewhere than on openvino: NonZero, Unique"
+
+
+def test_not_knowing_where_nodes_run_is_not_the_same_as_none_elsewhere() -> None:
+    refused = fallback(on_openvino(require_full=True), {"device": "openvino"})
+    assert refused is not None
+    assert "does not tell which nodes" in refused.message
+
+
+def test_nothing_can_run_elsewhere_than_on_the_cpu() -> None:
+    assert fallback(Cell("ort", None, "ort", "cpu", Load(require_full=True)), {"device": "cpu"}) is None

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from irbench.measure.core_to_core import CoreLink
+from irbench.measure.energy import EnergyAccess
 from irbench.record import Failure, PacedRun, Sustained
-from irbench.runner import launch
+from irbench.runner import launch, launch_energy
 from irbench.runner.launch import Launch
 from irbench.runner.reference import Expected
 from irbench.runner.turn import LaunchPlan, Turn
@@ -52,7 +53,9 @@ class ScriptedCrew:
             case "prepare":
                 return Prepared({"precision": "fp32"}, ())
             case "warm_up":
-                return Warmed(CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], {}, {"load": 7, "warm_up": 5})
+                return Warmed(
+                    CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], {}, {"load": 7, "warm_up": 5}, {"import": 3}
+                )
             case "take_round":
                 return launches.synchronous(args[0], [CALL_NS[cell]] * args[1])
             case "tail":
@@ -61,6 +64,8 @@ class ScriptedCrew:
                 return PacedRun(args[0], 1, *(np.arange(args[1], dtype=np.int64),) * 2)
             case "peak_memory_bytes":
                 return 11
+            case "private_memory_bytes":
+                return 9
             case _:
                 if cell == "slow":
                     self.failures[cell] = Failure(stage, "lost")
@@ -181,6 +186,53 @@ def test_a_record_says_how_many_processors_were_in_use(tmp_path: Path, crews: li
 def test_the_peak_of_the_process_covers_the_rounds_too(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     record, _ = one(tmp_path, "slow").measure()
     assert record.cells[0].peak_memory_bytes == {"load": 7, "warm_up": 5, "run": 11, "process": 11}
+
+
+def test_private_memory_is_that_at_the_end_of_each_phase(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    record, _ = one(tmp_path, "slow").measure()
+    assert record.cells[0].private_memory_bytes == {"import": 3, "run": 9}
+
+
+class EachReadingMore:
+    """A counter that counts 5 J between any two readings."""
+
+    domain, is_sampled = "package-0", False
+
+    def advance(self) -> int:
+        return 5_000_000
+
+
+def test_energy_is_read_while_nothing_runs_and_while_each_cell_runs_alone(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = EnergyAccess((EachReadingMore(),), {})
+    monkeypatch.setattr(launch_energy, "find_energy_counters", lambda: found)
+    slept: list[float] = []
+    monkeypatch.setattr(launch_energy, "sleep", slept.append)
+    record, _ = one(tmp_path, "short", sustain=1.0, energy=True).measure()
+    assert slept == [1.0]
+    assert record.idle_energy is not None
+    assert record.idle_energy.microjoules == {"package-0": 5_000_000}
+    assert [run.energy.microjoules for run in record.sustained if run.energy] == [{"package-0": 5_000_000}]
+
+
+def test_nobody_reads_energy_unless_it_was_asked_for(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(launch_energy, "find_energy_counters")
+    record, _ = one(tmp_path, "short", sustain=1.0).measure()
+    assert (record.idle_energy, [run.energy for run in record.sustained]) == (None, [None])
+
+
+def test_the_time_in_which_nothing_runs_is_taken_from_the_blocks(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch_energy, "find_energy_counters", lambda: EnergyAccess((), {}))
+    monkeypatch.setattr(launch_energy, "sleep", lambda _: None)
+    numbers = {"budget": 600.0, "min_launches": 6, "blocks": 8, "min_blocks": 2}
+    _, without = one(tmp_path, "slow", **numbers).measure()
+    _, with_idle = one(tmp_path, "slow", energy=True, idle=60.0, **numbers).measure()
+    assert with_idle.timing.blocks < without.timing.blocks
 
 
 def samples(count: int) -> Feeding:

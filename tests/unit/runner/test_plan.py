@@ -310,3 +310,9 @@ def test_a_sweep_has_a_row_with_bound_and_one_with_dynamic_shapes() -> None:
     assert (dynamic.path, dynamic.inputs[0].shape) == (GRAPH.path, (1, 3))
     assert group.others == {}
     assert group.group.baseline == rows["fake-a"].id
+
+
+def test_rows_that_must_run_whole_on_their_device_say_so() -> None:
+    for asked in (False, True):
+        (group,) = planned(require_full=asked)
+        assert {cell.load.require_full for cell in group.group.cells} == {asked}

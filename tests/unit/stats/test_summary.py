@@ -258,3 +258,19 @@ def test_a_row_has_the_shapes_of_its_own_batch():
         "large": {"image": (8, 3, 8, 8)},
     }
     assert found.shapes == {"image": (1, 3, 8, 8)}
+
+
+def test_nodes_that_run_elsewhere_are_marked_with_what_they_are():
+    facts = {"nodes": 120, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique"}
+    rounds = [synchronous(0, [MS] * 3)]
+    marked = alone(rounds, effective={"precision": "fp32", "threads": 2, **facts}).marks
+    assert marked == (Mark("nodes-elsewhere", {"device": "cpu", **facts}),)
+    assert alone(rounds, effective={"precision": "fp32", "threads": 2, "nodes": 120, "nodes_elsewhere": 0}).marks == ()
+
+
+def test_private_memory_is_the_largest_over_launches():
+    records = even({"only": [10.0] * 2})
+    assert rows(table(group("only"), records))["only"].private_memory_bytes is None
+    known = replace(records[1].cells[0], private_memory_bytes={"import": 4, "run": 9})
+    row = rows(table(group("only"), [records[0], replace(records[1], cells=(known,))]))["only"]
+    assert row.private_memory_bytes == {"import": 4, "run": 9}

@@ -41,6 +41,8 @@ EVERYTHING = RunOptions(
     thorough=True,
     tail=True,
     sustain=3.0,
+    energy=True,
+    require_full=True,
     note="without the patch",
 )
 

@@ -1,0 +1,102 @@
+"""OpenVINO as an execution provider of ONNX Runtime: ``ort:openvino``.
+
+The provider takes properties of OpenVINO as JSON, by device (``load_config``), and what it does not support of a graph
+stays with ONNX Runtime's own kernels on the CPU.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from irbench.onnx.probe_graph import matmul
+from irbench.onnx.reading.precision import GraphPrecision
+from irbench.spec import Load, Precision
+from irbench.spi import Array, Refusal
+from irbench_ort.placement import AssignedNode
+
+__all__ = ["OPTIONS", "PROVIDER", "computed_precision", "options_of", "refuse_fallback"]
+
+PROVIDER = "OpenVINOExecutionProvider"
+
+OPTIONS = ("device_type", "EXECUTION_MODE_HINT", "PERFORMANCE_HINT")
+"""Keys that may be set, behind ``openvino.``: the provider's device, and properties of OpenVINO."""
+
+_DEVICE, _PROPERTIES = "device_type", "load_config"
+_PRECISION = "INFERENCE_PRECISION_HINT"
+_HINTS: Mapping[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
+"""The hint is about floats: a quantised graph computes in integers under any."""
+_ROUNDED = {"bf16": 1.0, "fp16": 1 + 2.0**-10, "fp32": 1 + 2.0**-10 + 2.0**-20}
+"""What the last of these numbers becomes in each precision."""
+_WEIGHT_OF_ONE = 2
+"""Column of the weights of a product whose first element is 1 or -1."""
+
+
+def options_of(load: Load, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the provider's options: its device, and the properties that follow from a load.
+
+    Args:
+        load: How the session is driven.
+        options: As the user gave them, of :data:`OPTIONS`.
+    """
+    device = options.get(_DEVICE, "CPU")
+    properties = {"NUM_STREAMS": str(load.streams), **_pinned(load)}
+    if load.threads is not None and device == "CPU":
+        properties["INFERENCE_NUM_THREADS"] = str(load.threads)
+    properties |= {key: text for key, text in options.items() if key != _DEVICE}
+    return {_DEVICE: device, _PROPERTIES: json.dumps({device: properties})}
+
+
+def computed_precision(graph: GraphPrecision, product: Callable[[Path, Array], Array]) -> str:
+    """Return the precision that OpenVINO multiplies in under some options, of which the provider tells nothing.
+
+    It is seen in a product of a number with which each precision does something else. A quantised graph is named by
+    its integers.
+
+    Args:
+        graph: What it is asked about.
+        product: Runs a graph of one product under the options: its file and ``x``, float32 of shape (1, 16).
+    """
+    if graph.quantised:
+        return "int8"
+    x = np.zeros((1, 16), np.float32)
+    x[0, 0] = max(_ROUNDED.values())
+    with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
+        artifact = matmul(Path(folder), "fp32", x.shape)
+        found = float(np.abs(product(artifact.path, x)[0, _WEIGHT_OF_ONE]))
+    return min(_ROUNDED, key=lambda precision: abs(found - _ROUNDED[precision]))
+
+
+def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None) -> None:
+    """Refuse a session in which OpenVINO computes nothing.
+
+    Args:
+        active: The session's providers.
+        nodes: Where its nodes run; ``None`` where that is unknown.
+
+    Raises:
+        Refusal: The provider could not start, or took no node.
+    """
+    if PROVIDER not in active:
+        raise Refusal(
+            "ONNX Runtime could not start its OpenVINO provider and fell back to the CPU.",
+            hint="The row's log names the missing library. Measure without it: --backends ort,openvino",
+        )
+    if nodes and all(node.provider != PROVIDER for node in nodes):
+        raise Refusal(
+            f"The OpenVINO provider takes none of the {len(nodes)} nodes, so that ONNX Runtime's own kernels would run"
+            " all of them.",
+            hint="Measure it with --backends ort, or with --backends openvino.",
+        )
+
+
+def _pinned(load: Load) -> dict[str, str]:
+    """Return what keeps OpenVINO to the precision of a load, which dynamic quantisation and narrow caches would not."""
+    if load.precision == "native" and load.precision_required:
+        return {}
+    hint = _HINTS.get(load.precision, "f32")
+    return {_PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": hint}

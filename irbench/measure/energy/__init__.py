@@ -1,0 +1,6 @@
+"""The energy that a machine uses, as its processors and GPUs count it."""
+
+from irbench.measure.energy.access import AbsenceReason, EnergyAccess, EnergySource, find_energy_counters
+from irbench.measure.energy.meter import EnergyCounter, EnergyMeter
+
+__all__ = ["AbsenceReason", "EnergyAccess", "EnergyCounter", "EnergyMeter", "EnergySource", "find_energy_counters"]

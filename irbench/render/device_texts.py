@@ -1,0 +1,49 @@
+"""The texts of what runs elsewhere than asked, and of energy that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irbench.notices import Facts, MarkCode, NoteCode
+from irbench.render.context import Context
+from irbench.render.text_types import Text
+
+__all__ = ["DEVICE_MARKS", "ENERGY_NOTES"]
+
+_SOURCES = {"processors": "of the processors", "gpus": "of the GPUs"}
+_REASONS = {
+    "no-counters": "they have no counters",
+    "not-permitted": "only root may read /sys/class/powercap",
+    "not-counting": "the counters stand still",
+    "no-package": "pip install nvidia-ml-py",
+    "no-driver": "there is no driver",
+}
+
+
+def _elsewhere(facts: Facts, _: Context) -> str:
+    operators = facts.get("operators_elsewhere")
+    named = f" ({operators.replace(',', ', ')})" if operators else ""
+    text = f"{facts['nodes_elsewhere']} of {facts['nodes']} nodes run elsewhere than on {facts['device']}{named}"
+    return f"{text}; --require-full refuses such rows"
+
+
+def _incomplete(facts: Facts, _: Context) -> str:
+    return f"energy without that {_SOURCES[facts['source']]}: {_REASONS[facts['reason']]}"
+
+
+DEVICE_MARKS: Mapping[MarkCode, Text] = {
+    "nodes-elsewhere": Text(
+        "the runtime has no kernel on the device that was requested for some nodes, and runs them on another one"
+        " ([devices.md](devices.md))",
+        _elsewhere,
+        {"device": "openvino", "nodes": 120, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique"},
+    ),
+}
+
+ENERGY_NOTES: Mapping[NoteCode, Text] = {
+    "energy-incomplete": Text(
+        "with `--energy`, a part of the machine whose counters cannot be read ([energy.md](energy.md))",
+        _incomplete,
+        {"source": "processors", "reason": "not-permitted"},
+    ),
+}
