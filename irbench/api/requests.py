@@ -12,6 +12,7 @@ import msgspec
 from irbench import backend_checks, registry
 from irbench.address import BackendAddress
 from irbench.api.accuracy_limits import accuracy_limit
+from irbench.api.counters import counting_of
 from irbench.api.excluded_options import refuse_excluded
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.int8_methods import with_suitable_int8
@@ -147,6 +148,7 @@ def requested(options: RunOptions) -> RunRequest:
         environments=options.environments,
         programs=options.cells,
         accuracy=limit,
+        counting=counting_of(options),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from irbench.address import BackendAddress
+from irbench.counters import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
@@ -58,6 +59,7 @@ class RunRequest:
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         rows: Ids of the rows that are measured of all combinations; ``None`` for all.
         accuracy: How good outputs must be for a row to be measured; ``None`` where only tolerances count.
+        counting: What is counted in launches of its own after the speeds, and how; ``None`` where nothing is.
         is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
@@ -98,6 +100,7 @@ class RunRequest:
     rows: tuple[str, ...] | None = None
     is_part_of: str = ""
     accuracy: AccuracyLimit | None = None
+    counting: Counting | None = None
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -161,5 +164,6 @@ class RunRequest:
             "name": self.name,
             "note": self.note,
             "environments": [asdict(environment) for environment in self.environments],
+            "counters": None if self.counting is None else asdict(self.counting.plan),
             **self.inputs.as_plan(),
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.cli.options import measuring
+from irbench.cli.options import counting, measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
@@ -107,6 +107,8 @@ _SECTIONS = {
 @measuring.PACE
 @measuring.SUSTAIN
 @measuring.COLD
+@counting.COUNTERS
+@counting.TIMELINE
 @measuring.strict("a verdict or the winner is undecided")
 @measuring.NO_LOCK
 @click.option(

@@ -161,6 +161,7 @@ _PHASES = {
     "ready_confidence": "Confidence of that interval; null where its ends are the range.",
     "peak_memory_bytes": "Resident peak of the process.",
     "peak_memory_by_phase_bytes": "Resident peak of each phase.",
+    "counters": "What --counters counted: figures by phase, over launches of their own; null without.",
 }
 _OF_COLD_STARTS = {
     "rounds": "Rounds of cold starts that were finished.",

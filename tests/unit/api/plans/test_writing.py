@@ -41,6 +41,8 @@ EVERYTHING = RunOptions(
     thorough=True,
     tail=True,
     sustain=3.0,
+    counters=("software", "cycles:u"),
+    timeline=0.1,
     note="without the patch",
 )
 
