@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from irbench.cold_row import ColdTable
+from irbench.counter_row import CounterTable
 from irbench.notices import Note, Reference, Warn
 from irbench.row import (
     CellResult,
@@ -198,6 +199,7 @@ class RunDocument:
         tables_planned: How many tables it has once it is complete; null in older documents.
         cold_starts: Tables of ``irbench run --cold``, in place of ``groups``.
         soaks: Tables of ``irbench soak``, in place of ``groups``.
+        counters: What ``irbench run --counters`` counted besides, a table for each of ``groups``.
         file_digests: SHA-256 of what it was begun with, by what it is called: the files of models, data, and the user's
             own code; empty in older documents.
     """
@@ -215,6 +217,7 @@ class RunDocument:
     cold_starts: tuple[ColdTable, ...] = ()
     soaks: tuple[SoakTable, ...] = ()
     file_digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    counters: tuple[CounterTable, ...] = ()
 
     @property
     def is_resumable(self) -> bool:
@@ -233,6 +236,11 @@ class RunDocument:
     def tables(self) -> tuple[GroupResult | ColdTable | SoakTable, ...]:
         """All of its tables, whatever they show."""
         return (*self.groups, *self.cold_starts, *self.soaks)
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether somebody interrupted it, while it measured or counted."""
+        return any(table.stopped_by == "interrupt" for table in (*self.tables, *self.counters))
 
 
 def _words(value: object) -> list[str]:

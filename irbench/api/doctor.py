@@ -22,7 +22,7 @@ from irbench.api.processors import allowed_cpus, total_threads
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.resolve import require_models, resolve_backends, resolve_bundles
 from irbench.api.run_destination import RunDestination
-from irbench.diagnostics import Facts, Report, describe_machine, find, judge_self_comparison, watch
+from irbench.diagnostics import Facts, Report, describe_counters, describe_machine, find, judge_self_comparison, watch
 from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import reading_ns
@@ -204,7 +204,7 @@ def _look(say: Say) -> tuple[Facts, Overhead]:
     machine = describe_machine()
     activity = watch(machine.cpus)
     overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)
-    return Facts(machine, activity, reading_ns()), overhead
+    return Facts(machine, activity, reading_ns(), describe_counters()), overhead
 
 
 def _request(asked: SelfComparisonOptions, scratch: Path, say: Say) -> RunRequest:

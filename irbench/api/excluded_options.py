@@ -23,6 +23,11 @@ _EXCLUDED: Mapping[str, Mapping[str, str]] = {
         ),
         "--cell": "cold starts are measured of backends",
     },
+    "--counters": {
+        "--cold": _COLD,
+        "--instances": "counters are of one process",
+        "--shapes": "counters are of one shape",
+    },
     "--cell": {
         "--instances": "code of your own starts its own processes",
         **dict.fromkeys(_LIMITS, "accuracy is measured of backends"),

@@ -13,8 +13,14 @@ def exit_code(document: RunDocument, *, strict: bool) -> ExitCode:
     cells = [cell for group in document.groups for cell in group.cells]
     cold = [row for table in document.cold_starts for row in table.rows]
     soaked = [row for table in document.soaks for row in table.rows]
-    states = {*(row.state for row in cells), *(row.state for row in cold), *(row.state for row in soaked)}
-    if any(table.stopped_by == "interrupt" for table in document.tables):
+    counted = [row for table in document.counters for row in table.rows]
+    states = {
+        *(row.state for row in cells),
+        *(row.state for row in cold),
+        *(row.state for row in soaked),
+        *(row.state for row in counted),
+    }
+    if document.was_interrupted:
         return ExitCode.INTERRUPTED
     if "mismatch" in states or "grows" in _growths(document):
         return ExitCode.DIFFERENT

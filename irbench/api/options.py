@@ -11,10 +11,12 @@ from typing import Any, Literal, TypedDict, cast, get_args
 
 from irbench.api import accuracy_limits, input_values, own_cells, values, varied_options
 from irbench.api.accuracy_limits import Metric, OwnMetric
+from irbench.api.counter_options import timeline_s
 from irbench.api.input_values import Data
 from irbench.api.own_cells import OwnCells, Programs
 from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
 from irbench.api.varied_options import Varied
+from irbench.counters import read_counters
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
 from irbench.spec import Number, Objective, Program, PythonEnvironment
@@ -79,6 +81,9 @@ class RunKeywords(TypedDict, total=False):
         energy: Also joules per inference of each row alone, for 3 s in each launch without ``sustain``.
         require_full: Refuse rows of which some node runs on another device than was asked for.
         cold: Measure cold starts in place of speeds: process start to first output, with caches empty and full.
+        counters: Also count, in launches of their own after the speeds: ``"software"``, ``"ipc"``, ``"cache"``,
+            ``"branch"``, ``"topdown"``, ``"topdown-l2"``, or events of ``perf list``.
+        timeline: Also show what was counted in each step: ``"100ms"`` or seconds.
         no_lock: Measure though another irbench does on this machine.
         results: The folder where runs are kept.
         name: What the run is called; ``irbench.load(name)`` finds it.
@@ -124,6 +129,8 @@ class RunKeywords(TypedDict, total=False):
     energy: bool | None
     require_full: bool | None
     cold: bool | None
+    counters: str | Iterable[str] | None
+    timeline: str | float | timedelta | None
     no_lock: bool | None
     results: str | PathLike[str] | None
     name: str | None
@@ -185,6 +192,8 @@ class RunOptions:
     energy: bool = False
     require_full: bool = False
     cold: bool = False
+    counters: tuple[str, ...] | None = None
+    timeline: float | None = None
     no_lock: bool = False
     results: Path | None = None
     name: str = ""
@@ -281,6 +290,8 @@ RUN_READERS: Readers = {
     "energy": _FLAG,
     "require_full": _FLAG,
     "cold": _FLAG,
+    "counters": ('"software", or ["cache", "branch"]', read_counters),
+    "timeline": ('"100ms", or 0.1', timeline_s),
     "no_lock": _FLAG,
     "results": ('"./results"', Path),
     "name": ('"before"', values.text),

@@ -12,6 +12,7 @@ import msgspec
 from irbench import backend_checks, registry
 from irbench.address import BackendAddress
 from irbench.api.accuracy_limits import accuracy_limit
+from irbench.api.counters import counting_of
 from irbench.api.energy_access import energy_notes
 from irbench.api.excluded_options import refuse_excluded
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
@@ -152,6 +153,7 @@ def requested(options: RunOptions) -> RunRequest:
         programs=options.cells,
         accuracy=limit,
         require_full=options.require_full,
+        counting=counting_of(options),
     )
 
 

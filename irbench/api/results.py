@@ -12,6 +12,7 @@ from irbench.api.display import Displayable, as_text
 from irbench.api.exports import chosen_columns, export_run
 from irbench.api.rows import RunRow, row_of, rows_to_pandas
 from irbench.cold_row import ColdTable
+from irbench.counter_row import CounterTable
 from irbench.errors import IrbenchError
 from irbench.render.formats.exported_run import ExportedRun
 from irbench.render.formats.row_table import row_sources, row_table, table_of
@@ -159,7 +160,7 @@ class Run(Displayable):
     @property
     def interrupted(self) -> bool:
         """Whether it was ended by Ctrl-C or a request to end."""
-        return any(table.stopped_by == "interrupt" for table in self.document.tables)
+        return self.document.was_interrupted
 
     @property
     def cold_starts(self) -> tuple[ColdTable, ...]:
@@ -170,6 +171,11 @@ class Run(Displayable):
     def soaks(self) -> tuple[SoakTable, ...]:
         """Its tables of :func:`irbench.soak`; empty for any other run."""
         return self.document.soaks
+
+    @property
+    def counters(self) -> tuple[CounterTable, ...]:
+        """What was counted besides speeds, one for each of ``tables``; empty unless called with ``counters``."""
+        return self.document.counters
 
     @property
     def rows(self) -> tuple[RunRow, ...]:

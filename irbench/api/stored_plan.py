@@ -86,6 +86,7 @@ def _with_timing(plan: Mapping[str, Any]) -> RunOptions:
     preset = str(plan.get("preset", "default"))
     usual = _PRESETS.get(preset, _PRESETS["default"])
     timing = planned_timing(plan) if "timing" in plan else usual
+    counted = plan.get("counters") or {}
     return RunOptions(
         quick=preset == "quick",
         thorough=preset == "thorough",
@@ -97,6 +98,8 @@ def _with_timing(plan: Mapping[str, Any]) -> RunOptions:
         tail=timing.tail,
         budget=plan.get("budget_s"),
         cold=bool(plan.get("cold")),
+        counters=_tuple(counted.get("asked")),
+        timeline=None if counted.get("timeline_ms") is None else counted["timeline_ms"] / 1e3,
         baseline=plan.get("baseline"),
         allow_mixed=bool(plan.get("allow_mixed")),
         seed=plan.get("seed", 0),

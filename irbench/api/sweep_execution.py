@@ -128,7 +128,7 @@ class _Sweep:
         )
 
     def _finish(self, table: SweepTable, stored: StoredRun) -> bool:
-        if any(found.stopped_by == "interrupt" for found in stored.document.tables):
+        if stored.document.was_interrupted:
             return False
         with signals_deferred():
             self._state.add(table_done(table, stored))

@@ -1,6 +1,7 @@
 """What a machine is, what disturbs measurement on it and how to mend that, and whether it can be trusted."""
 
 from irbench.diagnostics.activity import watch
+from irbench.diagnostics.counters import describe_counters
 from irbench.diagnostics.facts import Activity, CoreToCore, Facts, Machine
 from irbench.diagnostics.findings import Finding, find
 from irbench.diagnostics.machine import describe_machine
@@ -15,6 +16,7 @@ __all__ = [
     "Machine",
     "Report",
     "SelfComparison",
+    "describe_counters",
     "describe_machine",
     "find",
     "judge_self_comparison",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from irbench.counters import Obstacle
 from irbench.stats.modes import near_and_far
 
-__all__ = ["FEWEST_LOOKS", "Activity", "Cache", "CoreToCore", "Facts", "Machine", "Program"]
+__all__ = ["FEWEST_LOOKS", "Activity", "Cache", "CoreToCore", "CounterFacts", "Facts", "Machine", "Program"]
 
 FEWEST_LOOKS = 6
 """Core-to-core latencies below which nobody can tell one regime from two: each needs three."""
@@ -163,6 +165,21 @@ class Activity:
 
 
 @dataclass(frozen=True)
+class CounterFacts:
+    """What ``irbench run --counters`` can count.
+
+    Attributes:
+        version: Of perf; ``None`` without it.
+        available: Groups that can be counted, at least in part.
+        unavailable: Why others cannot.
+    """
+
+    version: str | None
+    available: tuple[str, ...]
+    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+
+
+@dataclass(frozen=True)
 class Facts:
     """All that the rules judge.
 
@@ -170,8 +187,10 @@ class Facts:
         machine: What stays.
         activity: What went on.
         clock_ns: The least time between two readings of the clock, one right after the other.
+        counters: What can be counted; ``None`` where nobody looked.
     """
 
     machine: Machine
     activity: Activity
     clock_ns: float
+    counters: CounterFacts | None = None

@@ -13,6 +13,7 @@ FindingCode: TypeAlias = Literal[
     "busy-machine",
     "cores-far",
     "cores-moved",
+    "counters-missing",
     "cpu-pressure",
     "cpu-quota",
     "governor",

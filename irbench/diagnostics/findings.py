@@ -8,6 +8,7 @@ from irbench.diagnostics.rules_activity import core_to_core, crowded, quota, sto
 from irbench.diagnostics.rules_machine import (
     affinity,
     clock,
+    counters,
     freezing,
     governor,
     memory,
@@ -35,6 +36,7 @@ _RULES = (
     clock,
     affinity,
     virtual,
+    counters,
 )
 """By what they usually cost: from half of the speed down to what concerns only some runs; last what nothing mends."""
 

@@ -10,6 +10,7 @@ from irbench.diagnostics.finding import Finding
 __all__ = [
     "affinity",
     "clock",
+    "counters",
     "freezing",
     "governor",
     "memory",
@@ -23,6 +24,8 @@ __all__ = [
 _LITTLE_MEMORY_BYTES = 4_000_000_000
 _MUCH_SWAP_BYTES = 100_000_000
 _SLOW_CLOCK_NS = 250.0
+_FIXABLE = ("no-perf", "old-perf", "not-permitted")
+"""Reasons for missing counters that something done on the machine mends."""
 
 
 def governor(facts: Facts) -> Iterator[Finding]:
@@ -98,3 +101,14 @@ def affinity(facts: Facts) -> Iterator[Finding]:
     if set(machine.processors) - set(machine.cpus):
         cpus = {"cpus": list(machine.cpus), "processors": list(machine.processors)}
         yield Finding("affinity", {**cpus, "container": machine.container})
+
+
+def counters(facts: Facts) -> Iterator[Finding]:
+    """Yield groups of counters that ``irbench run --counters`` has not here."""
+    found = facts.counters
+    if found is None or not found.unavailable:
+        return
+    reasons = {name: {"code": reason.code, "facts": dict(reason.facts)} for name, reason in found.unavailable.items()}
+    lasting = all(reason.code not in _FIXABLE for reason in found.unavailable.values())
+    told = {"version": found.version, "available": list(found.available), "unavailable": reasons}
+    yield Finding("counters-missing", told, lasting=lasting)

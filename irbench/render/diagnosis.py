@@ -9,7 +9,7 @@ from rich.measure import Measurement
 from rich.padding import Padding
 from rich.text import Text
 
-from irbench.diagnostics.facts import Activity, CoreToCore, Machine
+from irbench.diagnostics.facts import Activity, CoreToCore, CounterFacts, Machine
 from irbench.diagnostics.finding import Finding
 from irbench.diagnostics.report import GOAL_NS, Report, quartiles_ns
 from irbench.measure.overhead import Overhead
@@ -55,6 +55,7 @@ class ReportView:
         report, width = self._report, options.max_width
         yield Text("Machine", style="bold")
         yield from _entries(_machine(report.facts.machine, report.facts.clock_ns), width)
+        yield from _entries(_counters(report.facts.counters), width)
         yield Text("\nCurrent activity", style="bold")
         yield from _entries(_here_and_now(report.facts.activity, report.overhead), width)
         yield Text("\nBackends", style="bold")
@@ -91,6 +92,12 @@ def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
     yield "clock", f"{machine.clock_source or _UNKNOWN}, {clock_ns:.0f} ns between two readings"
     yield "runs in", _surroundings(machine)
     yield "system", f"Linux {machine.kernel}, {machine.distribution}, Python {machine.python}"
+
+
+def _counters(counters: CounterFacts | None) -> Iterator[tuple[str, str]]:
+    if counters is not None:
+        program = "no perf" if counters.version is None else f"perf {counters.version}"
+        yield "counters", f"{program}: {listing(counters.available) if counters.available else 'none available'}"
 
 
 def _topology(machine: Machine) -> str:

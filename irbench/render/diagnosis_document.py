@@ -8,6 +8,9 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
     What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``,
     ``command``, ``stoppable``), ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``,
     ``unanswered_looks``. Shares are of one processor.
+``counters``
+    What ``irbench run --counters`` can count: ``version`` of perf, ``available`` groups, and ``unavailable`` ones with
+    the ``code`` and the ``facts`` of why; null where nobody looked.
 ``core_to_core``
     ``median_ns``, ``low_ns``, ``high_ns``, ``regimes_ns`` (one, or near and far; empty where there are too few looks to
     tell), ``samples_ns``; null with one processor, or where no look was answered.
@@ -57,6 +60,7 @@ def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) ->
     return {
         "machine": asdict(report.facts.machine),
         "activity": activity,
+        "counters": None if report.facts.counters is None else asdict(report.facts.counters),
         "core_to_core": _link(report.facts.activity.core_to_core),
         "overhead": _overhead(report.overhead),
         "backends": list(backends),

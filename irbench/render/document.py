@@ -9,6 +9,7 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.render.cold_start import cold_view
+from irbench.render.counters import counter_views
 from irbench.render.footer import incomplete
 from irbench.render.group import GroupView
 from irbench.render.leaders import best_text
@@ -52,6 +53,7 @@ class DocumentView:
         self._groups += [
             *(cold_view(table, *facts) for table in document.cold_starts),
             *(soak_view(table, *facts) for table in document.soaks),
+            *(view for table in document.counters for view in counter_views(table, *facts)),
         ]
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irbench.render.cold_start import cold_view
 from irbench.render.context import context_of
+from irbench.render.counters import counter_views
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable
 from irbench.render.formats.row_table import row_table
 from irbench.render.formats.text_tables import as_csv, as_json_lines
@@ -52,6 +53,7 @@ def _tables(document: RunDocument) -> Iterator[str]:
     facts = (document.environment, document.plan)
     yield from (cold_view(table, *facts).as_markdown() for table in document.cold_starts)
     yield from (soak_view(table, *facts).as_markdown() for table in document.soaks)
+    yield from (view.as_markdown() for table in document.counters for view in counter_views(table, *facts))
 
 
 def _markdown(group: GroupResult, document: RunDocument) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irbench.counters import Obstacle
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import Facts
+from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.render.figures import gigabytes
 from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_cpus, where
@@ -134,6 +136,19 @@ def _affinity(facts: Facts) -> FindingWords:
     )
 
 
+def _counters(facts: Facts) -> FindingWords:
+    reasons = {name: Obstacle(told["code"], told["facts"]) for name, told in facts["unavailable"].items()}
+    (names, obstacle), *others = not_counted(tuple(reasons), reasons)
+    also = "".join(f"; {name}: {obstacle_text(reason)}" for name, reason in others)
+    is_forbidden = obstacle.code == "not-permitted"
+    return FindingWords(
+        f"perf cannot count {names}: {obstacle_text(obstacle)}{also}.",
+        f"irbench run --counters shows {listing(facts['available'] or ['none of them'])}; speeds are not affected.",
+        obstacle_remedy(obstacle),
+        "sudo sysctl kernel.perf_event_paranoid=1" if is_forbidden else None,
+    )
+
+
 MACHINE_FINDINGS: Mapping[FindingCode, FindingText] = {
     "governor": _governor,
     "turbo": _turbo,
@@ -145,5 +160,6 @@ MACHINE_FINDINGS: Mapping[FindingCode, FindingText] = {
     "little-memory": _memory,
     "swap": _swap,
     "slow-clock": _clock,
+    "counters-missing": _counters,
     "affinity": _affinity,
 }

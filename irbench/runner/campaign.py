@@ -12,6 +12,7 @@ from irbench.measure.lock import Holder
 from irbench.result import RunDocument
 from irbench.runner.comparison import Comparison, GroupContext
 from irbench.runner.continuation import GroupSoFar, without_unfinished
+from irbench.runner.counted import count_tables
 from irbench.runner.neighbours import busy_neighbours
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
@@ -52,16 +53,19 @@ def run(
     """
     finished = without_unfinished(writer.document).groups
     watch = Stopwatch(sum(table.seconds for table in finished))
+    weights = [group.weight for group in groups]
+    counted = 0 if request.counting is None else sum(weights)  # counted launches get as much time as timed ones
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     busy = busy_neighbours(request.timing.busy_processors, writer.logs)
     with CoreLink(host.allowance(request.cpus).cpus) as link, busy:
         for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
-            weights = sum(group.weight for group in groups[number:])
-            share = request.with_budget_for(planned.weight, weights, watch.elapsed_s)
+            share = request.with_budget_for(planned.weight, sum(weights[number:]) + counted, watch.elapsed_s)
             context = GroupContext(
                 share, writer, listen, others, link, scratch / f"group-{number}", number, so_far, schedule
             )
             result, so_far = Comparison(planned, context).run(), None
             if result.stopped_by == "interrupt":
                 return writer.document
+    if request.counting is not None and not count_tables(request, groups, scratch, writer, listen):
+        return writer.document
     return writer.commit(replace(writer.document, complete=True))

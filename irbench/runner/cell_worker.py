@@ -122,6 +122,11 @@ class CellWorker:
         self._worker.kill()
 
     @property
+    def process_id(self) -> int:
+        """The worker's process id."""
+        return self._worker.process_id
+
+    @property
     def _deadline_s(self) -> float:
         return self.setting.timing.deadline
 

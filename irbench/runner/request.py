@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from irbench.address import BackendAddress
+from irbench.counters import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
@@ -59,6 +60,7 @@ class RunRequest:
         rows: Ids of the rows that are measured of all combinations; ``None`` for all.
         accuracy: How good outputs must be for a row to be measured; ``None`` where only tolerances count.
         require_full: Whether a row fails of which some node runs on another device than was asked for.
+        counting: What is counted in launches of its own after the speeds, and how; ``None`` where nothing is.
         is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
@@ -100,6 +102,7 @@ class RunRequest:
     is_part_of: str = ""
     accuracy: AccuracyLimit | None = None
     require_full: bool = False
+    counting: Counting | None = None
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -164,5 +167,6 @@ class RunRequest:
             "name": self.name,
             "note": self.note,
             "environments": [asdict(environment) for environment in self.environments],
+            "counters": None if self.counting is None else asdict(self.counting.plan),
             **self.inputs.as_plan(),
         }

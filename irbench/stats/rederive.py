@@ -15,6 +15,7 @@ from irbench.record import Failure, LaunchRecord
 from irbench.result import Basis, CellResult, GroupResult, RunDocument
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.counters import derive_counter_table
 from irbench.stats.observed import Observed, observe
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
@@ -47,6 +48,7 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
             derive_cold_table(table, table.baseline, timing, allow_mixed=mixed) for table in document.cold_starts
         ),
         soaks=tuple(map(derive_soak_table, document.soaks)),
+        counters=tuple(map(derive_counter_table, document.counters)),
     )
 
 

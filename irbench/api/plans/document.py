@@ -16,6 +16,8 @@ from pydantic_core import CoreSchema
 
 from irbench.address import BackendAddress
 from irbench.api import accuracy_limits, values, varied_options
+from irbench.api.counter_options import timeline_s
+from irbench.counters import read_counters
 from irbench.render.quantities import cpu_list
 from irbench.spec import Io, Objective, Precision, shape_text
 from irbench.sweeps.cells import USUAL_ROWS, Comparable
@@ -81,6 +83,8 @@ Threads: TypeAlias = Annotated[int | str, _reads(values.threads, Positive | Lite
 Cpus: TypeAlias = Annotated[str, _reads(lambda value: cpu_list(values.cpus(value)), str)]
 Duration: TypeAlias = Annotated[float, _reads(values.duration_s, float | str)]
 Pace: TypeAlias = Annotated[float, _reads(values.pace_s, float | str)]
+Step: TypeAlias = Annotated[float, _reads(timeline_s, float | str)]
+Counters: TypeAlias = Annotated[tuple[str, ...], _reads(read_counters, str | list[str])]
 LeastAccuracy: TypeAlias = Annotated[float, _reads(accuracy_limits.min_accuracy, float | str)]
 Share: TypeAlias = Annotated[float, _reads(values.fraction, float | str)]
 Seed: TypeAlias = Annotated[int, _reads(values.seed, Annotated[int, Field(ge=0, le=2**32 - 1)])]
@@ -182,6 +186,10 @@ class SettingsDocument(_Document):
     """Also measure latency where a call comes every so often: "10ms"."""
     cold: Flag = False
     """Measure cold starts instead of speeds."""
+    counters: Counters | None = None
+    """Also count with perf, in launches of their own: ["software", "cache"]."""
+    timeline: Step | None = None
+    """Also show counters in steps of this long: "100ms"."""
     cells: dict[str, str] | None = None
     """Code of your own as rows: { mine = "package.module:function" }, or a command."""
     import_: Annotated[Listed[Name] | None, Field(alias="import")] = None

@@ -132,6 +132,8 @@ def _others(options: RunOptions) -> dict[str, Any]:
         "require-full": options.require_full,
         "pace": options.pace,
         "cold": options.cold,
+        "counters": list(options.counters or ()),
+        "timeline": options.timeline,
         "cells": {name: program.target for name, program in options.cells.items()},
         "import": list(options.imports),
         "note": options.note,

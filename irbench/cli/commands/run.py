@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.cli.options import devices, measuring
+from irbench.cli.options import counting, devices, measuring
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
@@ -109,6 +109,8 @@ _SECTIONS = {
 @measuring.SUSTAIN
 @devices.ENERGY
 @measuring.COLD
+@counting.COUNTERS
+@counting.TIMELINE
 @measuring.strict("a verdict or the winner is undecided")
 @measuring.NO_LOCK
 @click.option(

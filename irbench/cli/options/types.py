@@ -51,6 +51,7 @@ __all__ = [
     "as_settings",
     "as_shapes",
     "as_varied",
+    "with_unit",
 ]
 
 T = TypeVar("T")
@@ -111,7 +112,7 @@ def _duration_s(text: str) -> float:
         ) from error
 
 
-def _with_unit(read: Callable[[str], float], text: str) -> float:
+def with_unit(read: Callable[[str], float], text: str) -> float:
     """Return a time that may be milliseconds as well as seconds, so that its unit must be written."""
     if text.replace(".", "", 1).isdigit():
         raise ValueError(f"{text!r} has no unit")
@@ -148,8 +149,8 @@ COUNTS = Parsed("1,8", values.counts)
 THREADS = Parsed("4|native", values.threads)
 THREAD_COUNTS = Parsed("1,4|native", values.thread_counts)
 DURATION = Parsed("90s|5m", _duration_s)
-LATENCY = Parsed("50ms", partial(_with_unit, _duration_s))
-PACE = Parsed("10ms", partial(_with_unit, values.pace_s))
+LATENCY = Parsed("50ms", partial(with_unit, _duration_s))
+PACE = Parsed("10ms", partial(with_unit, values.pace_s))
 PERCENT = Parsed("1%", values.fraction)
 ACCURACY = Parsed("99%", accuracy_limits.min_accuracy)
 METRIC = Parsed("file.py:fn>=0.9", accuracy_limits.metric)

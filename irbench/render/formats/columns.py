@@ -216,6 +216,13 @@ def _process_peak(source: RowSource) -> int | None:
     return peak
 
 
+def _counters(source: RowSource) -> Any:
+    """Return the figures of the row's counters; ``None`` where nothing was counted."""
+    tables = (table for table in source.document.counters if table.table == source.table_number)
+    rows = (row for table in tables for row in table.rows if row.id == source.row.id)
+    return next((row.figures for row in rows if row.figures), None)
+
+
 _RUN = (
     _of_run("run_id"),
     _of_plan("run_name", "name"),
@@ -254,6 +261,7 @@ COLUMNS_OF_KIND: Mapping[Kind, tuple[ExportColumn, ...]] = {
         *_of_row(CellResult),
         ExportColumn("peak_memory_bytes", "int64", True, _process_peak),
         ExportColumn("peak_memory_by_phase_bytes", "json", True, lambda source: source.row.peak_memory_bytes),
+        ExportColumn("counters", "json", True, _counters),
     ),
     "cold-start": (
         *_RUN,

@@ -177,6 +177,7 @@ _PHASES = {
     "peak_memory_bytes": "Resident peak of the process.",
     "peak_memory_by_phase_bytes": "Resident peak of each phase.",
     "private_memory_by_phase_bytes": "Memory at the end of each phase that no other process shares.",
+    "counters": "What --counters counted: figures by phase, over launches of their own; null without.",
 }
 _OF_COLD_STARTS = {
     "rounds": "Rounds of cold starts that were finished.",

@@ -69,11 +69,22 @@ def any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         replace(
             ASKED, cold=True, energy=False, data=None, feedback={}, instances=(1,), objective=None, max_latency=None
         ),
+        replace(ASKED, counters=("task-clock",), timeline=0.1, instances=(1,)),
         replace(ASKED, feedback={}, min_accuracy=0.99),
         replace(ASKED, feedback={}, metric=Metric("irbench.output_check:tolerance", "at-most", 0.1)),
         replace(ASKED, shapes=("length", ((128,), (64,))), shape={}),
     ],
-    ids=["everything", "quick", "thorough", "instances that share threads", "cold", "accuracy", "metric", "shapes"],
+    ids=[
+        "everything",
+        "quick",
+        "thorough",
+        "instances that share threads",
+        "cold",
+        "counters",
+        "accuracy",
+        "metric",
+        "shapes",
+    ],
 )
 def test_the_options_of_a_stored_run_are_those_that_it_was_called_with(asked: RunOptions) -> None:
     assert stored_options(stored(asked)) == asked

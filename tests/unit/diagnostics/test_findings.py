@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, get_args
 import pytest
 from machines import facts
 
+from irbench.counters import Obstacle
 from irbench.diagnostics import CoreToCore, Finding, find
-from irbench.diagnostics.facts import Program
+from irbench.diagnostics.facts import CounterFacts, Program
 from irbench.render.finding_texts import FINDINGS, FindingCode, finding_words
 
 
@@ -205,3 +206,31 @@ def test_a_single_odd_look_is_no_second_regime() -> None:
 
 def test_five_looks_are_too_few_to_tell_regimes() -> None:
     assert CoreToCore((90.0, 91.0, 300.0, 301.0, 299.0)).regimes_ns == ()
+
+
+def counters(**unavailable: Obstacle) -> tuple[Finding, ...]:
+    available = tuple(name for name in ("software", "cache") if name not in unavailable)
+    return find(replace(facts(), counters=CounterFacts("6.8.12", available, unavailable)))
+
+
+def test_a_machine_that_counts_everything_has_no_finding_of_counters() -> None:
+    assert counters() == ()
+
+
+def test_counters_that_a_guest_has_not_are_named_with_those_that_it_has() -> None:
+    (finding,) = counters(cache=Obstacle("no-pmu"))
+    words = said(finding)
+    assert finding.lasting
+    assert "perf cannot count cache: the kernel offers no counters" in words.found
+    assert "--counters shows software" in words.effect
+    assert "vPMU" in words.remedy
+    assert words.command is None
+
+
+def test_counters_that_the_kernel_forbids_have_the_command_that_allows_them() -> None:
+    (finding,) = counters(software=Obstacle("not-permitted", {"level": 4}), cache=Obstacle("no-pmu"))
+    words = said(finding)
+    assert not finding.lasting
+    assert "perf_event_paranoid is 4" in words.found
+    assert "cache: the kernel offers no counters" in words.found
+    assert words.command == "sudo sysctl kernel.perf_event_paranoid=1"

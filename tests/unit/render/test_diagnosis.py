@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from irbench.counters import Obstacle
 from irbench.diagnostics import (
     CoreToCore,
     Facts,
@@ -23,7 +25,7 @@ from irbench.diagnostics import (
     find,
     judge_self_comparison,
 )
-from irbench.diagnostics.facts import Program
+from irbench.diagnostics.facts import CounterFacts, Program
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
 from irbench.render.diagnosis_summary import diagnosis_summary
@@ -130,7 +132,7 @@ def test_the_self_comparison_is_not_advised_where_it_was_made() -> None:
 def test_programs_get_numbers_nulls_and_stable_keys() -> None:
     found = json.loads(json.dumps(diagnosis_document(report(), [{"name": "ort"}])))
     assert list(found) == [
-        "machine", "activity", "core_to_core", "overhead", "backends", "findings", "verdict", "aa",
+        "machine", "activity", "counters", "core_to_core", "overhead", "backends", "findings", "verdict", "aa",
     ]  # fmt: skip
     assert found["machine"]["turbo"] is None
     assert found["machine"]["governors"] == []
@@ -151,3 +153,18 @@ def test_what_was_not_asked_for_or_not_measured_is_null() -> None:
     found = diagnosis_document(report(facts(core_to_core=None), None), [])
     assert found["aa"] is None
     assert found["core_to_core"] is None
+
+
+def test_counters_have_a_line_of_the_machine_and_a_place_in_the_document() -> None:
+    missing = {"cache": Obstacle("no-pmu")}
+    seen = replace(facts(), counters=CounterFacts("6.8.12", ("software",), missing))
+    assert "counters      perf 6.8.12: software\n" in shown(report(seen, None), 100)
+    found = diagnosis_document(report(seen, None), [])
+    assert found["counters"] == {
+        "version": "6.8.12",
+        "available": ("software",),
+        "unavailable": {"cache": {"code": "no-pmu", "facts": {}}},
+    }
+    without = replace(facts(), counters=CounterFacts(None, (), {"software": Obstacle("no-perf")}))
+    assert "no perf: none available" in shown(report(without, None), 100)
+    assert diagnosis_document(report(facts(), None), [])["counters"] is None

@@ -47,7 +47,7 @@ def test_a_plan_has_a_key_for_every_option_of_a_run():
 
 
 def test_axes_are_the_keys_that_take_lists_and_what_is_compared_is_among_them():
-    several = {"import", "vary", "rows", *AXES}
+    several = {"import", "vary", "rows", "counters", *AXES}
     form = {field.alias: str(field.annotation) for field in SettingsDocument.model_fields.values()}
     assert {key for key, annotation in form.items() if "tuple[" in annotation} == several
     assert set(COMPARABLE) < set(AXES)

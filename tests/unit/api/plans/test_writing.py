@@ -43,6 +43,8 @@ EVERYTHING = RunOptions(
     sustain=3.0,
     energy=True,
     require_full=True,
+    counters=("software", "cycles:u"),
+    timeline=0.1,
     note="without the patch",
 )
 

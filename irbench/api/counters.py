@@ -1,0 +1,51 @@
+"""What a run counts besides speeds: whether this machine can, before anything is measured."""
+
+from __future__ import annotations
+
+from irbench.api.options import RunOptions
+from irbench.counters import CounterPlan, Counting
+from irbench.errors import IrbenchError
+from irbench.measure.counter_support import counting_for
+from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
+
+__all__ = ["counting_of"]
+
+_LAUNCHES = 6
+"""The fewest whose range is an interval of 95 %."""
+_QUICK_LAUNCHES, _THOROUGH_LAUNCHES = 3, 10
+
+
+def counting_of(options: RunOptions) -> Counting | None:
+    """Return how this machine counts what is asked for; ``None`` where nothing is.
+
+    Raises:
+        IrbenchError: A timeline is asked for without counters, or nothing that is asked for can be counted here.
+    """
+    if options.counters is None:
+        if options.timeline is not None:
+            raise IrbenchError("--timeline shows counters.", hint="Say which: --counters software, for example.")
+        return None
+    counting = counting_for(CounterPlan(options.counters, _milliseconds(options.timeline), _launches(options)))
+    if counting.counts_nothing:
+        raise _impossible(counting)
+    if counting.plan.timeline_ms is not None and not counting.events:
+        raise IrbenchError("A timeline needs an event that can be counted.", hint="Add a group: software, for example.")
+    return counting
+
+
+def _impossible(counting: Counting) -> IrbenchError:
+    reasons = list(not_counted(counting.plan.asked, counting.unavailable))
+    (names, obstacle), *others = reasons
+    return IrbenchError(
+        f"--counters {names} cannot be counted: {obstacle_text(obstacle)}.",
+        hint=obstacle_remedy(obstacle),
+        details=[f"{also}: {obstacle_text(reason)}." for also, reason in others],
+    )
+
+
+def _milliseconds(timeline_s: float | None) -> int | None:
+    return None if timeline_s is None else round(1e3 * timeline_s)
+
+
+def _launches(options: RunOptions) -> int:
+    return _QUICK_LAUNCHES if options.quick else _THOROUGH_LAUNCHES if options.thorough else _LAUNCHES

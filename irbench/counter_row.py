@@ -1,0 +1,166 @@
+"""Rows of counters: what each counted launch came to, and the figures that follow from that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from irbench.counters import CountedPhase, EventCount, Obstacle, TopdownMethod
+from irbench.notices import Note
+from irbench.record import Failure, OutputError
+from irbench.row import Requested, State
+from irbench.spec import Io, Scalar
+
+__all__ = [
+    "CountedLaunch",
+    "CounterFigure",
+    "CounterRow",
+    "CounterStop",
+    "CounterTable",
+    "PhaseCounts",
+    "PhaseTimeline",
+]
+
+CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
+"""``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
+
+
+@dataclass(frozen=True)
+class PhaseCounts:
+    """What one phase of one launch came to, raw.
+
+    Attributes:
+        events: Counts by event, those included that only a formula needs.
+        shares: Of the slots of the pipeline, from 0 to 1, by name.
+        inferences: That were made while the counters ran; 0 in the phases that are counted as a whole.
+    """
+
+    events: Mapping[str, EventCount]
+    shares: Mapping[str, float] = field(default_factory=dict[str, float])
+    inferences: int = 0
+
+
+@dataclass(frozen=True)
+class CountedLaunch:
+    """One launch, raw.
+
+    Attributes:
+        round: Counted from 0.
+        phases: What each phase came to.
+    """
+
+    round: int
+    phases: Mapping[CountedPhase, PhaseCounts]
+
+
+@dataclass(frozen=True)
+class PhaseTimeline:
+    """How counts went on within one phase of a launch of its own.
+
+    Attributes:
+        phase: It.
+        step_s: Duration of each step, in seconds; the last one is what was left.
+        counts: In each step, by event; null where an event was not on a counter.
+    """
+
+    phase: CountedPhase
+    step_s: tuple[float, ...]
+    counts: Mapping[str, tuple[float | None, ...]]
+
+
+@dataclass(frozen=True)
+class CounterFigure:
+    """One figure of one phase, over launches.
+
+    Attributes:
+        phase: It; figures of ``inference`` are for one inference, those of others for the whole phase.
+        name: An event, ``ipc``, the name of a share of events, or that of a share of slots.
+        unit: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and ratios.
+        value: The median over launches; null where it was not counted in any.
+        low: Lower end of the interval; the smallest launch where there are too few for one.
+        high: Upper end.
+        confidence: Of the interval; null where there are too few launches, and the ends are the range.
+        launches: In how many it was counted.
+        running_share: The smallest share of the time for which an event it is made of was on a counter; below 1 the
+            counts are scaled, because there were more events than counters.
+    """
+
+    phase: CountedPhase
+    name: str
+    unit: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    launches: int = 0
+    running_share: float = 1.0
+
+
+@dataclass(frozen=True)
+class CounterRow:
+    """One row of a table whose speeds were measured before.
+
+    Attributes:
+        id: Of the cell; that of its row among the speeds too.
+        inferences: That were counted, in all launches together.
+        figures: Phase by phase.
+        launches: Every counted launch, raw.
+        timeline: Of a launch of its own; empty without ``--timeline``.
+    """
+
+    id: str
+    label: str
+    artifact: str
+    backend: str
+    device: str
+    batch: int
+    io: Io
+    requested: Requested
+    effective: Mapping[str, Scalar]
+    state: State
+    failure: Failure | None = None
+    output_error: OutputError | None = None
+    inferences: int = 0
+    figures: tuple[CounterFigure, ...] = ()
+    launches: tuple[CountedLaunch, ...] = ()
+    timeline: tuple[PhaseTimeline, ...] = ()
+
+
+@dataclass(frozen=True)
+class CounterTable:
+    """The counters of the rows of one table of speeds, from launches whose times are not used.
+
+    Attributes:
+        table: Place of the table of speeds in the run, counted from 0.
+        asked: Groups and events, as the user named them.
+        events: Those of them that were counted, by name.
+        perf_version: Of the program that counted.
+        topdown: Whose formula the shares of slots are of; null without shares.
+        level: The level of Top-Down that toplev was asked for; null without.
+        user_only: Whether the kernel's part is left out.
+        unavailable: What was asked for and cannot be counted on this machine, and why.
+        preview: Whether there are too few launches for intervals.
+        confidence: Of each interval.
+        timeline_ms: Duration of each step of the timelines; null without.
+    """
+
+    table: int
+    model: str
+    batch: int
+    shapes: Mapping[str, tuple[int, ...]]
+    asked: tuple[str, ...]
+    events: tuple[str, ...]
+    perf_version: str
+    rounds: int
+    preview: bool
+    confidence: float
+    stopped_by: CounterStop
+    seconds: float
+    topdown: TopdownMethod | None = None
+    level: int | None = None
+    user_only: bool = False
+    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+    timeline_ms: int | None = None
+    rows: tuple[CounterRow, ...] = ()
+    notes: tuple[Note, ...] = ()

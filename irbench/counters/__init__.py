@@ -1,0 +1,60 @@
+"""Hardware and software counters: what can be asked of ``perf stat``, how its answers are read, and what they mean.
+
+Nothing here starts a process or touches a file; :mod:`irbench.measure.perf_stat` does.
+"""
+
+from __future__ import annotations
+
+from irbench.counters.asking import (
+    GROUPS,
+    SOFTWARE_EVENTS,
+    CounterPlan,
+    events_asked,
+    read_counters,
+    toplev_level,
+)
+from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
+from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_said
+from irbench.counters.perf_output import EventCount, PerfReading, event_name, read_intervals, read_perf
+from irbench.counters.plan import Counting
+from irbench.counters.topdown import (
+    SHARES,
+    Processor,
+    TopdownMethod,
+    events_of_method,
+    fitting_method,
+    metric_group_in,
+    shares_of,
+)
+from irbench.counters.toplev_output import read_toplev
+
+__all__ = [
+    "GROUPS",
+    "PHASES",
+    "RATIOS",
+    "SHARES",
+    "SOFTWARE_EVENTS",
+    "CountedPhase",
+    "CounterPlan",
+    "Counting",
+    "EventCount",
+    "Obstacle",
+    "ObstacleCode",
+    "PerfReading",
+    "Processor",
+    "TopdownMethod",
+    "event_name",
+    "events_asked",
+    "events_of_method",
+    "figures_of",
+    "fitting_method",
+    "metric_group_in",
+    "obstacle_said",
+    "read_counters",
+    "read_intervals",
+    "read_perf",
+    "read_toplev",
+    "shares_of",
+    "toplev_level",
+    "unit_of",
+]

@@ -1,0 +1,136 @@
+"""Read what ``perf stat -j`` writes, of any of its versions.
+
+It is nearly JSON: an object for each event or metric, by version with numbers bare or quoted, with ``nan``, with a
+comma before the closing brace, and with lines of metrics that belong to the event above. What is not counted is words
+in place of a number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["EventCount", "PerfReading", "event_name", "is_user_only", "read_intervals", "read_perf"]
+
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_TRAILING_COMMA = re.compile(r",\s*\}")
+_NOT_A_NUMBER = re.compile(r":\s*-?(?:nan|inf)\b", re.IGNORECASE)
+_OF_CORE = re.compile(r"(?:cpu|cpu_core|cpu_atom|armv\w+|apple_\w+)/(?P<name>[^/=]+)/\w*")
+_MODIFIER = re.compile(r"(?P<name>[^/]*):[a-zA-Z]+")
+_USER_ONLY = re.compile(r"(?:/|:)[a-jl-zA-Z]*u[a-jl-zA-Z]*$")
+
+
+@dataclass(frozen=True)
+class EventCount:
+    """What an event came to.
+
+    Attributes:
+        value: The count, in milliseconds for the clocks; ``None`` where it was not counted or is not supported.
+        running_share: Share of the time in which it was wanted that it was on a counter; below 1 perf has scaled it.
+        is_supported: Whether this machine can count it at all.
+    """
+
+    value: float | None
+    running_share: float = 1.0
+    is_supported: bool = True
+
+
+@dataclass(frozen=True)
+class PerfReading:
+    """One reading of all counters.
+
+    Attributes:
+        events: By name, without modifiers; the sum over the kinds of cores where there are several.
+        metrics: What perf computed itself, by its own name, in its own unit; ``None`` for what is not a number.
+        user_only: Whether the kernel's part was left out of some count.
+    """
+
+    events: Mapping[str, EventCount] = field(default_factory=dict[str, EventCount])
+    metrics: Mapping[str, tuple[float | None, str]] = field(default_factory=dict[str, tuple[float | None, str]])
+    user_only: bool = False
+
+
+def read_perf(text: str) -> PerfReading:
+    """Return the counts of an output without intervals."""
+    return _reading(tuple(_objects(text)))
+
+
+def read_intervals(text: str) -> tuple[tuple[float, PerfReading], ...]:
+    """Return the readings of an output with intervals (``-I``), each with its end in seconds."""
+    by_end: dict[float, list[Mapping[str, Any]]] = {}
+    for found in _objects(text):
+        end_s = _number(found.get("interval"))
+        if end_s is not None:
+            by_end.setdefault(end_s, []).append(found)
+    return tuple((end_s, _reading(tuple(lines))) for end_s, lines in by_end.items())
+
+
+def event_name(told: str) -> str:
+    """Return an event's name without its modifiers and the kind of core: ``cpu_core/cycles/u`` is ``cycles``."""
+    found = _OF_CORE.fullmatch(told) or _MODIFIER.fullmatch(told)
+    return found["name"] if found else told
+
+
+def is_user_only(told: str) -> bool:
+    """Whether the modifiers of an event leave out the kernel."""
+    return _USER_ONLY.search(told) is not None
+
+
+def _objects(text: str) -> Iterator[Mapping[str, Any]]:
+    for found in _OBJECT.findall(text):
+        try:
+            yield json.loads(_NOT_A_NUMBER.sub(": null", _TRAILING_COMMA.sub("}", found)))
+        except ValueError:
+            continue  # what a later version writes besides
+
+
+def _reading(lines: tuple[Mapping[str, Any], ...]) -> PerfReading:
+    told: dict[str, EventCount] = {}
+    metrics: dict[str, tuple[float | None, str]] = {}
+    for line in lines:
+        if "event" in line and "counter-value" in line:
+            told.setdefault(str(line["event"]), _count(line))  # metrics name an event several times
+        name, unit = _metric_name(line)
+        if name and metrics.get(name, (None, ""))[0] is None:
+            metrics[name] = (_number(line.get("metric-value")), unit)
+    by_name: dict[str, list[EventCount]] = {}
+    for event, count in told.items():
+        by_name.setdefault(event_name(event), []).append(count)
+    events = {name: _sum(counts) for name, counts in by_name.items()}
+    return PerfReading(events, metrics, user_only=any(map(is_user_only, told)))
+
+
+def _count(line: Mapping[str, Any]) -> EventCount:
+    running = _number(line.get("pcnt-running"))
+    share = 1.0 if running is None else running / 100
+    value = _number(line["counter-value"])
+    return EventCount(value, share, is_supported="not supported" not in str(line["counter-value"]))
+
+
+def _metric_name(line: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a metric's name and unit, which perf writes as one text: ``%  tma_retiring``."""
+    text = line.get("metric-unit")
+    if not isinstance(text, str) or text in ("", "(null)"):
+        return "", ""
+    unit, gap, name = text.partition("  ")
+    return (name.strip(), unit.strip()) if gap else (text.strip(), "")
+
+
+def _sum(counts: list[EventCount]) -> EventCount:
+    """Return the sum over kinds of cores; a process that never ran on one of them has no count there."""
+    known = [count for count in counts if count.value is not None]
+    if not known:
+        return EventCount(None, 0.0, is_supported=any(count.is_supported for count in counts))
+    return EventCount(sum(count.value or 0.0 for count in known), min(count.running_share for count in known))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

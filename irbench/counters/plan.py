@@ -1,0 +1,62 @@
+"""What this machine will be asked to count, once it is known what it can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from irbench.counters.asking import CounterPlan
+from irbench.counters.obstacles import Obstacle
+from irbench.counters.perf_output import event_name
+from irbench.counters.topdown import TopdownMethod, events_of_method, is_grouped
+
+__all__ = ["Counting"]
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How this machine counts what was asked for.
+
+    Attributes:
+        plan: What was asked for.
+        perf: The program.
+        version: Its version.
+        events: Those of the user's events that it can count, as perf is asked for them.
+        topdown: Whose formula gives the shares of slots; ``None`` where they were not asked for, or cannot be had.
+        metric_group: perf's own group of metrics, where ``topdown`` is ``perf``.
+        toplev: The program that gives deeper levels; ``None`` without.
+        level: The level that is asked of it.
+        user_only: Whether the kernel's part is left out.
+        unavailable: What was asked for and cannot be counted, with the reason.
+    """
+
+    plan: CounterPlan
+    perf: str
+    version: str
+    events: tuple[str, ...] = ()
+    topdown: TopdownMethod | None = None
+    metric_group: str | None = None
+    toplev: str | None = None
+    level: int | None = None
+    user_only: bool = False
+    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The user's events that can be counted, by the names that readings have."""
+        return tuple(dict.fromkeys(map(event_name, self.events)))
+
+    @property
+    def counts_nothing(self) -> bool:
+        """Whether nothing that was asked for can be counted."""
+        return not self.events and self.topdown is None and self.toplev is None
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What perf is asked to count, as arguments of ``perf stat``."""
+        found = ["-e", ",".join(self.events)] if self.events else []
+        if self.metric_group is not None:
+            found += ["-M", self.metric_group]
+        elif self.topdown is not None and is_grouped(self.topdown):
+            found += ["-e", f"{{{','.join(events_of_method(self.topdown))}}}"]
+        return tuple(found)

@@ -1,0 +1,239 @@
+"""What this machine can count: which perf there is, what the kernel offers, and which events perf can open."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irbench.counters import (
+    GROUPS,
+    SOFTWARE_EVENTS,
+    CounterPlan,
+    Counting,
+    EventCount,
+    Obstacle,
+    PerfReading,
+    Processor,
+    event_name,
+    events_asked,
+    fitting_method,
+    metric_group_in,
+    obstacle_said,
+    read_perf,
+    toplev_level,
+)
+
+__all__ = ["PERF_ENVIRONMENT", "counting_for", "read_processor"]
+
+PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}
+"""perf writes numbers in the locale's form, in which they are no JSON."""
+
+_DEVICES = Path("/sys/bus/event_source/devices")
+_PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+_CPU_INFO = Path("/proc/cpuinfo")
+_CORES = re.compile(r"cpu|cpu_core|cpu_atom|armv\d\w*|apple_\w+")
+_VERSION = re.compile(r"perf version (\S+)")
+_TIMEOUT_S = 20.0
+_TOPLEV = ("toplev", "toplev.py")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What perf answered: its exit code, what it counted, and its messages."""
+
+    code: int
+    reading: PerfReading
+    said: str
+
+
+def counting_for(plan: CounterPlan) -> Counting:
+    """Return how this machine counts what is asked for; perf counts a short program for that.
+
+    Args:
+        plan: What is asked for. Of what is impossible, the result has the reasons.
+    """
+    perf = shutil.which("perf")
+    version, said = _version(perf)
+    if perf is None or version is None:
+        reason = Obstacle("no-perf", {"said": said})
+        return Counting(plan, perf or "", "", unavailable=dict.fromkeys(plan.asked, reason))
+    processor, paranoid = read_processor(), _paranoid()
+    counting = _with_events(Counting(plan, perf, version), processor, paranoid)
+    if "topdown" in plan.asked:
+        counting = _with_topdown(counting, processor)
+    return _with_toplev(counting, processor)
+
+
+def read_processor() -> Processor:
+    """Return what the kernel tells of the processor and its counters."""
+    told = _cpu_info()
+    devices = [device for device in _folders(_DEVICES) if _CORES.fullmatch(device.name)]
+    events = {event.name for device in devices for event in _folders(device / "events")}
+    return Processor(
+        vendor=told.get("vendor_id", ""),
+        family=_number(told.get("cpu family")),
+        model=_number(told.get("model")),
+        has_pmu=bool(devices),
+        events=frozenset(events),
+    )
+
+
+def _with_events(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
+    asked = events_asked(counting.plan.asked)
+    found = _openable(counting.perf, asked, processor, paranoid) if asked else _Openable((), {}, user_only=False)
+    missing = dict(found.unavailable)
+    able = set(found.events)
+    groups = {
+        name: missing[GROUPS[name][-1]]
+        for name in counting.plan.asked
+        if name in GROUPS and name != "topdown" and not able.intersection(GROUPS[name])
+    }
+    return replace(counting, events=found.events, user_only=found.user_only, unavailable={**groups, **missing})
+
+
+@dataclass(frozen=True)
+class _Openable:
+    events: tuple[str, ...]
+    unavailable: Mapping[str, Obstacle]
+    user_only: bool
+
+
+def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
+    """Return which events perf can open: all at once, or each alone where it refuses one of them."""
+    answer = _count(perf, "-e", ",".join(asked))
+    answers = dict.fromkeys(asked, answer)
+    if answer.code != 0:
+        answers = {event: _count(perf, "-e", event) for event in asked}
+    missing: dict[str, Obstacle] = {}
+    for event, answered in answers.items():
+        obstacle = _obstacle(event, answered, processor, paranoid)
+        if obstacle is not None:
+            missing[event] = obstacle
+    user_only = any(answers[event].reading.user_only for event in asked if event not in missing)
+    return _Openable(tuple(event for event in asked if event not in missing), missing, user_only)
+
+
+def _obstacle(event: str, answer: _Answer, processor: Processor, paranoid: int | None) -> Obstacle | None:
+    """Return why perf cannot count an event; ``None`` where it can.
+
+    An event that never happened in the short program is not counted there, and may be in another.
+    """
+    if answer.code != 0:
+        said = obstacle_said(answer.said, paranoid)
+        if said.code != "not-supported":
+            return said
+    else:
+        count = answer.reading.events.get(event_name(event), EventCount(None, is_supported=True))
+        if count.is_supported:
+            return None
+    is_of_processor = event not in SOFTWARE_EVENTS
+    return Obstacle("no-pmu" if is_of_processor and not processor.has_pmu else "not-supported")
+
+
+def _with_topdown(counting: Counting, processor: Processor) -> Counting:
+    """Return the counting with perf's own formulas where it has them, otherwise with published ones."""
+    listing = _run(counting.perf, "list", "metricgroup")
+    group = metric_group_in(listing.stdout) if listing is not None else None
+    if group is not None and _names_shares(_count(counting.perf, "-M", group)):
+        return replace(counting, topdown="perf", metric_group=group)
+    method = fitting_method(processor)
+    if method is not None and _opens(replace(counting, topdown=method, events=())):
+        return replace(counting, topdown=method)
+    reason = _why_no_topdown(counting, processor)
+    return replace(counting, unavailable={**counting.unavailable, "topdown": reason})
+
+
+def _names_shares(answer: _Answer) -> bool:
+    """Whether perf named shares of slots; it ignores a metric that it does not know without a word."""
+    names = {name.casefold().removeprefix("tma_") for name in answer.reading.metrics}
+    return answer.code == 0 and {"retiring", "backend_bound"} <= names
+
+
+def _opens(counting: Counting) -> bool:
+    answer = _count(counting.perf, *counting.arguments)
+    return answer.code == 0 and all(count.is_supported for count in answer.reading.events.values())
+
+
+def _why_no_topdown(counting: Counting, processor: Processor) -> Obstacle:
+    """Return the reason that the processor's cycles cannot be counted, where that is why."""
+    return counting.unavailable.get("cycles") or Obstacle("no-topdown" if processor.has_pmu else "no-pmu")
+
+
+def _with_toplev(counting: Counting, processor: Processor) -> Counting:
+    asked = [name for name in counting.plan.asked if toplev_level(name) is not None]
+    if not asked:
+        return counting
+    program = next(filter(None, map(shutil.which, _TOPLEV)), None)
+    if program is None or not processor.has_pmu:
+        reason = Obstacle("no-toplev" if processor.has_pmu else "no-pmu")
+        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(asked, reason)})
+    level = max(toplev_level(name) or 0 for name in asked)
+    return replace(counting, toplev=program, level=level)
+
+
+def _count(perf: str, *what: str) -> _Answer:
+    """Have perf count a short program."""
+    done = _run(perf, "stat", "-j", *what, "--", "true")
+    if done is None:
+        return _Answer(1, PerfReading(), "")
+    return _Answer(done.returncode, read_perf(done.stderr), _messages(done.stderr))
+
+
+def _messages(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("{"))
+
+
+def _version(perf: str | None) -> tuple[str | None, str]:
+    """Return perf's version, or what it said instead: distributions have a script that looks for the real one."""
+    done = None if perf is None else _run(perf, "--version")
+    found = None if done is None else _VERSION.search(done.stdout)
+    said = "" if done is None else next(filter(None, map(str.strip, done.stderr.splitlines())), "")
+    return (found[1], "") if found else (None, said)
+
+
+def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return subprocess.run(
+            [program, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+            env={**os.environ, **PERF_ENVIRONMENT},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _paranoid() -> int | None:
+    try:
+        return int(_PARANOID.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _cpu_info() -> dict[str, str]:
+    try:
+        first, *_ = _CPU_INFO.read_text().split("\n\n")
+    except (OSError, ValueError):
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _folders(folder: Path) -> Iterable[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return ()
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdigit() else 0

@@ -1,0 +1,222 @@
+"""``perf stat`` attached to a process: it counts between two words that it is given through a FIFO."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Self
+
+from irbench.counters import Counting
+from irbench.measure.clock import Stopwatch, sleep
+from irbench.measure.counter_support import PERF_ENVIRONMENT
+
+__all__ = ["CountingFailed", "PerfStat", "TopLev"]
+
+_ANSWER_S = 30.0
+"""perf opens an event for each thread before it listens."""
+_LOOK_S = 0.02
+_DISABLED = ("-D", "-1")
+_EXPECTED = ("Events ", "Usage:", "-")
+_HEADING = "Error:"
+"""Lines that begin like the first, or are the second, say nothing of a failure."""
+
+
+class CountingFailed(Exception):
+    """perf or toplev ended, or gave no answer; the text is what it said last."""
+
+
+class PerfStat:
+    """Counters of one process, its threads and what they start. Use it as a context manager: it ends perf.
+
+    They stand still until :meth:`enable`. perf attaches to the threads that there are, and follows those that they
+    start.
+
+    Args:
+        counting: What is counted.
+        process_id: Of the process.
+        folder: An empty one, for its files.
+        interval_ms: Counts are told for each so many milliseconds; ``None`` for one count at the end.
+
+    Raises:
+        CountingFailed: It cannot attach.
+    """
+
+    def __init__(self, counting: Counting, process_id: int, folder: Path, interval_ms: int | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._output, self._messages = folder / "counts", folder / "messages"
+        control, acknowledged = folder / "control", folder / "acknowledged"
+        os.mkfifo(control)
+        os.mkfifo(acknowledged)
+        # both ends, so that neither opening waits for perf
+        self._control = os.open(control, os.O_RDWR)
+        self._acknowledged = os.open(acknowledged, os.O_RDWR)
+        interval = () if interval_ms is None else ("-I", str(interval_ms))
+        fifo = f"fifo:{control},{acknowledged}"
+        attached = ("-p", str(process_id), *_DISABLED, "--control", fifo, *interval, "-o", str(self._output))
+        self._process = _start([counting.perf, "stat", "-j", *counting.arguments, *attached], self._messages)
+        self._ended = os.pidfd_open(self._process.pid)
+        try:
+            self._tell("ping")
+        except BaseException:
+            self.close()
+            raise
+
+    def enable(self) -> None:
+        """Let the counters run; returns when they do.
+
+        Raises:
+            CountingFailed: perf has ended, or gives no answer.
+        """
+        self._tell("enable")
+
+    def disable(self) -> None:
+        """Let the counters stand still; raises as :meth:`enable` does."""
+        self._tell("disable")
+
+    def finish(self) -> str:
+        """End perf and return what it wrote.
+
+        Raises:
+            CountingFailed: It wrote nothing, or does not end.
+        """
+        self._process.send_signal(signal.SIGINT)  # it then writes what it counted, as after Ctrl-C
+        try:
+            self._process.wait(_ANSWER_S)
+        except subprocess.TimeoutExpired as error:
+            raise CountingFailed(f"it did not end within {_ANSWER_S:.0f} s") from error
+        return _written(self._output, self._messages)
+
+    def close(self) -> None:
+        """End perf, whatever it does."""
+        if self._control < 0:
+            return
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for descriptor in (self._control, self._acknowledged, self._ended):
+            os.close(descriptor)
+        self._control = -1
+
+    def _tell(self, word: str) -> None:
+        os.write(self._control, f"{word}\n".encode())
+        ready = wait([self._acknowledged, self._ended], _ANSWER_S)
+        if self._acknowledged in ready:
+            os.read(self._acknowledged, 64)
+        else:
+            said = _last_words(self._messages)
+            raise CountingFailed(said or ("it ended" if ready else f"it gave no answer within {_ANSWER_S:.0f} s"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class TopLev:
+    """``toplev`` of pmu-tools attached to a process. Use it as a context manager: it ends toplev.
+
+    It counts while a command of its own runs. That command reads from a FIFO, so that it begins when the FIFO is opened
+    at its end and ends when we close ours.
+
+    Args:
+        program: It.
+        level: Of Top-Down.
+        process_id: Of the process.
+        folder: An empty one, for its files.
+
+    Raises:
+        CountingFailed: It does not begin to count.
+    """
+
+    def __init__(self, program: str, level: int, process_id: int, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._output, self._messages, running = folder / "nodes.csv", folder / "messages", folder / "running"
+        os.mkfifo(running)
+        what = [f"-l{level}", "-x,", "--no-desc", "--single-thread", "-o", str(self._output)]
+        self._process = _start([program, *what, "-p", str(process_id), "cat", str(running)], self._messages)
+        try:
+            self._running: int | None = self._when_it_counts(running)
+        except BaseException:
+            self._running = None
+            self.close()
+            raise
+
+    def finish(self) -> str:
+        """End it and return what it wrote.
+
+        Raises:
+            CountingFailed: It wrote nothing, or does not end.
+        """
+        self._let_end()
+        try:
+            self._process.wait(_ANSWER_S)
+        except subprocess.TimeoutExpired as error:
+            raise CountingFailed(f"it did not end within {_ANSWER_S:.0f} s") from error
+        return _written(self._output, self._messages)
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        self._let_end()
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _let_end(self) -> None:
+        if self._running is not None:
+            os.close(self._running)
+            self._running = None
+
+    def _when_it_counts(self, running: Path) -> int:
+        watch = Stopwatch()
+        while self._process.poll() is None and watch.elapsed_s < 2 * _ANSWER_S:
+            try:
+                return os.open(running, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # nobody reads it yet
+                    raise
+            sleep(_LOOK_S)
+        raise CountingFailed(_last_words(self._messages) or "it did not begin to count")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _start(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, so that Ctrl-C reaches us alone."""
+    with messages.open("wb") as said:
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+                env={**os.environ, **PERF_ENVIRONMENT},
+            )
+        except OSError as error:
+            raise CountingFailed(f"{command[0]} cannot be started: {error.strerror}") from error
+
+
+def _written(output: Path, messages: Path) -> str:
+    text = output.read_text(errors="replace") if output.exists() else ""
+    if not text.strip():
+        raise CountingFailed(_last_words(messages) or "it wrote nothing")
+    return text
+
+
+def _last_words(messages: Path) -> str:
+    """Return the first line of a program's messages that tells of a failure."""
+    try:
+        lines = messages.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    said = (line.strip() for line in lines)
+    return next((line for line in said if line and line != _HEADING and not line.startswith(_EXPECTED)), "")

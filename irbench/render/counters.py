@@ -1,0 +1,146 @@
+"""Counters as a table: a line for each figure of each row, a column for each phase; timelines as a second one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from irbench.counter_row import CounterFigure, CounterRow, CounterTable
+from irbench.counters import PHASES, Obstacle
+from irbench.render.counter_texts import (
+    COUNTER_STOP_TEXTS,
+    PHASE_TEXTS,
+    TOPDOWN_TEXTS,
+    figure_text,
+    figure_value,
+    not_counted,
+    obstacle_text,
+)
+from irbench.render.figures import NOT_MEASURED
+from irbench.render.footer import failure_text
+from irbench.render.plain_view import PlainView
+from irbench.render.quantities import plural
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
+from irbench.render.timelines import timeline_table
+from irbench.row_names import name_of, tell_apart
+
+__all__ = ["counter_views"]
+
+
+def counter_views(
+    table: CounterTable, environment: Mapping[str, Any], plan: Mapping[str, Any]
+) -> tuple[PlainView, ...]:
+    """Return the views of a table of counters: its figures, and its timelines where it has some.
+
+    Args:
+        table: It.
+        environment: The machine, from the run's document.
+        plan: What was asked for, from the run's document.
+    """
+    names = tell_apart({row.id: name_of(row) for row in table.rows})
+    shared = shared_facts(table.rows, environment, plan)
+    facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
+    figures = PlainView(SEPARATOR.join(facts), "", _table(table, names), tuple(_notes(table)))
+    timelines = timeline_table(table, names)
+    if timelines is None:
+        return (figures,)
+    title = SEPARATOR.join((facts[0], "timeline", f"steps of {table.timeline_ms} ms"))
+    return (figures, PlainView(title, "", timelines, (_OF_TIMELINES,)))
+
+
+_OF_TIMELINES = (
+    "each mark is the rate in one step, from nothing to the largest of the phase; from a launch of its own, because"
+    " reading counters that often takes time"
+)
+
+
+def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
+    span = "range" if table.preview else f"{100 * table.confidence:g} %"
+    columns = (
+        Column("figure", words=True, folds=True),
+        Column("row", words=True),
+        Column("import", drops=3),
+        Column("compile", drops=2),
+        Column("warm-up", drops=4),
+        Column(f"{PHASE_TEXTS['inference']} [{span}]", words=True),
+    )
+    lines = (*_lines(table, names), *_unavailable(table), *_failed(table, names))
+    return TextTable(columns, lines)
+
+
+def _lines(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
+    counted = [row for row in table.rows if row.figures]
+    figures = dict.fromkeys(figure.name for row in counted for figure in row.figures)
+    for name in sorted(figures, key=lambda name: name not in table.events):  # shares and ratios below the counts
+        for place, row in enumerate(counted):
+            yield Row(("" if place else figure_text(name), names[row.id], *_cells(row, name)))
+
+
+def _cells(row: CounterRow, name: str) -> Iterator[str]:
+    found = {figure.phase: figure for figure in row.figures if figure.name == name}
+    for phase in PHASES:
+        figure = found.get(phase)
+        if figure is None:
+            yield NOT_MEASURED
+        else:
+            yield _spanned(figure) if phase == "inference" else _marked(figure)
+
+
+def _marked(figure: CounterFigure) -> str:
+    """Return a value, with a mark where perf has scaled it."""
+    shown = figure_value(figure.value, figure.unit)
+    return f"~{shown}" if figure.value is not None and figure.running_share < 1 else shown
+
+
+def _spanned(figure: CounterFigure) -> str:
+    if figure.low is None or figure.high is None or figure.low == figure.high:
+        return _marked(figure)
+    return f"{_marked(figure)} [{figure_value(figure.low, figure.unit)}, {figure_value(figure.high, figure.unit)}]"
+
+
+def _unavailable(table: CounterTable) -> Iterator[Row]:
+    for name, obstacle in not_counted(table.asked, table.unavailable):
+        yield Row((name, NOT_MEASURED), obstacle_text(obstacle), "yellow")
+
+
+def _failed(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
+    for row in table.rows:
+        if row.failure is not None:
+            style = "dim" if row.state == "not-applicable" else "red"
+            yield Row(("", names[row.id]), failure_text(row.state, row.failure), style)
+        elif not row.launches:
+            yield Row(("", names[row.id]), row.state, "dim")
+
+
+def _notes(table: CounterTable) -> Iterator[str]:
+    yield SEPARATOR.join(
+        (
+            f"{plural(table.rounds, 'launch')} of their own, after the speeds",
+            COUNTER_STOP_TEXTS[table.stopped_by],
+            f"{table.seconds:.0f} s",
+            f"perf {table.perf_version}" if table.perf_version else "",
+        )
+    ).removesuffix(SEPARATOR)
+    yield (
+        "per inference: counts divided by the inferences that were made meanwhile; import, compile and warm-up: the"
+        " whole phase. Medians over launches; their times are not used"
+    )
+    if table.topdown is not None:
+        yield TOPDOWN_TEXTS[table.topdown]
+    if table.level is not None:
+        yield f"nodes of level 2 to {table.level}: toplev"
+    if table.user_only:
+        yield "the kernel's part is left out: perf_event_paranoid permits user space alone"
+    scaled = [figure.running_share for row in table.rows for figure in row.figures if figure.running_share < 1]
+    if scaled:
+        yield (
+            "~ scaled by perf: there are more events than counters, and one was on a counter for"
+            f" {100 * min(scaled):.0f} % of the time"
+        )
+    if _never_counted(table):
+        yield f"{NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}"
+
+
+def _never_counted(table: CounterTable) -> bool:
+    return any(figure.value is None for row in table.rows for figure in row.figures)

@@ -1,0 +1,77 @@
+"""Figures of counters: medians over launches with exact intervals, from counts of the same launch and phase.
+
+As for cold starts, the number of launches follows from what was asked for and from the time there is, never from what
+they showed, so an interval needs to hold at that number alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
+from irbench.counters import PHASES, RATIOS, CountedPhase, figures_of, unit_of
+from irbench.stats.cold_start import FEWEST_LAUNCHES
+from irbench.stats.intervals import Looks, interval_at
+
+__all__ = ["derive_counter_table", "with_counter_figures"]
+
+
+def derive_counter_table(table: CounterTable) -> CounterTable:
+    """Return a table whose figures follow from the launches of its rows; what figures it has are ignored."""
+    fewest = min((len(row.launches) for row in table.rows if row.launches), default=0)
+    return replace(
+        table,
+        preview=fewest < FEWEST_LAUNCHES,
+        rows=tuple(with_counter_figures(row, table.events, table.confidence) for row in table.rows),
+    )
+
+
+def with_counter_figures(row: CounterRow, events: Sequence[str], confidence: float) -> CounterRow:
+    """Return a row with what follows from its own launches.
+
+    Args:
+        row: With launches.
+        events: Those that the user asked for, by name.
+        confidence: Of the intervals.
+    """
+    figures = tuple(figure for phase in PHASES for figure in _of_phase(row.launches, phase, events, confidence))
+    inferences = sum(counts.inferences for launch in row.launches for counts in launch.phases.values())
+    return replace(row, figures=figures, inferences=inferences)
+
+
+def _of_phase(
+    launches: Sequence[CountedLaunch], phase: CountedPhase, events: Sequence[str], confidence: float
+) -> Iterator[CounterFigure]:
+    counted = [launch.phases[phase] for launch in launches if phase in launch.phases]
+    if not counted:
+        return
+    found = [figures_of(counts.events, counts.shares, counts.inferences, events) for counts in counted]
+    shares = {name for counts in counted for name in counts.shares}
+    for name in dict.fromkeys((*events, *(name for figures in found for name in figures))):
+        values = [figures[name] for figures in found if name in figures]
+        figure = CounterFigure(phase, name, unit_of(name, is_share=name in shares))
+        yield _over_launches(figure, values, counted, confidence) if values else figure
+
+
+def _over_launches(
+    figure: CounterFigure, values: Sequence[float], counted: Sequence[PhaseCounts], confidence: float
+) -> CounterFigure:
+    count = max(len(values), FEWEST_LAUNCHES)
+    span = interval_at(values, Looks(count, count), confidence)
+    return replace(
+        figure,
+        value=span.value,
+        low=span.low,
+        high=span.high,
+        confidence=span.confidence,
+        launches=len(values),
+        running_share=min((_running_share(figure.name, counts) for counts in counted), default=1.0),
+    )
+
+
+def _running_share(name: str, counts: PhaseCounts) -> float:
+    """Return for what share of a phase the events of a figure were on counters; shares of slots need all."""
+    needed: Iterable[str] = counts.events if name in counts.shares else RATIOS.get(name, (name,))
+    shares = [counts.events[event].running_share for event in needed if event in counts.events]
+    return min(shares, default=1.0)

@@ -1,0 +1,41 @@
+"""What a user may ask to be counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from irbench.counters import GROUPS, events_asked, read_counters, toplev_level
+
+
+def test_groups_and_events_are_read_each_once():
+    assert read_counters("cache,cycles,cache") == ("cache", "cycles")
+    assert read_counters(["cache", "branch,cycles"]) == ("cache", "branch", "cycles")
+
+
+def test_a_comma_between_slashes_belongs_to_the_event():
+    assert read_counters("cpu/event=0x1,umask=0x2/u,cycles") == ("cpu/event=0x1,umask=0x2/u", "cycles")
+
+
+@pytest.mark.parametrize("wrong", ["", ",", "a b", "cpu/event=1", "-e", "$(reboot)"])
+def test_what_can_be_no_name_of_a_counter_is_refused(wrong: str):
+    with pytest.raises(ValueError, match="counter"):
+        read_counters(wrong)
+
+
+def test_a_level_that_toplev_has_not_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(ValueError, match="Did you mean topdown-l2"):
+        read_counters("topdown-l1")
+
+
+def test_events_of_the_kernel_that_begin_like_a_level_are_events():
+    assert read_counters("topdown-retiring") == ("topdown-retiring",)
+
+
+def test_groups_become_their_events_each_once():
+    assert events_asked(("ipc", "branch", "cycles")) == ("cycles", "instructions", "branches", "branch-misses")
+    assert events_asked(("software",)) == GROUPS["software"]
+
+
+def test_deeper_levels_of_top_down_are_asked_of_toplev_and_are_no_events():
+    assert events_asked(("topdown-l2",)) == ()
+    assert (toplev_level("topdown-l3"), toplev_level("topdown"), toplev_level("topdown-l7")) == (3, None, None)

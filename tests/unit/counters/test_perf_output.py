@@ -1,0 +1,95 @@
+"""What ``perf stat -j`` writes, by version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irbench.counters import event_name, read_intervals, read_perf
+
+OUTPUTS = Path(__file__).parents[2] / "perf_outputs"
+PERF_6_1 = (OUTPUTS / "perf-6.1.json").read_text()
+PERF_6_1_INTERVALS = (OUTPUTS / "perf-6.1-intervals.json").read_text()
+PERF_6_5_DEFAULT = (OUTPUTS / "perf-6.5-topdown.json").read_text()
+PERF_6_5_HYBRID = (OUTPUTS / "perf-6.5-hybrid.json").read_text()
+PERF_6_8_USER = (OUTPUTS / "perf-6.8-user-space.json").read_text()
+PERF_6_13_THRESHOLDS = (OUTPUTS / "perf-6.13-thresholds.json").read_text()
+BARE = (
+    '{"counter-value" : 48.0, "unit" : "", "event" : "page-faults", "event-runtime" : 862262, "pcnt-running" : 71.43}'
+)
+
+
+def test_quoted_and_bare_numbers_are_read():
+    counts = read_perf(PERF_6_1 + BARE).events
+    assert counts["task-clock"].value == pytest.approx(19.095094)
+    assert counts["page-faults"].value == 48
+
+
+def test_an_event_that_is_not_supported_has_no_value_and_above_all_not_zero():
+    count = read_perf(PERF_6_1).events["cycles"]
+    assert (count.value, count.is_supported) == (None, False)
+
+
+def test_an_event_that_was_not_counted_has_no_value_although_it_is_supported():
+    count = read_perf(PERF_6_8_USER).events["cycles"]
+    assert (count.value, count.is_supported) == (None, True)
+
+
+def test_an_event_that_shared_its_counter_says_for_how_much_of_the_time_it_had_it():
+    assert read_perf(BARE).events["page-faults"].running_share == pytest.approx(0.7143)
+
+
+def test_modifiers_are_no_part_of_the_name_and_tell_that_the_kernel_is_left_out():
+    reading = read_perf(PERF_6_8_USER)
+    assert set(reading.events) == {"task-clock", "cycles", "msr/tsc/"}
+    assert reading.user_only
+    assert not read_perf(PERF_6_1).user_only
+
+
+def test_kinds_of_cores_are_added_up_and_one_that_never_ran_is_no_reason_for_no_count():
+    counts = read_perf(PERF_6_5_HYBRID).events
+    assert (counts["cycles"].value, counts["cycles"].running_share) == (20_000_000, 0.54)
+    assert (counts["branch-misses"].value, counts["branch-misses"].running_share) == (6326, 1.0)
+
+
+def test_lines_with_a_metric_alone_are_read_with_their_unit():
+    assert read_perf(PERF_6_5_DEFAULT).metrics["tma_retiring"] == (15.3, "%")
+
+
+def test_a_metric_that_is_no_number_for_one_kind_of_core_is_that_of_the_other():
+    metrics = read_perf(PERF_6_5_HYBRID).metrics
+    assert metrics["tma_backend_bound"] == (39.3, "%")
+    assert metrics["tma_retiring"] == (None, "%")
+
+
+def test_a_comma_before_the_closing_brace_is_no_obstacle():
+    reading = read_perf(PERF_6_13_THRESHOLDS)
+    assert reading.metrics["tma_backend_bound"] == (43.2, "%")
+    assert reading.events["topdown-retiring"].value == 3817732, "an event that several metrics name is counted once"
+
+
+def test_intervals_are_readings_with_an_end():
+    (first_s, first), (second_s, second) = read_intervals(PERF_6_1_INTERVALS)
+    assert (first_s, second_s) == (0.107738125, 0.207977871)
+    assert first.events["context-switches"].value == 1
+    assert second.events["context-switches"].value is None
+
+
+def test_what_is_no_object_is_left_out():
+    assert read_perf('# started on a day\n\n{"metric-unit" : }\n' + BARE).events.keys() == {"page-faults"}
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ("cycles", "cycles"),
+        ("cycles:u", "cycles"),
+        ("cpu_core/cycles/u", "cycles"),
+        ("armv8_pmuv3_0/branch-misses/", "branch-misses"),
+        ("cpu/event=0x1,umask=0x2/", "cpu/event=0x1,umask=0x2/"),
+        ("msr/tsc/", "msr/tsc/"),
+    ],
+)
+def test_names_of_events_are_those_that_a_user_wrote(told: str, name: str):
+    assert event_name(told) == name

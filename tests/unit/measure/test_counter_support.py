@@ -1,0 +1,136 @@
+"""What a machine can count, with a perf that is scripted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fake_perf
+import pytest
+
+from irbench.counters import CounterPlan, Counting, Processor
+from irbench.measure import counter_support
+
+PMU = Processor("GenuineIntel", 6, 143, has_pmu=True)
+GUEST = Processor("GenuineIntel", 6, 143, has_pmu=False)
+
+
+@pytest.fixture
+def asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what asks a scripted perf: events as the first argument, the processor and the script by keyword."""
+
+    def ask(*asked: str, processor: Processor = PMU, toplev: bool = False, **script: Any) -> Counting:
+        fake_perf.install(tmp_path / "perf", script, monkeypatch, toplev=toplev)
+        monkeypatch.setattr(counter_support, "read_processor", lambda: processor)
+        return counter_support.counting_for(CounterPlan(asked))
+
+    return ask
+
+
+def test_events_that_perf_opens_are_counted(asks: Any):
+    counting = asks("software")
+    assert counting.version == "6.8.12"
+    assert counting.events == tuple(fake_perf.SOFTWARE)
+    assert counting.unavailable == {}
+    assert not counting.counts_nothing
+
+
+def test_in_a_guest_without_counters_the_reason_is_the_guest(asks: Any):
+    counting = asks("cache", processor=GUEST)
+    assert counting.counts_nothing
+    assert {reason.code for reason in counting.unavailable.values()} == {"no-pmu"}
+
+
+def test_an_event_that_the_processor_lacks_is_told_apart_from_a_missing_pmu(asks: Any):
+    events = {**fake_perf.HARDWARE, "cache-misses": "<not supported>"}
+    counting = asks("cache", events=events)
+    assert counting.unavailable["cache-misses"].code == "not-supported"
+    assert "cache" not in counting.unavailable, "the group is counted in part"
+    assert "cache-references" in counting.events
+
+
+def test_of_several_events_the_one_that_perf_does_not_know_is_named(asks: Any):
+    counting = asks("task-clock", "nonsense", refused={"nonsense": fake_perf.UNKNOWN})
+    assert counting.events == ("task-clock",)
+    assert counting.unavailable["nonsense"].code == "unknown-event"
+
+
+def test_what_the_kernel_forbids_is_told_with_its_level(asks: Any):
+    said = "Access to performance monitoring and observability operations is limited."
+    counting = asks("ipc", refused={"cycles": said, "instructions": said})
+    assert {reason.code for reason in counting.unavailable.values()} == {"not-permitted"}
+    assert "level" in counting.unavailable["cycles"].facts
+
+
+def test_user_space_alone_is_remembered(asks: Any):
+    assert asks("software", suffix=":u").user_only
+
+
+def test_without_perf_nothing_can_be_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fake_perf.uninstall(tmp_path / "empty", monkeypatch)
+    counting = counter_support.counting_for(CounterPlan(("software", "cache")))
+    assert counting.counts_nothing
+    assert {reason.code for reason in counting.unavailable.values()} == {"no-perf"}
+
+
+def test_the_script_of_a_distribution_that_finds_no_perf_is_no_perf(asks: Any):
+    counting = asks("software", version="", says="WARNING: perf not found for kernel 6.8")
+    assert counting.unavailable["software"].code == "no-perf"
+    assert counting.unavailable["software"].facts == {"said": "WARNING: perf not found for kernel 6.8"}
+
+
+def test_a_perf_that_writes_no_json_is_too_old(asks: Any):
+    refused = dict.fromkeys(fake_perf.SOFTWARE, "  Error: unknown switch `j'")
+    assert asks("software", refused=refused).unavailable["software"].code == "old-perf"
+
+
+def test_top_down_is_perfs_own_where_it_has_the_metrics(asks: Any):
+    counting = asks("topdown", events=fake_perf.HARDWARE, metrics={"TopdownL1": fake_perf.TOPDOWN_L1})
+    assert (counting.topdown, counting.metric_group) == ("perf", "TopdownL1")
+    assert counting.arguments == ("-e", "cycles,instructions", "-M", "TopdownL1")
+
+
+def test_top_down_is_a_published_formula_where_perf_lists_the_metrics_and_has_none(asks: Any):
+    kernel = frozenset(
+        {"slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"}
+    )  # fmt: skip
+    processor = Processor("GenuineIntel", 6, 143, True, kernel)
+    events = {**fake_perf.HARDWARE, **dict.fromkeys(kernel, 100)}
+    counting = asks("topdown", processor=processor, events=events, metrics={"TopdownL1": []})
+    assert counting.topdown == "intel-shares"
+    assert counting.arguments[-1].startswith("{slots,topdown-retiring,")
+
+
+def test_top_down_without_metrics_and_formula_has_a_reason(asks: Any):
+    counting = asks("topdown", events=fake_perf.HARDWARE)
+    assert counting.topdown is None
+    assert counting.unavailable["topdown"].code == "no-topdown"
+    assert asks("topdown", processor=GUEST).unavailable["topdown"].code == "no-pmu"
+
+
+def test_deeper_levels_need_toplev_and_counters(asks: Any):
+    counting = asks("topdown-l3", toplev=True)
+    assert counting.toplev is not None
+    assert counting.level == 3
+
+
+def test_without_toplev_deeper_levels_have_a_reason(asks: Any):
+    assert asks("topdown-l2").unavailable["topdown-l2"].code == "no-toplev"
+
+
+def test_deeper_levels_have_none_in_a_guest(asks: Any):
+    assert asks("topdown-l2", processor=GUEST, toplev=True).unavailable["topdown-l2"].code == "no-pmu"
+
+
+def test_the_processor_is_read_from_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    events = tmp_path / "devices" / "cpu_core" / "events"
+    events.mkdir(parents=True)
+    (events / "topdown-retiring").touch()
+    (tmp_path / "devices" / "software").mkdir()
+    told = tmp_path / "cpuinfo"
+    told.write_text("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n\nprocessor\t: 1\n")
+    monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "devices")
+    monkeypatch.setattr(counter_support, "_CPU_INFO", told)
+    assert counter_support.read_processor() == Processor("AuthenticAMD", 25, 17, True, frozenset({"topdown-retiring"}))
+    monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "none")
+    assert not counter_support.read_processor().has_pmu

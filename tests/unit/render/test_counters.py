@@ -1,0 +1,109 @@
+"""Tables of counters, as they were looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from counter_runs import counted, counter_row, timeline
+from golden_files import check_golden
+
+from irbench.counters import GROUPS, Obstacle
+from irbench.render import render_document
+from irbench.render.counter_texts import figure_value, not_counted
+from irbench.render.counters import counter_views
+from irbench.render.timelines import sparkline
+from irbench.result import RunDocument
+
+
+def shown(found: RunDocument, width: int) -> str:
+    (table,) = found.counters
+    views = counter_views(table, found.environment, found.plan)
+    return "\n".join(line.plain.rstrip() for view in views for line in (*view.as_lines(width),)) + "\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_counters_look_as_they_were_looked_at(width: int):
+    check_golden(f"counters-{width}", shown(counted(), width))
+
+
+def test_a_timeline_looks_as_it_was_looked_at():
+    row = replace(counter_row("ort", 0.5), timeline=timeline())
+    check_golden("counters-timeline", shown(counted(row, timeline_ms=100), 120))
+
+
+def test_scaled_counts_are_marked_and_explained():
+    text = shown(counted(counter_row("ort", 0.5, running=0.63)), 160)
+    assert "~2.40" in text
+    assert "63 % of the time" in text
+    assert "~" not in shown(counted(), 160)
+
+
+def test_too_few_launches_have_a_range():
+    text = shown(counted(counter_row("ort", 0.5, launches=3)), 160)
+    assert "per inference [range]" in text
+    assert "[95 %]" not in text
+
+
+def test_whose_formulas_the_shares_are_is_told():
+    document = counted()
+    table = replace(document.counters[0], topdown="intel-slots")
+    assert "formulas of Yasin" in shown(replace(document, counters=(table,)), 160)
+    assert "metrics of perf" in shown(document, 160)
+
+
+def test_what_has_no_count_is_a_dash_and_never_zero():
+    row = counter_row("ort", 0.5)
+    launches = tuple(
+        replace(launch, phases={"inference": replace(launch.phases["inference"], events={})}) for launch in row.launches
+    )
+    text = shown(counted(replace(row, launches=launches)), 160)
+    (line,) = [line for line in text.splitlines() if line.strip().startswith("cycles ")]
+    assert line.split()[-1] == "-"
+
+
+def test_markdown_has_both_tables_and_speeds_come_first():
+    text = render_document(counted(), "md")
+    assert text.index("p50") < text.index("task-clock ms")
+
+
+def test_a_group_that_is_missing_is_told_once_and_not_for_each_of_its_events():
+    missing = dict.fromkeys(("cache", *GROUPS["cache"]), Obstacle("no-pmu"))
+    assert list(not_counted(("cache",), missing)) == [("cache", Obstacle("no-pmu"))]
+    some = {"cache-misses": Obstacle("not-supported")}
+    assert list(not_counted(("cache",), some)) == [("cache-misses", Obstacle("not-supported"))]
+
+
+def test_groups_with_the_same_reason_are_told_together():
+    missing = dict.fromkeys(("cache", "branch", "ipc"), Obstacle("no-pmu"))
+    assert list(not_counted(("cache", "branch", "ipc"), missing)) == [("cache, branch and ipc", Obstacle("no-pmu"))]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "", "-"),
+        (0.0, "", "0"),
+        (0.0021, "", "0.00210"),
+        (480.2, "", "480"),
+        (61_000_000.0, "", "61.0 M"),
+        (1.234e9, "", "1.23 G"),
+        (23.14, "ms", "23.1"),
+        (12_345.6, "ms", "12346"),
+        (0.4321, "share", "43.2 %"),
+    ],
+)
+def test_figures_have_three_digits_and_a_prefix(value: float | None, unit: str, text: str):
+    assert figure_value(value, unit) == text
+
+
+def test_a_line_of_marks_goes_from_nothing_to_the_largest():
+    assert sparkline([0, 1, 2]) == "▁▅█"
+    assert sparkline([0, 0]) == "▁▁"
+    assert sparkline([1, None, 1]) == "█ █"
+    assert sparkline([]) == ""
+
+
+def test_a_long_line_joins_neighbours():
+    assert len(sparkline(list(range(1000)), width=40)) == 40
+    assert sparkline([0, 0, 4, 4], width=2) == "▁█"
