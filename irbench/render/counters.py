@@ -24,6 +24,7 @@ from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table
 from irbench.row_names import name_of, tell_apart
+from irbench.stats.cold_start import FEWEST_LAUNCHES
 
 __all__ = ["counter_views"]
 
@@ -41,7 +42,7 @@ def counter_views(
     names = tell_apart({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
-    figures = PlainView(SEPARATOR.join(facts), "", _table(table, names), tuple(_notes(table)))
+    figures = PlainView(SEPARATOR.join(facts), _headline(table), _table(table, names), tuple(_notes(table)))
     timelines = timeline_table(table, names)
     if timelines is None:
         return (figures,)
@@ -53,6 +54,11 @@ _OF_TIMELINES = (
     "each mark is the rate in one step, from nothing to the largest of the phase; from a launch of its own, because"
     " reading counters that often takes time"
 )
+
+
+def _headline(table: CounterTable) -> str:
+    is_preview = table.preview and any(row.launches for row in table.rows)
+    return f"preview: intervals need {FEWEST_LAUNCHES} launches (--budget, or without --quick)" if is_preview else ""
 
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:

@@ -42,6 +42,8 @@ def test_scaled_counts_are_marked_and_explained():
 def test_too_few_launches_have_a_range():
     text = shown(counted(counter_row("ort", 0.5, launches=3)), 160)
     assert "per inference [range]" in text
+    assert "preview: intervals need 6 launches" in text
+    assert "preview" not in shown(counted(), 160)
     assert "[95 %]" not in text
 
 
