@@ -188,8 +188,9 @@ def planned(
         say(note_text(note, Context()))
     for note in layouts:
         say(f"warning: {note_text(note, Context())}")
+    passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
     return replace(request, notes=(*request.notes, *levels, *layouts)).with_budget_for(
-        1, sum(group.weight for group in groups)
+        1, passes * sum(group.weight for group in groups)
     ), groups
 
 

@@ -24,8 +24,15 @@ from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table
 from irbench.row_names import name_of, tell_apart
+from irbench.stats.cold_start import FEWEST_LAUNCHES
 
 __all__ = ["counter_views"]
+
+_LOSSES = {
+    "frontend_bound": "at the front end",
+    "bad_speculation": "to wrong speculation",
+    "backend_bound": "at the back end",
+}
 
 
 def counter_views(
@@ -41,7 +48,7 @@ def counter_views(
     names = tell_apart({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
-    figures = PlainView(SEPARATOR.join(facts), "", _table(table, names), tuple(_notes(table)))
+    figures = PlainView(SEPARATOR.join(facts), _headline(table, names), _table(table, names), tuple(_notes(table)))
     timelines = timeline_table(table, names)
     if timelines is None:
         return (figures,)
@@ -53,6 +60,25 @@ _OF_TIMELINES = (
     "each mark is the rate in one step, from nothing to the largest of the phase; from a launch of its own, because"
     " reading counters that often takes time"
 )
+
+
+def _headline(table: CounterTable, names: Mapping[str, str]) -> str:
+    """Return where most slots of each row are lost, and whether there are enough launches for intervals."""
+    lost = [f"{names[row.id]} {share}" for row in table.rows if (share := _largest_loss(row))]
+    sentences = [f"Largest loss of pipeline slots: {', '.join(lost)}."] if lost else []
+    if table.preview and any(row.launches for row in table.rows):
+        sentences.append(f"preview: intervals need {FEWEST_LAUNCHES} launches (--budget, or without --quick)")
+    return " ".join(sentences)
+
+
+def _largest_loss(row: CounterRow) -> str:
+    """Return the largest share of slots of an inference that did nothing useful, and where."""
+    found = {figure.name: figure.value for figure in row.figures if figure.phase == "inference"}
+    losses = {name: value for name in _LOSSES if (value := found.get(name)) is not None}
+    if not losses:
+        return ""
+    largest = max(losses, key=losses.__getitem__)
+    return f"{figure_value(losses[largest], 'share')} {_LOSSES[largest]}"
 
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:

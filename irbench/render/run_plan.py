@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 
+from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.render.quantities import plural
 from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
 from irbench.row_names import cell_names
@@ -34,7 +35,8 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
     if request.cold:
         return "\n".join((*lines, _cold_text(groups, request.timing)))
-    return "\n".join((*lines, _speed_text(groups, request.timing, advises=not request.is_part_of)))
+    speeds = _speed_text(groups, request.timing, advises=not request.is_part_of)
+    return "\n".join((*lines, speeds, *_counters_text(groups, request)))
 
 
 def _speed_text(groups: Sequence[PlannedGroup], timing: Timing, *, advises: bool) -> str:
@@ -46,6 +48,21 @@ def _speed_text(groups: Sequence[PlannedGroup], timing: Timing, *, advises: bool
         advice = f": give about --budget {math.ceil(least_s)}s, or measure fewer rows" if advises else ""
         return f"{planned}, but {budget}{advice}"
     return f"{planned}; slow models use the whole budget: {budget}"
+
+
+def _counters_text(groups: Sequence[PlannedGroup], request: RunRequest) -> Iterator[str]:
+    """Yield what is counted when the speeds are known, and what is not."""
+    counting = request.counting
+    if counting is None:
+        return
+    launches = plural(counting.plan.launches, "more launch")
+    whole_s = request.timing.budget * sum(group.weight for group in groups)
+    yield (
+        f"counters: {launches} of each row, which are not timed, with perf {counting.version};"
+        f" no round of them begins that would end after {whole_s:.0f} s more"
+    )
+    for names, obstacle in not_counted(counting.plan.asked, counting.unavailable):
+        yield f"not counted: {names}: {obstacle_text(obstacle)}. {obstacle_remedy(obstacle)}"
 
 
 def _launches_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:

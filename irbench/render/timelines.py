@@ -19,7 +19,7 @@ _PHASES = {"import": "import", "compile": "compile", "warm_up": "warm-up", "infe
 
 def timeline_table(table: CounterTable, names: Mapping[str, str]) -> TextTable | None:
     """Return the timelines of all rows; ``None`` where there are none."""
-    rows = tuple(line for row in table.rows for phase in row.timeline for line in _lines(names[row.id], phase))
+    rows = tuple(_blocks(table, names))
     if not rows:
         return None
     columns = (
@@ -40,7 +40,17 @@ def sparkline(rates: Sequence[float | None], width: int = _WIDEST) -> str:
     return "".join(_UNKNOWN if rate is None else _mark(rate, largest) for rate in joined)
 
 
-def _lines(name: str, phase: PhaseTimeline) -> Iterator[Row]:
+def _blocks(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the lines of each row, which is named in its first one, as a phase is in that of its own."""
+    for row in table.rows:
+        name = names[row.id]
+        for phase in row.timeline:
+            for place, cells in enumerate(_lines(phase)):
+                yield Row((name, "" if place else _PHASES[phase.phase], *cells))
+                name = ""
+
+
+def _lines(phase: PhaseTimeline) -> Iterator[tuple[str, ...]]:
     for event, counts in phase.counts.items():
         rates = [
             None if count is None or not step_s else count / step_s
@@ -49,15 +59,7 @@ def _lines(name: str, phase: PhaseTimeline) -> Iterator[Row]:
         known = [rate for rate in rates if rate is not None]
         if known:
             total = f"{sum(phase.step_s):.1f}"
-            cells = (
-                name,
-                _PHASES[phase.phase],
-                figure_text(event),
-                sparkline(rates),
-                total,
-                figure_value(max(known), ""),
-            )
-            yield Row(cells)
+            yield figure_text(event), sparkline(rates), total, figure_value(max(known), "")
 
 
 def _joined(rates: Sequence[float | None], width: int) -> list[float | None]:

@@ -13,6 +13,7 @@ from front_door import Called, irbench
 
 from irbench.counters import Processor
 from irbench.measure import counter_support
+from irbench.runner import counted
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -169,3 +170,44 @@ def test_show_csv_and_history_know_runs_with_counters(model: Path, perf: Any, tm
     assert "minor-faults" in csv
     markdown = irbench("show", run_id, *results, "--format", "md").out
     assert markdown.count("### ") == 2
+
+
+def test_a_run_that_is_interrupted_while_it_counts_keeps_its_speeds_and_goes_on_with_the_counters(
+    model: Path, perf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    perf()
+    results = ("--results", tmp_path / "results")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(counted, "count_cell", interrupt)
+        called = run(model, "software", *results)
+    assert called.code == 130
+    before = called.document
+    assert not before["complete"]
+    assert before["counters"][0]["stopped_by"] == "interrupt"
+    assert before["counters"][0]["rows"][0]["state"] == "interrupted"
+    resumed = irbench("run", "--resume", *results, "--format", "json")
+    assert resumed.code == 0, resumed.err
+    assert resumed.document["complete"]
+    assert resumed.document["groups"] == before["groups"]
+    (table,) = resumed.document["counters"]
+    assert table["rows"][0]["figures"]
+
+
+def test_the_rows_of_several_tables_are_counted_table_by_table(model: Path, perf: Any):
+    perf()
+    called = run(model, "software", "--batch", "1,2", "--apart")
+    assert [table["table"] for table in called.document["counters"]] == [0, 1]
+    assert [table["batch"] for table in called.document["counters"]] == [1, 2]
+
+
+def test_a_row_without_right_answers_is_not_counted(model: Path, perf: Any):
+    perf()
+    called = run(
+        model, "software", "--backends", "fake-a,fake-b", "--set", "fake-b.fault=raise", "--set", "fake-b.at=compile"
+    )
+    (table,) = called.document["counters"]
+    assert [row["backend"] for row in table["rows"]] == ["fake-a"]

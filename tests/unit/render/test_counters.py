@@ -42,6 +42,8 @@ def test_scaled_counts_are_marked_and_explained():
 def test_too_few_launches_have_a_range():
     text = shown(counted(counter_row("ort", 0.5, launches=3)), 160)
     assert "per inference [range]" in text
+    assert "preview: intervals need 6 launches" in text
+    assert "preview" not in shown(counted(), 160)
     assert "[95 %]" not in text
 
 
@@ -107,3 +109,20 @@ def test_a_line_of_marks_goes_from_nothing_to_the_largest():
 def test_a_long_line_joins_neighbours():
     assert len(sparkline(list(range(1000)), width=40)) == 40
     assert sparkline([0, 0, 4, 4], width=2) == "▁█"
+
+
+def test_the_first_sentence_says_where_each_row_loses_most_slots():
+    assert "Largest loss of pipeline slots: ort 44.0 % at the back end, openvino 44.0 % at the back end." in shown(
+        counted(), 160
+    )
+    document = counted()
+    rows = tuple(replace(row, figures=()) for row in document.counters[0].rows)
+    without = replace(document, counters=(replace(document.counters[0], rows=rows),))
+    assert "Largest loss" not in shown(without, 160)
+
+
+def test_a_timeline_names_a_row_and_a_phase_once():
+    row = replace(counter_row("ort", 0.5), timeline=timeline())
+    lines = shown(counted(row, timeline_ms=100), 120).partition("timeline")[2].splitlines()
+    assert sum(" ort " in line for line in lines) == 1
+    assert sum(" inference " in line for line in lines) == 1

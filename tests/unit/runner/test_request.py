@@ -8,6 +8,7 @@ from pathlib import Path
 import models
 import pytest
 
+from irbench.counters import CounterPlan, Counting, Obstacle
 from irbench.render.run_plan import outline
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -107,3 +108,14 @@ def test_the_stored_plan_holds_everything_that_was_asked_for(bundle: Bundle) -> 
     assert stored["threads"] == [None]
     assert stored["shapes"] == {"x": [1, 2]}
     assert stored["timing"]["min_launches"] == 4
+
+
+def test_the_outline_says_what_is_counted_besides_and_what_cannot_be(bundle: Bundle, tmp_path: Path) -> None:
+    missing = {"cache": Obstacle("no-pmu")}
+    counting = Counting(CounterPlan(("software", "cache")), "perf", "6.8", ("cs",), unavailable=missing)
+    tables = groups(bundle, tmp_path, (1,))
+    *_, counted, left_out = outline(tables, RunRequest((), (), counting=counting)).splitlines()
+    assert counted.startswith("counters: 6 more launches of each row, which are not timed, with perf 6.8")
+    assert left_out.startswith("not counted: cache: the kernel offers no counters of the processor")
+    assert "vPMU" in left_out
+    assert "counters" not in outline(tables, RunRequest((), ()))
