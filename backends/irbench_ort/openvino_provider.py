@@ -84,7 +84,7 @@ def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None)
     if PROVIDER not in active:
         raise Refusal(
             "ONNX Runtime could not start its OpenVINO provider and fell back to the CPU.",
-            hint="The row's log names the missing library. Measure without it: --backends ort,openvino",
+            hint="The row's log names the missing library or device. Measure without it: --backends ort,openvino",
         )
     if nodes and all(node.provider != PROVIDER for node in nodes):
         raise Refusal(
