@@ -10,6 +10,7 @@ from typing import Any
 from irbench.errors import first_line
 from irbench.onnx.rewriting.lower_ir_version import least_ir_version, lower_ir_version
 from irbench.spi import Refusal
+from irbench_ort import openvino_provider
 
 __all__ = ["create_session"]
 
@@ -43,7 +44,7 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
     except errors.Fail as error:
         newer = _NEW_IR_VERSION.search(str(error))
         if newer is None:
-            raise _too_new_an_opset(error) or error from error
+            raise _too_new_an_opset(error) or openvino_provider.refusal_of(error) or error from error
     held, readable = (int(version) for version in newer.groups())
     lowered = _lowered(path, held, readable, folder)
     session, _ = create_session(lowered, settings, providers, folder)

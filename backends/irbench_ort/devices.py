@@ -51,8 +51,10 @@ def require(runtime: Any, device: str) -> None:
     """Make a device's libraries known to the runtime.
 
     Raises:
-        Refusal: The installed build cannot address the device.
+        Refusal: There is no such device, or the installed build cannot address it.
     """
+    if device not in DEVICES:
+        raise Refusal(f"ONNX Runtime has no device '{device}'.", hint=f"Devices: {', '.join(DEVICES)}.")
     if device == "cpu":
         return
     if _PROVIDERS[device] not in runtime.get_available_providers():

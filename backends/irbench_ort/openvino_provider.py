@@ -19,13 +19,15 @@ from irbench.spec import Load, Precision
 from irbench.spi import Array, Refusal
 from irbench_ort.placement import AssignedNode
 
-__all__ = ["OPTIONS", "PROVIDER", "computed_precision", "options_of", "refuse_fallback"]
+__all__ = ["OPTIONS", "PROVIDER", "computed_precision", "options_of", "refusal_of", "refuse_fallback"]
 
 PROVIDER = "OpenVINOExecutionProvider"
 
 OPTIONS = ("device_type", "EXECUTION_MODE_HINT", "PERFORMANCE_HINT")
 """Keys that may be set, behind ``openvino.``: the provider's device, and properties of OpenVINO."""
 
+_IN_OPENVINO = "[OpenVINO-EP]"
+"""How an error of the provider begins."""
 _DEVICE, _PROPERTIES = "device_type", "load_config"
 _PRECISION = "INFERENCE_PRECISION_HINT"
 _HINTS: Mapping[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
@@ -71,6 +73,22 @@ def computed_precision(graph: GraphPrecision, product: Callable[[Path, Array], A
     return min(_ROUNDED, key=lambda precision: abs(found - _ROUNDED[precision]))
 
 
+def refusal_of(error: Exception) -> Refusal | None:
+    """Return why OpenVINO cannot compile its part of a graph; ``None`` where the error is not the provider's.
+
+    Args:
+        error: What ONNX Runtime raised. OpenVINO's reason is its last line; those before say where it arose.
+    """
+    _, found, reasons = str(error).partition(_IN_OPENVINO)
+    if not found:
+        return None
+    reason = reasons.strip().splitlines()[-1].strip()
+    return Refusal(
+        f"The OpenVINO provider cannot compile its part of this graph: {reason}",
+        hint="Measure it with --backends ort, or with --backends openvino, which reads the whole graph.",
+    )
+
+
 def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None) -> None:
     """Refuse a session in which OpenVINO computes nothing.
 
@@ -84,7 +102,7 @@ def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None)
     if PROVIDER not in active:
         raise Refusal(
             "ONNX Runtime could not start its OpenVINO provider and fell back to the CPU.",
-            hint="The row's log names the missing library. Measure without it: --backends ort,openvino",
+            hint="The row's log names the missing library or device. Measure without it: --backends ort,openvino",
         )
     if nodes and all(node.provider != PROVIDER for node in nodes):
         raise Refusal(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Refusal
+from irbench.spi import Feed, Refusal
 from irbench_tf import precision
 from irbench_tf.computation import as_one_computation, bind_shapes
 from irbench_tf.control_flow import lower
@@ -20,7 +20,7 @@ from irbench_tf.placement import placement_facts
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
 
-__all__ = ["Job", "compile_graph", "load_graph", "session_config"]
+__all__ = ["Job", "compile_graph", "executed_graphs", "load_graph", "session_config"]
 
 
 @dataclass(frozen=True)
@@ -135,14 +135,13 @@ def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[s
     Returns:
         The precision that came of it, and on a GPU how many operations run elsewhere.
     """
-    zeros = [np.zeros([int(size) for size in spec.shape], spec.dtype) for spec in job.artifact.inputs]
     if job.jit:
-        call(*zeros)
+        call(*_zeros(job))
     wanted = job.load.precision
     narrows = bool(precision.rewriters(wanted))
     if job.device == "cpu" and not narrows:
         return {"precision": _unpinned(job, loaded)}
-    graphs = _partition_graphs(job, session, zeros)
+    graphs = executed_graphs(job, session)
     placed = placement_facts(graphs, job.device) if job.device != "cpu" else {}
     if not narrows:
         return {"precision": _unpinned(job, loaded), **placed}
@@ -155,15 +154,20 @@ def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[s
     return {"precision": wanted, f"{wanted}_nodes": nodes, **placed}
 
 
-def _partition_graphs(job: Job, session: Any, zeros: Sequence[Any]) -> Sequence[Any]:
-    """Run the graph once, and return what TensorFlow made of it: a graph for each device."""
+def executed_graphs(job: Job, session: Any) -> Sequence[Any]:
+    """Return the graphs that a session runs, as rewritten for the device, from one inference of zeros."""
     from tensorflow.core.protobuf import config_pb2
 
     options = callable_options(job.artifact, on_caller=True)
     options.run_options.output_partition_graphs = True
     report = config_pb2.RunMetadata()
-    session._make_callable_from_options(options)(*zeros, run_metadata=report)  # noqa: SLF001 - only it takes run metadata with feeds by name
-    return list(report.partition_graphs)
+    session._make_callable_from_options(options)(*_zeros(job), run_metadata=report)  # noqa: SLF001 - only it takes run metadata with feeds by name
+    graphs: Sequence[Any] = report.partition_graphs
+    return graphs
+
+
+def _zeros(job: Job) -> Feed:
+    return tuple(np.zeros([int(size) for size in spec.shape], spec.dtype) for spec in job.artifact.inputs)
 
 
 def _unpinned(job: Job, loaded: LoadedGraph) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from irbench.render.accuracy import accuracy_text
+from irbench.render.energy import above_idle_text, energy_text, power_text
 from irbench.render.figures import NOT_MEASURED, error_size, gigabytes, percent, seconds, significant
 from irbench.render.table import Column
 from irbench.result import CellResult, GroupResult, Spans
@@ -144,21 +145,14 @@ FIGURES = (
         spans=lambda cell: cell.sustained_over_launches,
         is_shown=lambda result: any(_slows_down(cell) for cell in result.cells),
     ),
-    Figure(
-        Column("J/inference"),
-        lambda cell: significant(cell.energy.joules if cell.energy else None),
-        spans=lambda cell: cell.energy_over_launches,
-        is_shown=_has_energy,
-    ),
+    Figure(Column("J/inference"), energy_text, spans=lambda cell: cell.energy_over_launches, is_shown=_has_energy),
     Figure(
         Column("above idle", drops=4),
-        lambda cell: significant(cell.energy.joules_above_idle if cell.energy else None),
+        above_idle_text,
         spans=lambda cell: cell.energy_above_idle_over_launches,
         is_shown=_has_energy,
     ),
-    Figure(
-        Column("W", drops=4), lambda cell: significant(cell.energy.watts if cell.energy else None), is_shown=_has_energy
-    ),
+    Figure(Column("W", drops=4), power_text, is_shown=_has_energy),
     Figure(
         VERDICT,
         _verdict,

@@ -36,7 +36,7 @@ DEVICE_MARKS: Mapping[MarkCode, Text] = {
         "the runtime has no kernel on the device that was requested for some nodes, and runs them on another one"
         " ([devices.md](devices.md))",
         _elsewhere,
-        {"device": "openvino", "nodes": 120, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique"},
+        {"device": "gpu", "nodes": 120, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique"},
     ),
 }
 

@@ -1,15 +1,33 @@
-"""What the columns of energy are about, in words."""
+"""The columns of energy, and what they are about, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from irbench.render.figures import significant
+from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.quantities import listing
-from irbench.result import GroupResult
+from irbench.result import CellResult, EnergyUse, GroupResult
 from irbench.stats.estimators import median
 
-__all__ = ["energy_legend"]
+__all__ = ["above_idle_text", "energy_legend", "energy_text", "power_text"]
+
+
+def energy_text(cell: CellResult) -> str:
+    """Return the energy of an inference, in joules."""
+    return significant(cell.energy.joules if cell.energy is not None else None)
+
+
+def above_idle_text(cell: CellResult) -> str:
+    """Return the same above that of the idle machine, with as many decimals: it is a difference of two such figures."""
+    if cell.energy is None or cell.energy.joules_above_idle is None:
+        return NOT_MEASURED
+    decimals = len(energy_text(cell).partition(".")[2])
+    return f"{cell.energy.joules_above_idle:.{decimals}f}"
+
+
+def power_text(cell: CellResult) -> str:
+    """Return the power while the row ran, in watts."""
+    return significant(cell.energy.watts if cell.energy is not None else None)
 
 
 def energy_legend(result: GroupResult) -> Iterator[str]:
@@ -17,8 +35,16 @@ def energy_legend(result: GroupResult) -> Iterator[str]:
     uses = [cell.energy for cell in result.cells if cell.energy is not None]
     if not uses:
         return
-    domains = dict.fromkeys(domain for use in uses for domain in use.watts_by_domain)
-    yield f"J/inference: of {listing(list(domains))}, each row alone"
+    yield f"J/inference: of {listing(_domains(uses))}, each row alone"
     idle = [use.idle_watts for use in uses if use.idle_watts is not None]
     if idle:
         yield f"above idle: without the {significant(median(idle))} W of the idle machine"
+
+
+def _domains(uses: Sequence[EnergyUse]) -> list[str]:
+    """Return the parts of the machine, those that count for rows on a GPU alone marked as such."""
+    domains = dict.fromkeys(domain for use in uses for domain in use.watts_by_domain)
+    return [
+        domain if all(domain in use.watts_by_domain for use in uses) else f"{domain} (rows on a GPU)"
+        for domain in domains
+    ]

@@ -15,7 +15,7 @@ from irbench.spec import Load
 from irbench.spi import Array, Refusal
 from irbench_ort import backend
 from irbench_ort.devices import providers, read_back, require
-from irbench_ort.openvino_provider import PROVIDER, computed_precision
+from irbench_ort.openvino_provider import PROVIDER, computed_precision, refusal_of
 from irbench_ort.options import parse_options
 
 CPU = "CPUExecutionProvider"
@@ -153,3 +153,14 @@ def test_its_wheel_is_found_by_the_metadata(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("irbench_ort.adapter.version", only_openvino)
     assert (backend.describe().distribution, backend.describe().version) == ("onnxruntime-openvino", "1.24.1")
+
+
+def test_what_openvino_cannot_compile_is_refused_with_its_own_reason() -> None:
+    error = RuntimeError(
+        "[ONNXRuntimeError] : 1 : FAIL : basic_backend.cc:136 [OpenVINO-EP] Exception while Loading Network:"
+        " Exception from core.cpp:114:\nCheck '!shape' failed at node.cpp:106:\nParameter with dynamic rank: If_0\n\n"
+    )
+    refusal = refusal_of(error)
+    assert refusal is not None
+    assert refusal.message.endswith("cannot compile its part of this graph: Parameter with dynamic rank: If_0")
+    assert refusal_of(RuntimeError("another error")) is None
