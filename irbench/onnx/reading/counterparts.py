@@ -1,0 +1,181 @@
+"""Which ONNX nodes an exported graph has for the operators of the framework that it was exported from.
+
+Exporters keep names: an ONNX node or tensor is called as the framework's node, with a suffix where it has become
+several nodes. What they rewrite further has names of its own, and is found by where it lies: between nodes that kept
+theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.inventory import Inventory
+
+__all__ = ["FrameworkOperator", "onnx_counterparts"]
+
+_SUFFIX = re.compile(r"__\d+$")
+_LOOP = re.compile(r"(?:.*?/)?while(?:_\d+)?(?=/|$)")
+"""The scope of a loop, in the names of the nodes in it."""
+_PRODUCT = re.compile("Conv|Einsum|Gemm|MatMul|Attention")
+_RECURRENT = frozenset({"GRU", "LSTM", "Loop", "RNN", "Scan"})
+_OWN_SCOPE = re.compile(r"(einsum|Tensordot|convolution)(_\d+)?/[^/]*$")
+_FRAMEWORK_PRODUCT = re.compile("conv|dot|einsum|matmul", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class FrameworkOperator:
+    """An operator as the framework executed it.
+
+    Attributes:
+        kind: Its operator.
+        nodes: Names of the nodes of the framework's graph in it; none where they are unknown.
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a product or a convolution."""
+        return _FRAMEWORK_PRODUCT.search(self.kind) is not None
+
+    @property
+    def loop(self) -> str:
+        """The scope of the loop that it is a part of; empty where it is part of none."""
+        found = (_LOOP.match(name) for name in self.nodes)
+        return next((match[0] for match in found if match is not None), "")
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of its nodes; a product's own is left out, such as that of ``query/einsum/Einsum``."""
+        return tuple(_OWN_SCOPE.sub("", name).rpartition("/")[0] for name in self.nodes)
+
+
+def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventory) -> tuple[tuple[str, ...], ...]:
+    """Return, for each operator, the labels of the ONNX nodes that compute the same; none where they are unknown.
+
+    Args:
+        operators: In the order of execution.
+        exported: The ONNX model.
+    """
+    executed = tuple(operators)
+    search = _Search(exported)
+    for place, operator in enumerate(executed):
+        search.add(place, operator)
+    products = {
+        label for place, operator in enumerate(executed) if operator.is_product for label in search.found(place)
+    }
+    return tuple(
+        tuple(label for label in search.found(place) if operator.is_product or not search.is_taken(label, products))
+        for place, operator in enumerate(executed)
+    )
+
+
+class _Search:
+    """Walks along the order of execution, and shares out what lies between nodes of the same name."""
+
+    def __init__(self, exported: Inventory) -> None:
+        self._graph = ContainedNodes(exported.nodes, (weight.name for weight in exported.weights))
+        self._of_names: dict[str, dict[str, None]] = defaultdict(dict)
+        self._of_operators: dict[int, dict[str, None]] = defaultdict(dict)
+        self._added: list[FrameworkOperator] = []
+        self._waiting: list[int] = []
+
+    def add(self, place: int, operator: FrameworkOperator) -> None:
+        """Take the next operator."""
+        self._added.append(operator)
+        names = operator.nodes
+        tensors = {f"{name}:0": name for name in names} | {name: name for name in names}
+        makers = {maker.label: name for tensor, name in tensors.items() if (maker := self._graph.maker(tensor))}
+        same = [name for name in names if self._graph.node(name) is not None]
+        if not makers and not same:
+            self._waiting.append(place)
+            return
+        claimed = [*self._graph.claim(tensors), *(label for name in same for label in self._graph.claim((), name))]
+        shared: list[str] = []
+        for label in claimed:
+            owner = makers.get(label, _SUFFIX.sub("", label))
+            if owner in names and (operator.is_product or not self._is_product(label)):
+                self._of_names[owner][label] = None
+            else:
+                shared.append(label)
+        self._share(shared, place)
+
+    def found(self, place: int) -> tuple[str, ...]:
+        """Return what was found for an operator and for all of its names."""
+        of_names = (label for name in self._added[place].nodes for label in self._of_names[name])
+        return tuple(dict.fromkeys((*self._of_operators[place], *of_names)))
+
+    def is_taken(self, label: str, products: Collection[str]) -> bool:
+        """Whether a node is a product that an operator computes which is one: others only lay it out."""
+        return self._is_product(label) and label in products
+
+    def _share(self, labels: Sequence[str], behind: int) -> None:
+        """Share nodes out among the operators that wait and the one behind them.
+
+        Each recurrent node goes to all operators of a loop, and each product, with what comes before it, to a product;
+        the operator behind has what is left.
+
+        Args:
+            labels: Of nodes that were claimed, and that are called as no operator.
+            behind: The operator that they lead to.
+        """
+        given = self._share_loops(labels)
+        left = [label for label in labels if label not in given]
+        products = sum(map(self._is_product, left))
+        takers = self._takers(behind, products) or [behind]
+        self._waiting = [place for place in self._waiting if place not in takers]
+        at = 0
+        for label in left:
+            self._of_operators[takers[at]][label] = None
+            if self._is_product(label):
+                at = min(at + 1, len(takers) - 1)
+
+    def _share_loops(self, labels: Sequence[str]) -> Collection[str]:
+        """Give recurrent nodes to the loops that wait, the last to the last, and return what was given.
+
+        The axis that a recurrent node's output has for its direction goes with it.
+        """
+        recurrent = [label for label in labels if self._op_type(label) in _RECURRENT]
+        loops: dict[str, list[int]] = defaultdict(list)
+        for place in self._waiting:
+            if self._added[place].loop:
+                loops[self._added[place].loop].append(place)
+        given: set[str] = set()
+        for label, places in zip(reversed(recurrent), reversed(loops.values()), strict=False):
+            self._waiting = [place for place in self._waiting if place not in places]
+            parts = [label, *(part for part in self._squeezed(label) if part in labels)]
+            given.update(parts)
+            for place in places:
+                self._of_operators[place].update(dict.fromkeys(parts))
+        return given
+
+    def _squeezed(self, label: str) -> Iterator[str]:
+        node = self._graph.node(label)
+        users = (self._graph.only_user(output) for output in (() if node is None else node.outputs))
+        yield from (user.label for user in users if user is not None and user.op_type == "Squeeze")
+
+    def _takers(self, behind: int, count: int) -> list[int]:
+        """Return so many of the products that wait, and the operator behind them if it is one: the last ones.
+
+        Only those in its scope are meant where they are enough: others run beside them.
+        """
+        products = [place for place in (*self._waiting, behind) if self._added[place].is_product]
+        near = [place for place in products if self._is_near(place, behind)]
+        return (near if len(near) >= count else products)[-count:] if count else []
+
+    def _is_near(self, place: int, behind: int) -> bool:
+        operator, around = self._added[place], self._added[behind].scopes
+        near = (f"{outer}/".startswith(f"{scope}/") for scope in operator.scopes for outer in around)
+        return place == behind or not operator.nodes or any(near)
+
+    def _is_product(self, label: str) -> bool:
+        return _PRODUCT.search(self._op_type(label)) is not None
+
+    def _op_type(self, label: str) -> str:
+        node = self._graph.node(label)
+        return "" if node is None else node.op_type
