@@ -39,15 +39,15 @@ CLASSIFIED_DOMAINS = frozenset(
 
 _NAMES: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
-        Attention AttnLSTM CDist CausalConvWithState Col2Im Conv ConvInteger ConvTranspose ConvTransposeWithDynamicPads
+        Attention AttnLSTM CDist CausalConvWithState Conv ConvInteger ConvTranspose ConvTransposeWithDynamicPads
         DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention DeformConv
-        DisentangledAttention_TRT DynamicQuantizeMatMul DynamicSparseAttention Einsum FlexAttention FusedConv FusedGemm
-        FusedMatMul FusedMatMulActivation GatedDeltaNet GatedRelativePositionBias Gemm GemmFastGelu GemmFloat8
-        GroupQueryAttention LinearAttention LinearClassifier LinearRegressor LongformerAttention MatMul
-        MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger MatMulInteger16
-        MatMulIntegerToFloat MatMulNBits MatMulNBitsMlp MatMulNBitsQkv MoE MultiHeadAttention NhwcConv NhwcFusedConv
-        PackedAttention PackedMultiHeadAttention PackedSparseAttentionIndexer PagedAttention QAttention QGemm
-        QLinearConv QLinearConvTranspose QLinearMatMul QMoE QOrderedAttention QOrderedLongformerAttention
+        DisentangledAttention_TRT DynamicQuantizeMatMul DynamicSparseAttention Einsum FlexAttention FusedConv
+        FusedGemm FusedMatMul FusedMatMulActivation GatedDeltaNet GatedRelativePositionBias Gemm GemmFastGelu
+        GemmFloat8 GroupQueryAttention LinearAttention LinearClassifier LinearRegressor LongformerAttention MatMul
+        MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger
+        MatMulInteger16 MatMulIntegerToFloat MatMulNBits MatMulNBitsMlp MatMulNBitsQkv MoE MultiHeadAttention NhwcConv
+        NhwcFusedConv PackedAttention PackedMultiHeadAttention PackedSparseAttentionIndexer PagedAttention QAttention
+        QGemm QLinearConv QLinearConvTranspose QLinearMatMul QMoE QOrderedAttention QOrderedLongformerAttention
         QOrderedMatMul SVMClassifier SVMRegressor SparseAttention SparseAttentionIndexer SparsePagedAttention
         SparseToDenseMatMul TransposeMatMul VarlenCausalConvWithState WordConvEmbedding
     """,
@@ -60,32 +60,33 @@ _NAMES: Mapping[OperatorClass, str] = {
         SkipSimplifiedLayerNormalization Softmax
     """,
     OperatorClass.ELEMENTWISE: """
-        Abs Acos Acosh Adagrad Adam Add Affine And Asin Asinh Atan Atanh BiasAdd BiasDropout BiasGelu BiasSplitGelu
-        Binarizer BitShift BitmaskBiasDropout BitmaskDropout BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Celu Clip
-        ComplexMul ComplexMulConj Cos Cosh DequantizeBFP DequantizeLinear DequantizeWithOrder Div Dropout
-        DynamicQuantizeLinear Elu EngramGate Equal Erf Exp FastGelu Floor GatedAdd Gelu GemmaRotaryEmbedding Greater
-        GreaterOrEqual HardSigmoid HardSwish HyperConnectionPostMix HyperConnectionPreMix ImageScaler Imputer IsInf
-        IsNaN LeakyRelu Less LessOrEqual LinearAttentionGate Log MRotaryEmbedding Max Mean Min Mish Mod Momentum Mul
-        MulInteger Neg Not Or PRelu ParametricSoftplus Pow QLinearAdd QLinearLeakyRelu QLinearMul QLinearSigmoid
-        QLinearWhere QOrderedGelu QuantizeBFP QuantizeLinear QuantizeWithOrder QuickGelu Reciprocal RelativePositionBias
-        Relu RotaryEmbedding Round Scale ScaledSiLU ScaledTanh Scaler Selu Shrink Sigmoid Sign Sin Sinh Softplus
-        Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Trilu Where Xor
+        Abs Acos Acosh Adagrad Adam Add Affine AffineGrid And Asin Asinh Atan Atanh BiasAdd BiasDropout BiasGelu
+        BiasSplitGelu Binarizer BitShift BitmaskBiasDropout BitmaskDropout BitwiseAnd BitwiseNot BitwiseOr BitwiseXor
+        Ceil Celu Clip ComplexMul ComplexMulConj Cos Cosh DequantizeBFP DequantizeLinear DequantizeWithOrder Div
+        Dropout DynamicQuantizeLinear Elu EngramGate Equal Erf Exp FastGelu Floor GatedAdd Gelu GemmaRotaryEmbedding
+        Greater GreaterOrEqual HardSigmoid HardSwish HyperConnectionPostMix HyperConnectionPreMix ImageScaler Imputer
+        IsInf IsNaN LeakyRelu Less LessOrEqual LinearAttentionGate Log MRotaryEmbedding Max Mean Min Mish Mod Momentum
+        Mul MulInteger Neg Not Or PRelu ParametricSoftplus Pow QLinearAdd QLinearLeakyRelu QLinearMul QLinearSigmoid
+        QLinearWhere QOrderedGelu QuantizeBFP QuantizeLinear QuantizeWithOrder QuickGelu Reciprocal
+        RelativePositionBias Relu RotaryEmbedding Round Scale ScaledSiLU ScaledTanh Scaler Selu Shrink Sigmoid Sign
+        Sin Sinh Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Trilu Where Xor
     """,
     OperatorClass.REDUCTION: """
-        ArgMax ArgMin AveragePool CumProd CumSum GlobalAveragePool GlobalLpPool GlobalMaxPool IsAllFinite LpPool MaxPool
-        MaxRoiPool MaxpoolWithMask NegativeLogLikelihoodLoss NhwcMaxPool PyramidROIAlign_TRT QLinearAveragePool
-        QLinearGlobalAveragePool QLinearReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
-        ReduceMin ReduceProd ReduceSum ReduceSumInteger ReduceSumSquare RoiAlign SoftmaxCrossEntropyLoss
+        ArgMax ArgMin AveragePool Col2Im CumProd CumSum GlobalAveragePool GlobalLpPool GlobalMaxPool IsAllFinite
+        LpPool MaxPool MaxRoiPool MaxpoolWithMask NegativeLogLikelihoodLoss NhwcMaxPool PyramidROIAlign_TRT
+        QLinearAveragePool QLinearGlobalAveragePool QLinearReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
+        ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumInteger ReduceSumSquare RoiAlign
+        SoftmaxCrossEntropyLoss
     """,
     OperatorClass.MOVEMENT: """
-        AffineGrid ArrayFeatureExtractor BitCast Cast CastLike CenterCropPad Compress Concat ConcatFromSequence
-        Constant ConstantOfShape Crop CropAndResize DepthToSpace DynamicSlice Expand ExpandDims EyeLike
-        FeatureVectorizer Flatten Gather GatherBlockQuantized GatherElements GatherND GivenTensorFill GridSample
-        Identity MaxUnpool MemcpyFromHost MemcpyToHost MultilevelCropAndResize_TRT OneHot Optional OptionalGetElement
-        OptionalHasElement Pad QLinearConcat Range RemovePadding ReorderInput ReorderOutput Reshape Resize
-        RestorePadding ReverseSequence Scatter ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty
-        SequenceErase SequenceInsert SequenceLength Shape Size Slice SpaceToDepth Split SplitToSequence Squeeze
-        TensorScatter Tile TorchEmbedding Transpose UnfoldTensor Unsqueeze Upsample ZipMap
+        ArrayFeatureExtractor BitCast Cast CastLike CenterCropPad Compress Concat ConcatFromSequence Constant
+        ConstantOfShape Crop CropAndResize DepthToSpace DynamicSlice Expand ExpandDims EyeLike FeatureVectorizer
+        Flatten Gather GatherBlockQuantized GatherElements GatherND GivenTensorFill GridSample Identity MaxUnpool
+        MemcpyFromHost MemcpyToHost MultilevelCropAndResize_TRT OneHot Optional OptionalGetElement OptionalHasElement
+        Pad QLinearConcat Range RemovePadding ReorderInput ReorderOutput Reshape Resize RestorePadding ReverseSequence
+        Scatter ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
+        SequenceLength Shape Size Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter Tile TorchEmbedding
+        Transpose UnfoldTensor Unsqueeze Upsample ZipMap
     """,
     OperatorClass.CONTROL_FLOW: "BeamSearch Gradient GreedySearch If Loop Sampling Scan SequenceMap WhisperBeamSearch",
     OperatorClass.OTHER: """

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irbench.onnx.contributed import contributed_schemas
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import Shape, TensorSpec
 
@@ -64,15 +65,32 @@ def inferred_at(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.Mo
     bound = _bound(model, inputs)
     if bound.functions:
         bound = inliner.inline_local_functions(bound)
-    if find_spec("onnx_ir") is not None:  # our own inference follows sizes that ONNX's gives up on
-        import onnx_ir as ir
+    with contributed_schemas(bound):
+        inferred = shape_inference.infer_shapes(bound, data_prop=True)
+        if _is_complete(inferred.graph) or find_spec("onnx_ir") is None:
+            return inferred
+        return shape_inference.infer_shapes(_with_computed_sizes(bound), data_prop=True)
 
-        from irbench.onnx.shapes import infer
 
-        described = ir.from_proto(bound)
-        infer(described)
-        bound = ir.to_proto(described)
-    return shape_inference.infer_shapes(bound, data_prop=True)
+def _is_complete(graph: onnx.GraphProto) -> bool:
+    """Whether every value of the main graph has a shape of numbers."""
+    known = {value.name for value in (*graph.value_info, *graph.output) if _is_known(value)}
+    return all(name in known for node in graph.node for name in node.output if name)
+
+
+def _is_known(value: onnx.ValueInfoProto) -> bool:
+    return value.type.tensor_type.HasField("shape") and all(isinstance(size, int) for size in _shape(value))
+
+
+def _with_computed_sizes(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with shapes by our own inference, which follows sizes that ONNX's gives up on."""
+    import onnx_ir as ir
+
+    from irbench.onnx.shapes import infer
+
+    described = ir.from_proto(model)
+    infer(described)
+    return ir.to_proto(described)
 
 
 def _bound(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
