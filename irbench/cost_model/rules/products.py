@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irbench.cost.rules.elementwise import GELU_BY_TANH, activation_operations
-from irbench.cost.tensors import NodeView, UnknownShape
-from irbench.cost.work import Rules, Work
+from irbench.cost_model.rules.elementwise import GELU_BY_TANH, activation_operations
+from irbench.cost_model.tensors import NodeView, UnknownShape
+from irbench.cost_model.work import Rules, Work
 
 __all__ = ["PRODUCTS", "dense_macs"]
 

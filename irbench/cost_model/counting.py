@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irbench.cost.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
-from irbench.cost.moved_bytes import MovedBytes, moved_bytes
-from irbench.cost.rules import rule_for
-from irbench.cost.tensors import NodeView, Scope, Tensor, scope_of
-from irbench.cost.trip_counts import trip_count
-from irbench.cost.work import Work
+from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
+from irbench.cost_model.moved_bytes import MovedBytes, moved_bytes
+from irbench.cost_model.rules import rule_for
+from irbench.cost_model.tensors import NodeView, Scope, Tensor, scope_of
+from irbench.cost_model.trip_counts import trip_count
+from irbench.cost_model.work import Work
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type
 from irbench.onnx.reading.value_shapes import inferred_at

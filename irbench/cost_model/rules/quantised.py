@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from math import prod
 
-from irbench.cost.rules.convolutions import convolution
-from irbench.cost.rules.elementwise import SIGMOID, per_output
-from irbench.cost.rules.normalisation import SOFTMAX
-from irbench.cost.rules.products import dense_macs
-from irbench.cost.rules.reductions import window
-from irbench.cost.tensors import NodeView
-from irbench.cost.work import Rule, Rules, Work
+from irbench.cost_model.rules.convolutions import convolution
+from irbench.cost_model.rules.elementwise import SIGMOID, per_output
+from irbench.cost_model.rules.normalisation import SOFTMAX
+from irbench.cost_model.rules.products import dense_macs
+from irbench.cost_model.rules.reductions import window
+from irbench.cost_model.tensors import NodeView
+from irbench.cost_model.work import Rule, Rules, Work
 
 __all__ = ["QUANTISED"]
 

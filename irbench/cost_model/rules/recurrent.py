@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from irbench.cost.rules.elementwise import SIGMOID
-from irbench.cost.tensors import NodeView
-from irbench.cost.work import Rule, Rules, Work
+from irbench.cost_model.rules.elementwise import SIGMOID
+from irbench.cost_model.tensors import NodeView
+from irbench.cost_model.work import Rule, Rules, Work
 
 __all__ = ["RECURRENT"]
 

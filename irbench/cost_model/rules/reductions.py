@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from irbench.cost.tensors import NodeView, UnknownShape
-from irbench.cost.work import Rule, Rules, Work
+from irbench.cost_model.tensors import NodeView, UnknownShape
+from irbench.cost_model.work import Rule, Rules, Work
 
 __all__ = ["REDUCTIONS", "window"]
 

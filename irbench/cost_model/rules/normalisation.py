@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from irbench.cost.rules.elementwise import SILU, per_output
-from irbench.cost.tensors import NodeView
-from irbench.cost.work import Rule, Rules, Work
+from irbench.cost_model.rules.elementwise import SILU, per_output
+from irbench.cost_model.tensors import NodeView
+from irbench.cost_model.work import Rule, Rules, Work
 
 __all__ = ["NORMALISATION", "SOFTMAX"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from irbench.cost.rules.normalisation import SOFTMAX
-from irbench.cost.tensors import NodeView, UnknownShape
-from irbench.cost.work import Rules, Work
+from irbench.cost_model.rules.normalisation import SOFTMAX
+from irbench.cost_model.tensors import NodeView, UnknownShape
+from irbench.cost_model.work import Rules, Work
 
 __all__ = ["ATTENTION"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from irbench.cost.tensors import NodeView, Tensor
+from irbench.cost_model.tensors import NodeView, Tensor
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS
 
 __all__ = ["MovedBytes", "moved_bytes"]

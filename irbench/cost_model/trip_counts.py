@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.cost.tensors import NodeView, UnknownShape
+from irbench.cost_model.tensors import NodeView, UnknownShape
 
 __all__ = ["trip_count"]
 

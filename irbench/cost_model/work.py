@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from irbench.cost.tensors import NodeView
+from irbench.cost_model.tensors import NodeView
 
 __all__ = ["Rule", "Rules", "Work"]
 
@@ -28,7 +28,7 @@ class Work(NamedTuple):
 
 
 Rule: TypeAlias = Callable[[NodeView], Work]
-"""Counts the work of a node; raises :class:`~irbench.cost.tensors.UnknownShape` where it cannot."""
+"""Counts the work of a node; raises :class:`~irbench.cost_model.tensors.UnknownShape` where it cannot."""
 
 Rules: TypeAlias = Mapping[str, Rule]
 """Rules by operator; a name means the same in every domain that is classified."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irbench.cost.tensors import NodeView
-from irbench.cost.work import Rules, Work
+from irbench.cost_model.tensors import NodeView
+from irbench.cost_model.work import Rules, Work
 from irbench.onnx.operator_classes import OPERATORS, OperatorClass
 
 __all__ = ["MOVEMENT"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from irbench.cost.tensors import NodeView
-from irbench.cost.work import Rule, Rules, Work
+from irbench.cost_model.tensors import NodeView
+from irbench.cost_model.work import Rule, Rules, Work
 
 __all__ = ["ELEMENTWISE", "GELU_BY_ERF", "GELU_BY_TANH", "SIGMOID", "SILU", "activation_operations", "per_output"]
 

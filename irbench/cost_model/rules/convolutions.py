@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from irbench.cost.rules.elementwise import activation_operations
-from irbench.cost.tensors import NodeView
-from irbench.cost.work import Rule, Rules, Work
+from irbench.cost_model.rules.elementwise import activation_operations
+from irbench.cost_model.tensors import NodeView
+from irbench.cost_model.work import Rule, Rules, Work
 
 __all__ = ["CONVOLUTIONS", "convolution"]
 
