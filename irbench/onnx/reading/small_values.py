@@ -162,10 +162,10 @@ def _split(inputs: _Inputs, attributes: _Attributes) -> Any:
 
 
 def _range(inputs: _Inputs, _: _Attributes) -> Any:
-    start, limit, step = (_at(inputs, place).item() for place in range(3))
+    start, limit, step = (float(_at(inputs, place)) for place in range(3))
     if not step or (limit - start) / step > _MAX_ELEMENTS:
         raise ValueError
-    return np.arange(start, limit, step, _first(inputs).dtype)
+    return np.arange(start, limit, step).astype(_first(inputs).dtype)
 
 
 def _constant_of_shape(inputs: _Inputs, attributes: _Attributes) -> Any:
