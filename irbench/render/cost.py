@@ -129,7 +129,7 @@ def _detail_table(costs: GraphCosts, scope: CostScope) -> TextTable:
 def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
     if costs.formulas is not None:
         return (
-            Column(counted, drops=3),
+            *([Column(counted, drops=3)] if counted == "nodes" else []),
             Column("MACs", words=True, folds=True),
             Column("FLOP", words=True, folds=True),
             Column("parameters", drops=2),
@@ -151,11 +151,10 @@ def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
 
 def _row(costs: GraphCosts, row: CostRow, leading: tuple[str, ...]) -> Row:
     counted = str(row.nodes) if row.executions is None else str(row.executions or NOT_MEASURED)
-    if row.scope == "node" and costs.formulas is not None:
-        counted = NOT_MEASURED
     macs, flops = (_at_least(row, count_text(quantity)) for quantity in (row.macs, row.flops))
     if costs.formulas is not None:
-        return Row((*leading, counted, macs, flops, count_text(row.parameters), bytes_text(_moved(row))))
+        count = () if row.scope == "node" else (counted,)
+        return Row((*leading, *count, macs, flops, count_text(row.parameters), bytes_text(_moved(row))))
     total = costs.cost.total
     shares = _share(row.flops, total.flops), _share(_moved(row), total.moved_bytes)
     intensity = significant(row.flops_per_byte)

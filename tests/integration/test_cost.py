@@ -100,6 +100,18 @@ def test_a_damaged_file_is_refused(model: Path) -> None:
     assert called.err.splitlines()[0] == f"error: {model} is not an ONNX model, or is damaged."
 
 
+def test_a_file_that_onnx_cannot_infer_is_refused(tmp_path: Path) -> None:
+    model = graph("(float[n,3] x) => (float[n,5] y) { z = own.Foo (x)  y = MatMul (z, w) }", w=ones(3, 5))
+    del model.opset_import[-1]
+    onnx.save(model, tmp_path / "lacking.onnx")
+    for sizes in ((), ("--batch", 1)):
+        called = irbench_here("cost", tmp_path / "lacking.onnx", *sizes)
+        assert called.code == 2
+        problem, remedy = called.err.splitlines()
+        assert problem.startswith(f"error: ONNX cannot infer the shapes of {tmp_path / 'lacking.onnx'}: ")
+        assert remedy.startswith("hint: Check it with onnx.checker")
+
+
 def test_a_cost_that_is_no_polynomial_is_refused_with_a_way_out(tmp_path: Path) -> None:
     model = graph(
         "(float[n] x) => (float[m] y) { s = Shape (x)  t = Mul (s, s)  u = Mul (t, t)  v = Mul (u, s)"

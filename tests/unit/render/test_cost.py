@@ -123,3 +123,10 @@ def test_every_class_of_operators_has_words():
 def test_a_name_cannot_steer_a_terminal():
     costs = GraphCosts("net\x1b[31m", at_batch(MODEL, 1).cost, None, (FREE.bind({"batch": 1}),))
     assert "\x1b" not in shown(costs, 100)
+
+
+def test_formulas_of_nodes_have_no_number_of_executions():
+    header = next(
+        line for line in shown(as_formulas(MODEL), 140, per_node=True).splitlines() if line.startswith("node")
+    )
+    assert header.split() == ["node", "operator", "MACs", "FLOP", "parameters", "bytes", "read", "and", "written"]

@@ -8,7 +8,8 @@ from onnx.reference import ReferenceEvaluator
 from written_graphs import graph
 
 from irbench.cost_model import model_cost
-from irbench.onnx.reading.small_values import _EVALUATED, small_values
+from irbench.onnx.reading.size_propagation import propagate_sizes
+from irbench.onnx.reading.small_values import _EVALUATED
 from irbench.onnx.reading.value_shapes import inferred_at
 from irbench.spec import TensorSpec
 
@@ -40,7 +41,7 @@ def test_an_operator_computes_what_onnx_says(operator):
     outputs = "y, u, v" if operator == "Split" else "y"
     model = graph(f"(float[1] x) => (y) {{ {outputs} = {CALLS[operator]} }}", **WEIGHTS)
     (expected,) = ReferenceEvaluator(model).run(None, {"x": np.zeros(1, np.float32)})
-    found = small_values(model.graph, {})["y"]
+    found = propagate_sizes(model)[0]["y"]
     np.testing.assert_array_equal(found, expected)
     assert (found.shape, found.dtype) == (np.shape(expected), np.asarray(expected).dtype)
 
@@ -76,10 +77,10 @@ def test_a_trip_count_that_is_a_size_is_known():
 @pytest.mark.parametrize("call", ["Div (i, z)", "Mod (i, z)", "Gather (i, t)", "Reshape (i, t)", "Range (k, k, z)"])
 def test_what_cannot_be_computed_stays_unknown(call):
     model = graph(f"(float[1] x) => (y) {{ y = {call} }}", **WEIGHTS, z=np.array(0))
-    assert "y" not in small_values(model.graph, {})
+    assert "y" not in propagate_sizes(model)[0]
 
 
 def test_long_tensors_are_left_out():
     model = graph("(float[1] x) => (y) { r = Range (k, big, k)  e = Expand (k, wide)  y = Add (e, r) }",
                   k=np.array(1), big=np.array(10**9), wide=np.array([10**6, 10**6]))  # fmt: skip
-    assert small_values(model.graph, {}) == {}
+    assert propagate_sizes(model)[0] == {}
