@@ -84,12 +84,15 @@ class _Walk:
             given = {name: self._type(name) for name in node.input if name}
             data = {name: numpy_helper.from_array(self._values[name], name) for name in given if name in self._values}
             schema = defs.get_schema(node.op_type, self._versions[node.domain], node.domain)
-            return shape_inference.infer_node_outputs(schema, node, given, data, None, self._imports, self._ir_version)
+            found: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
+                schema, node, given, data, None, self._imports, self._ir_version
+            )
         except (
             *(defs.SchemaError, shape_inference.InferenceError, checker.ValidationError),
             *(LookupError, ValueError, TypeError, RuntimeError),
         ):
             return {}
+        return found
 
     def _type(self, name: str) -> onnx.TypeProto:
         from onnx import helper
