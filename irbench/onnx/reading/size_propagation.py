@@ -57,9 +57,11 @@ class _Walk:
         self.computed: dict[str, Any] = {}
         self._imports = list(model.opset_import)
         self._ir_version = model.ir_version
-        self._versions = {opset.domain: opset.version for opset in model.opset_import}
+        self._versions = {_short(opset.domain): opset.version for opset in model.opset_import}
         self._values = dict(constant_values(graph))
-        self._types = {value.name: value.type for value in (*graph.input, *graph.value_info, *graph.output)}
+        self._types: dict[str, onnx.TypeProto] = {
+            value.name: value.type for value in (*graph.input, *graph.value_info, *graph.output)
+        }
         self._shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
         self._element_types = {tensor.name: tensor.data_type for tensor in graph.initializer}
         for name, value_type in self._types.items():
@@ -83,7 +85,8 @@ class _Walk:
         try:
             given = {name: self._type(name) for name in node.input if name}
             data = {name: numpy_helper.from_array(self._values[name], name) for name in given if name in self._values}
-            schema = defs.get_schema(node.op_type, self._versions[node.domain], node.domain)
+            domain = _short(node.domain)
+            schema = defs.get_schema(node.op_type, self._versions[domain], domain)
             found: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
                 schema, node, given, data, None, self._imports, self._ir_version
             )
@@ -104,3 +107,7 @@ class _Walk:
 
 def _has_body(node: onnx.NodeProto) -> bool:
     return any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
+
+
+def _short(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain

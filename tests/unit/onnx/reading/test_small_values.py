@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 from written_graphs import graph
@@ -84,3 +85,31 @@ def test_long_tensors_are_left_out():
     model = graph("(float[1] x) => (y) { r = Range (k, big, k)  e = Expand (k, wide)  y = Add (e, r) }",
                   k=np.array(1), big=np.array(10**9), wide=np.array([10**6, 10**6]))  # fmt: skip
     assert propagate_sizes(model)[0] == {}
+
+
+@pytest.mark.parametrize("spelled", ["", "ai.onnx"])
+def test_sizes_are_followed_whatever_the_file_calls_onnxs_own_operators(spelled):
+    model = graph(
+        "(float[batch, 4] x) => (y) { s = Shape (x)  n = ReduceProd (s)  e = Range (zero, n, one)  y = Add (e, e) }",
+        zero=np.array([0]).reshape(()), one=np.array(1),
+    )  # fmt: skip
+    model.opset_import[0].domain = spelled
+    for node in model.graph.node:
+        node.domain = spelled
+    model.graph.node[1].attribute.append(onnx.helper.make_attribute("keepdims", 0))
+    cost = model_cost(model, [TensorSpec("x", "float32", (3, 4))])
+    assert cost.nodes[-1].flops == 12
+
+
+def test_decoders_of_many_layers_are_followed_to_their_end():
+    layer = (
+        "s{n} = Shape (x{n})  p{n} = ReduceProd <keepdims = 0> (s{n})  r{n} = Range (zero, p{n}, one)"
+        "  t{n} = Concat <axis = 0> (s{n}, ones)  u{n} = Reshape (r{n}, t{n})  x{m} = Squeeze (u{n}, last)  "
+    )
+    layers = "".join(layer.format(n=number, m=number + 1) for number in range(40))
+    model = graph(
+        f"(int64[batch, 4] x0) => (y) {{ {layers} y = Mul (x40, x40) }}",
+        zero=np.array(0), one=np.array(1), ones=np.array([1]), last=np.array([2]),
+    )  # fmt: skip
+    cost = model_cost(model, [TensorSpec("x0", "int64", (300, 4))])
+    assert (cost.nodes[-1].flops, cost.uncounted) == (1200, ())
