@@ -123,13 +123,20 @@ def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> Mode
     """
     dimensions = (dimension for spec in inputs for dimension in spec.dynamic_dimensions)
     names = tuple(dict.fromkeys(name for dimension in dimensions for name in names_in(dimension)))
-    failures: list[NoFormulas] = []
+    tried: list[ModelFormulas | NoFormulas] = []
     for step in _STEPS:
         found = _Search(model, inputs, names, step).formulas()
-        if isinstance(found, ModelFormulas) and not _lacks_shapes(found.example):
+        tried.append(found)
+        if _is_final(found):
             return found
-        failures += [found] if isinstance(found, NoFormulas) else []
-    return found if isinstance(found, ModelFormulas) else failures[0]
+    return next((found for found in tried if isinstance(found, ModelFormulas)), tried[0])
+
+
+def _is_final(found: ModelFormulas | NoFormulas) -> bool:
+    """Whether other sizes could not tell more."""
+    if isinstance(found, NoFormulas):
+        return found.reason == "too-many-dimensions"
+    return not _lacks_shapes(found.example)
 
 
 def _lacks_shapes(cost: ModelCost) -> bool:

@@ -188,10 +188,10 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
         yield "Terms that no size makes 0.05 % of another are left out; json and csv have them."
         if formulas.multiple_of > 1:
             yield f"They hold where each of these is a multiple of {formulas.multiple_of}; sizes between are rounded."
-    reasons = {node.reason: None for node in costs.cost.uncounted}
-    for reason in reasons:
+    for reason, text in UNCOUNTED_TEXTS.items():
         nodes = [node for node in costs.cost.uncounted if node.reason == reason]
-        yield f"Not counted, {UNCOUNTED_TEXTS[reason]}: {_named(nodes)}."
+        if nodes:
+            yield f"Not counted, {text}: {_named(nodes)}."
     missing = costs.cost.total.without_bytes
     if missing:
         yield f"Bytes do not include {plural(missing, 'node')} of unknown shape or element type."

@@ -92,11 +92,12 @@ def _inferred_by_values(model: onnx.ModelProto) -> tuple[onnx.ModelProto, SmallV
     from onnx import shape_inference
 
     inferred = shape_inference.infer_shapes(model, data_prop=True)
-    for _ in range(_MOST_ROUNDS):
-        values, has_learned = propagate_sizes(inferred)
-        if not has_learned or not has_bodies(inferred.graph):
+    values, has_learned = propagate_sizes(inferred)
+    for _ in range(_MOST_ROUNDS if has_bodies(model.graph) else 0):
+        if not has_learned:
             break
         inferred = shape_inference.infer_shapes(inferred, data_prop=True)
+        values, has_learned = propagate_sizes(inferred)
     return inferred, values
 
 
