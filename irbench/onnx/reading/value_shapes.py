@@ -8,13 +8,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irbench.onnx.contributed import contributed_schemas
+from irbench.onnx.reading.size_propagation import has_bodies, known_sizes, propagate_sizes
+from irbench.onnx.reading.small_values import SmallValues
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import Shape, TensorSpec
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ValueShape", "inferred_at", "shapes_of_file"]
+__all__ = ["ValueShape", "inferred_at", "inferred_with_values", "shapes_of_file"]
+
+_MOST_ROUNDS = 10
+"""As many loops may lie one behind the other whose sizes follow from those before."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +65,51 @@ def shapes_of_file(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape
 
 def inferred_at(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
     """Return the model with all shapes that follow from those of its inputs; ``model`` is left as it is."""
+    return inferred_with_values(model, inputs)[0]
+
+
+def inferred_with_values(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> tuple[onnx.ModelProto, SmallValues]:
+    """Return the model with all shapes, and the contents of small tensors that its main graph computes from shapes."""
     from onnx import inliner, shape_inference
 
     bound = _bound(model, inputs)
     if bound.functions:
         bound = inliner.inline_local_functions(bound)
-    if find_spec("onnx_ir") is not None:  # our own inference follows sizes that ONNX's gives up on
-        import onnx_ir as ir
+    with contributed_schemas(bound):
+        if _has_sizes(bound.graph):
+            return _inferred_by_values(bound)
+        if find_spec("onnx_ir") is not None:  # our own inference follows names that ONNX's gives up on
+            bound = _with_computed_sizes(bound)
+        return shape_inference.infer_shapes(bound, data_prop=True), {}
 
-        from irbench.onnx.shapes import infer
 
-        described = ir.from_proto(bound)
-        infer(described)
-        bound = ir.to_proto(described)
-    return shape_inference.infer_shapes(bound, data_prop=True)
+def _has_sizes(graph: onnx.GraphProto) -> bool:
+    return all(known_sizes(value.type) is not None for value in graph.input if value.type.HasField("tensor_type"))
+
+
+def _inferred_by_values(model: onnx.ModelProto) -> tuple[onnx.ModelProto, SmallValues]:
+    """Infer shapes, compute what follows from them, and infer the bodies of nodes with that, until nothing is new."""
+    from onnx import shape_inference
+
+    inferred = shape_inference.infer_shapes(model, data_prop=True)
+    values, has_learned = propagate_sizes(inferred)
+    for _ in range(_MOST_ROUNDS if has_bodies(model.graph) else 0):
+        if not has_learned:
+            break
+        inferred = shape_inference.infer_shapes(inferred, data_prop=True)
+        values, has_learned = propagate_sizes(inferred)
+    return inferred, values
+
+
+def _with_computed_sizes(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with shapes by our own inference, which follows sizes that ONNX's gives up on."""
+    import onnx_ir as ir
+
+    from irbench.onnx.shapes import infer
+
+    described = ir.from_proto(model)
+    infer(described)
+    return ir.to_proto(described)
 
 
 def _bound(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:

@@ -20,6 +20,7 @@ from irbench.cold_row import ColdStop
 from irbench.counter_row import CounterStop
 from irbench.counters import CountedPhase, TopdownMethod
 from irbench.counters import ObstacleCode as CounterObstacle
+from irbench.cost_model import UncountedReason
 from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
@@ -29,6 +30,7 @@ from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEX
 from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.counter_texts import COUNTER_STOP_TEXTS, PHASE_TEXTS, TOPDOWN_TEXTS
 from irbench.render.counter_texts import OBSTACLE_TEXTS as COUNTER_OBSTACLES
+from irbench.render.cost import UNCOUNTED_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
@@ -80,6 +82,7 @@ TABLES = {
     "stopping reasons of cold starts": (COLD_STOP_TEXTS, ColdStop),
     "stopping reasons of soaks": (SOAK_STOP_TEXTS, SoakStop),
     "stopping reasons": (STOPPED_TEXTS, StoppedBy),
+    "reasons of nodes that are not counted": (UNCOUNTED_TEXTS, UncountedReason),
     "tables of sweeps": (STATUS_TEXTS, TableStatus),
     "warnings": (WARNINGS, WarningCode),
 }
