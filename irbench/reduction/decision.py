@@ -50,7 +50,7 @@ class SpeedRule:
         verdict = ratio_verdict(evidence.speedup, self.expected.factor)
         lost = lost_ms(evidence)
         is_small = lost is not None and lost < self.least_lost_ms
-        return Decision("absent" if verdict == "shows" and is_small else verdict)
+        return Decision("small" if verdict == "shows" and is_small else verdict)
 
 
 def ratio_verdict(speedup: Speedup, factor: float) -> Verdict:

@@ -26,8 +26,9 @@ __all__ = [
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
 """What a graph must still show."""
-Verdict: TypeAlias = Literal["shows", "absent", "undecided", "other"]
-"""``other``: something else happens, so that the graph cannot tell; the failure says what."""
+Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
+"""``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: something else happens, so
+that the graph cannot tell, and the failure says what."""
 Conclusion: TypeAlias = Literal["reduced", "whole", "stopped", "absent", "undecided", "interrupted"]
 """``reduced``: no node can be left out; ``whole``: no smaller graph shows it; ``stopped``: the time was used up before;
 ``absent``: the whole graph does not show it; ``undecided``: whether it does could not be decided."""
@@ -158,7 +159,7 @@ class ReducedGraph:
         outputs: What it gives.
         size_bytes: Of its file, weights included.
         evidence: What decided that it shows the difference, or the comparison that confirmed it.
-        is_confirmed: Whether it was measured again as the whole graph was; without timing the evidence is enough.
+        confirmation: What it showed when it was measured again as the whole graph was; ``None`` where it was not.
     """
 
     nodes: tuple[KeptNode, ...]
@@ -166,7 +167,7 @@ class ReducedGraph:
     outputs: tuple[TensorFacts, ...]
     size_bytes: int
     evidence: Evidence
-    is_confirmed: bool
+    confirmation: Verdict | None
 
 
 @dataclass(frozen=True)

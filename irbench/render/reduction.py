@@ -27,6 +27,7 @@ from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
 
 __all__ = [
+    "CONFIRMATION_TEXTS",
     "CRITERION_TEXTS",
     "REDUCTION_TEXTS",
     "UNCUTTABLE_TEXTS",
@@ -59,8 +60,13 @@ REDUCTION_TEXTS: Mapping[Conclusion, str] = {
 VERDICT_TEXTS: Mapping[Verdict, str] = {
     "shows": "shows it",
     "absent": "does not show it",
+    "small": "loses too little of the time",
     "undecided": "undecided",
     "other": "cannot tell",
+}
+CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
+    **VERDICT_TEXTS,
+    "undecided": "was not decided: a larger --budget may tell",
 }
 UNCUTTABLE_TEXTS: Mapping[str, str] = {
     "no-inputs": "nothing in it depends on the inputs of the model",
@@ -131,7 +137,7 @@ def reduction_view(report: ReductionReport) -> Document:
 
 def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
     size = plural(report.nodes, "node") if report.nodes else ""
-    tried = f"{plural(len(report.candidates), 'part')} tried" if report.candidates else ""
+    tried = _tried_text(report.candidates)
     facts = (Path(report.model).name, size, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
     yield _conclusion(report)
@@ -143,6 +149,13 @@ def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
         yield f"Written to {report.folder}: reduced.onnx, inputs.npz, report.md. Repeat it there:"
         yield CodeBlock(" ".join(report.repeat), "sh")
     yield from _runs(report)
+
+
+def _tried_text(candidates: Sequence[Candidate]) -> str:
+    if not candidates:
+        return ""
+    undecided = sum(candidate.verdict == "undecided" for candidate in candidates)
+    return f"{plural(len(candidates), 'part')} tried{f', {undecided} of them undecided' if undecided else ''}"
 
 
 def _conclusion(report: ReductionReport) -> str:
@@ -223,9 +236,12 @@ def doubts_text(report: ReductionReport) -> Iterator[str]:
             f"A call of the reduced graph takes {significant(1e3 * slow_ms)} µs: what a call of any graph costs may"
             " make the difference."
         )
-    if report.reduced is not None and not report.reduced.is_confirmed and report.conclusion != "interrupted":
-        yield "The reduced graph did not show it again when it was measured as the whole graph was."
-    elif report.not_confirmed:
+    if report.reduced is not None and report.reduced.confirmation not in ("shows", None):
+        yield (
+            "Measured again as the whole graph was, the reduced graph"
+            f" {CONFIRMATION_TEXTS[report.reduced.confirmation]}."
+        )
+    if report.not_confirmed:
         yield (
             f"{plural(report.not_confirmed, 'smaller part')} showed it at first, and not when measured as the whole"
             " graph was."

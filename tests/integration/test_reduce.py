@@ -86,7 +86,7 @@ def test_a_slow_operator_is_found_in_a_race(tmp_path: Path) -> None:
     assert found.folder == folder
     assert operators(folder) == ["Abs"]
     assert found.report.reduced is not None
-    assert found.report.reduced.is_confirmed
+    assert found.report.reduced.confirmation == "shows"
     speedup = found.report.reduced.evidence.speedup
     assert speedup is not None
     assert speedup.value == pytest.approx(4, rel=0.01)
@@ -158,23 +158,29 @@ def test_one_sample_is_reduced(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_runtime_that_computes_int8_in_fp32_is_reduced_to_the_quantised_product(tmp_path: Path) -> None:
-    """OpenVINO computes a dynamically quantised product in floating point: more exact than ONNX defines."""
-    random = np.random.default_rng(3)
-    text = """(float[4,64] x) => (float[4,8] y) {
-        [shift] h = Tanh(x)
-        [quantise] q, scale, zero = DynamicQuantizeLinear(h)
-        [product] p = MatMulInteger(q, w, zero)
-        [cast] f = Cast <to=1> (p)
-        [rescale] s = Mul(f, scale)
-        [last] y = Relu(s)
-    }"""
-    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 20]> net {text}')
-    weight = random.integers(-127, 128, (64, 8)).astype(np.int8)
-    model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
-    path = tmp_path / "net.onnx"
-    onnx.save(model, path)
-    called = irbench("reduce", path, "--expect-wrong", "openvino", "-o", tmp_path / "found", "--format", "json")
-    assert called.code in (0, 1), called.err
-    if called.code == 0:
-        assert len(operators(tmp_path / "found")) < 6
+def test_a_wrong_answer_of_a_real_runtime_is_reduced_to_its_operator(tmp_path: Path) -> None:
+    """The largest value of a row of nothing but -inf is -inf, and not the least finite number."""
+    model = saved(
+        tmp_path,
+        """(float[2,4] x, bool[2,4] mask) => (float[2,4] y) <float least = {-inf}, int64[1] last = {-1}> {
+            [scale] s = Tanh(x)
+            [mask] m = Where(mask, s, least)
+            [max] top = ReduceMax <keepdims=1> (m, last)
+            [empty] is_empty = IsInf(top)
+            [negate] n = Neg(s)
+            [choose] y = Where(is_empty, n, s)
+        }""".replace("{-inf}", "{0}"),
+    )
+    proto = onnx.load(model)
+    proto.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array(-np.inf, np.float32), "least"))
+    onnx.save(proto, model)
+    data = tmp_path / "sample.npz"
+    np.savez(data, x=np.ones((2, 4), np.float32), mask=np.array([[False] * 4, [True] * 4]))
+    folder = tmp_path / "found"
+    called = irbench("reduce", model, "--expect-wrong", "openvino", "--data", data, "-o", folder, "--format", "json")
+    if called.code == 1:
+        pytest.skip("this OpenVINO answers rightly")
+    assert called.code == 0, called.err
+    assert operators(folder) == ["ReduceMax"]
+    with np.load(folder / "inputs.npz") as inputs:
+        assert np.isneginf(inputs["m"][0]).all(), "the value that matters comes along"

@@ -53,11 +53,8 @@ class Judge(Protocol):
         """Return what the backends do with a part, as quickly as that can be decided."""
         ...
 
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence | None:
-        """Return what they do with the smallest part when it is looked at as closely as the whole graph.
-
-        ``None`` where :meth:`part` was as close.
-        """
+    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+        """Return what they do with the smallest part when it is looked at as closely as the whole graph."""
         ...
 
     def decide(self, evidence: Evidence, /) -> Decision:

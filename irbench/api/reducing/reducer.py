@@ -19,7 +19,7 @@ from irbench.reduction.decision import Decision, expected_difference
 from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.files import MODEL_FILE
 from irbench.reduction.outline import GraphOutline
-from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport
+from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport, Verdict
 from irbench.reduction.search import smallest
 from irbench.render.reduction import confirming_text, searching_text, whole_text
 from irbench.runner.signals import signals_deferred
@@ -28,10 +28,10 @@ __all__ = ["Reducer"]
 
 _SHARE_OF_WHOLE = 0.3
 """Of the budget, what measuring the whole graph may take."""
-_SHARE_OF_CONFIRMATION = 0.2
+_SHARE_OF_CONFIRMATION = 0.25
 """Of the budget, what is left for measuring the smallest part again."""
-_LEAST_S = 10.0
-_MOST_CONFIRMATIONS = 3
+_LEAST_S = 5.0
+"""Less is no time for a measurement."""
 
 
 class Reducer:
@@ -118,33 +118,40 @@ class Reducer:
             return "interrupted"
         return "whole" if len(left) == len(places) else "reduced"
 
-    def _confirmed(self, trials: PartTrials, conclusion: Conclusion) -> tuple[Shown | None, bool]:
-        """Return the smallest part that shows it again, and whether it was looked at again."""
+    def _confirmed(self, trials: PartTrials, conclusion: Conclusion) -> tuple[Shown | None, Verdict | None]:
+        """Return the smallest part that was not refuted when it was looked at again, and what it showed then."""
         self._report = replace(self._report, conclusion=conclusion)
-        if conclusion == "interrupted":
-            return (trials.shown[-1] if trials.shown else None), False
-        try:
-            for found in list(reversed(trials.shown))[:_MOST_CONFIRMATIONS]:
+        left = list(reversed(trials.shown))
+        while left and conclusion != "interrupted":
+            found = left[0]
+            try:
                 evidence = self._evidence_again(found)
-                if evidence is None:
-                    return found, True
-                if self._judge.decide(evidence).verdict == "shows":
-                    return replace(found, evidence=evidence), True
-                self._report = replace(self._report, not_confirmed=self._report.not_confirmed + 1)
-        except KeyboardInterrupt:
-            self._say("interrupted")
-            self._report = replace(self._report, conclusion="interrupted")
-        return (trials.shown[-1] if trials.shown else None), False
+            except KeyboardInterrupt:
+                self._say("interrupted")
+                self._report = replace(self._report, conclusion="interrupted")
+                break
+            if evidence is None:
+                break
+            verdict = self._judge.decide(evidence).verdict
+            if verdict in ("shows", "undecided") or len(left) == 1:
+                return replace(found, evidence=evidence), verdict
+            self._report = replace(self._report, not_confirmed=self._report.not_confirmed + 1)
+            left = left[1:]
+        return (left[0] if left else None), None
 
     def _evidence_again(self, found: Shown) -> Evidence | None:
-        if isinstance(self._options.expectation, SlowerThan):
-            self._say(confirming_text(len(found.nodes)))
-        left_s = max(_LEAST_S, self._options.budget_s - self._watch.elapsed_s)
+        """Return what the backends do with a part now; ``None`` where nothing is timed, or no time is left."""
+        left_s = self._options.budget_s - self._watch.elapsed_s
+        if not isinstance(self._options.expectation, SlowerThan) or left_s < _LEAST_S:
+            return None
+        self._say(confirming_text(len(found.nodes)))
         return self._judge.confirm(self._placed(found), left_s, self._folder(f"again-{self._report.not_confirmed}"))
 
-    def _written(self, outline: GraphOutline, trials: PartTrials, found: tuple[Shown | None, bool]) -> ReductionReport:
+    def _written(
+        self, outline: GraphOutline, trials: PartTrials, found: tuple[Shown | None, Verdict | None]
+    ) -> ReductionReport:
         """Write the smallest part, and return the report with it."""
-        shown, is_confirmed = found
+        shown, confirmation = found
         report = replace(self._report, candidates=tuple(trials.candidates))
         if shown is None:
             return self._finished(report)
@@ -155,7 +162,7 @@ class Reducer:
             outputs=part.outputs,
             size_bytes=part.size_bytes,
             evidence=shown.evidence,
-            is_confirmed=is_confirmed,
+            confirmation=confirmation,
         )
         repeat, folder = repeat_command(self._options), str(part.model.parent)
         return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder))

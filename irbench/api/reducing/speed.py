@@ -62,7 +62,7 @@ class SpeedJudge:
         evidence = self._measured(request, group, scratch, RunDestination(scratch / "runs"), silent)
         return replace(evidence, run_id=None)
 
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence | None:
+    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
         """Measure a part as the whole graph was measured."""
         run = self._of(part)
         request, group = self._planned(run, CONFIRMATION, budget_s, scratch, self._reporter)

@@ -55,7 +55,7 @@ class Judge:
     Args:
         needed: Places of these nodes.
         whole: What the whole graph shows.
-        confirmed: What each part shows when it is looked at again; ``None`` where no part is.
+        confirmed: What each part shows when it is looked at again.
         stop_at: Which part is interrupted, counted from 1; 0 for none.
     """
 
@@ -63,7 +63,7 @@ class Judge:
         self,
         needed: set[int],
         whole: Verdict = "shows",
-        confirmed: Callable[[set[int]], Verdict] | None = None,
+        confirmed: Callable[[set[int]], Verdict] = lambda _: "shows",
         stop_at: int = 0,
     ) -> None:
         self.needed = needed
@@ -81,8 +81,8 @@ class Judge:
             raise KeyboardInterrupt
         return evidence("shows" if self.needed <= kept_in(part) else "absent")
 
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence | None:
-        return None if self._confirmed is None else evidence(self._confirmed(kept_in(part)))
+    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+        return evidence(self._confirmed(kept_in(part)))
 
     def decide(self, found: Evidence, /) -> Decision:
         for verdict in ("shows", "absent", "undecided"):
@@ -165,7 +165,7 @@ def test_an_interrupt_keeps_the_smallest_part_until_then(scratch: Path):
     assert report.conclusion == "interrupted"
     assert report.reduced is not None
     assert (scratch.parent / "found" / "reduced.onnx").exists()
-    assert not report.reduced.is_confirmed
+    assert report.reduced.confirmation is None
     assert Reduction(report).exit_code == 130
     assert "interrupted: " in str(Reduction(report))
 
@@ -196,15 +196,31 @@ def test_a_part_that_does_not_show_it_again_gives_way_to_the_next_larger_one(scr
     report, _ = reduced(judge, scratch)
     assert report.reduced is not None
     assert len(report.reduced.nodes) == 2
-    assert (report.reduced.is_confirmed, report.not_confirmed) == (True, 1)
+    assert (report.reduced.confirmation, report.not_confirmed) == ("shows", 1)
     assert "1 smaller part showed it at first" in str(Reduction(report))
 
 
-def test_where_nothing_is_confirmed_the_report_says_so(scratch: Path):
-    report, _ = reduced(Judge({7}, confirmed=lambda _: "absent"), scratch)
+@pytest.mark.parametrize(
+    ("verdict", "nodes", "said"),
+    [
+        ("absent", 4, "the reduced graph does not show it."),
+        ("undecided", 1, "the reduced graph was not decided: a larger --budget may tell."),
+    ],
+)
+def test_where_nothing_is_confirmed_the_report_says_so(verdict: Verdict, nodes: int, said: str, scratch: Path):
+    report, _ = reduced(Judge({7}, confirmed=lambda _: verdict), scratch)
     assert report.reduced is not None
-    assert not report.reduced.is_confirmed
-    assert "did not show it again" in str(Reduction(report))
+    assert report.reduced.confirmation == verdict
+    assert len(report.reduced.nodes) == nodes
+    assert said in str(Reduction(report))
+
+
+def test_without_time_for_it_nothing_is_measured_again(scratch: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Reducer, "_left_for_parts_s", lambda _: 100.0)
+    report, said = reduced(Judge({7}, confirmed=lambda _: "absent"), scratch, budget_s=1.0)
+    assert report.reduced is not None
+    assert report.reduced.confirmation is None
+    assert not any("again" in line for line in said)
 
 
 def test_nodes_that_compute_constants_are_left_out_first(scratch: Path, monkeypatch: pytest.MonkeyPatch):

@@ -42,7 +42,8 @@ def test_the_whole_interval_must_lie_on_one_side_of_the_factor(found: Speedup, v
 
 def test_a_part_that_loses_hardly_any_time_does_not_show_it():
     rule = SpeedRule(SLOWER, least_lost_ms=0.1)
-    assert rule.decide(timed(speedup(3.0, 2.0, 4.0), 0.03, 0.01)).verdict == "absent"
+    assert rule.decide(timed(speedup(3.0, 2.0, 4.0), 0.03, 0.01)).verdict == "small"
+    assert rule.decide(timed(speedup(1.0, 0.9, 1.1), 0.03, 0.01)).verdict == "absent"
     assert rule.decide(timed(speedup(3.0, 2.0, 4.0), 0.3, 0.1)).verdict == "shows"
 
 
