@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from os import PathLike
@@ -34,7 +35,7 @@ from irbench.api.resolve import require_models
 from irbench.api.results import Interrupted
 from irbench.api.run import refuse_loaded_models
 from irbench.errors import ExitCode, IrbenchError
-from irbench.measure.lock import MeasurementLock, measuring
+from irbench.measure.lock import measuring
 from irbench.reduction.expectation import Expectation, Failing, SlowerThan, WrongAnswers, parse_expectation
 from irbench.reduction.report import ReductionReport
 from irbench.render.bug_report import bug_report
@@ -184,8 +185,7 @@ def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
     refuse_contradictions(run)
     require_models(run.models, everything=False, imports=run.imports)
     options = replace(options, output=output_folder(options), run=run)
-    with measuring(f"reduce {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
-        judge = _judge(options, lock, reporter)
+    with scratch_folder() as folder, _judge(options, reporter) as judge:
         report = Reducer(options, judge, folder, reporter.say).reduced()
         report = replace(report, environment=host.describe(registry.distributions()), command=run.command)
         with signals_deferred():
@@ -193,10 +193,15 @@ def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
     return Reduction(report)
 
 
-def _judge(options: ReduceOptions, lock: MeasurementLock, reporter: Reporter) -> Judge:
-    if isinstance(options.expectation, SlowerThan):
-        return SpeedJudge(options.expectation, options.run, options.min_share, lock, reporter)
-    return AnswerJudge(options.expectation, options.run, reporter.say)
+@contextmanager
+def _judge(options: ReduceOptions, reporter: Reporter) -> Iterator[Judge]:
+    """Yield who looks at graphs; who times them holds the machine's lock meanwhile."""
+    run, expected = options.run, options.expectation
+    if not isinstance(expected, SlowerThan):
+        yield AnswerJudge(expected, run, reporter.say)
+        return
+    with measuring(f"reduce {Path(options.model).name}", insist=run.no_lock) as lock:
+        yield SpeedJudge(expected, run, options.min_share, lock, reporter)
 
 
 def _write_report(report: ReductionReport) -> None:

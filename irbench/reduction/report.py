@@ -21,6 +21,7 @@ __all__ = [
     "ReductionReport",
     "TensorFacts",
     "Uncuttable",
+    "UncuttableReason",
     "Verdict",
 ]
 
@@ -32,6 +33,12 @@ that the graph cannot tell, and the failure says what."""
 Conclusion: TypeAlias = Literal["reduced", "whole", "stopped", "absent", "undecided", "interrupted"]
 """``reduced``: no node can be left out; ``whole``: no smaller graph shows it; ``stopped``: the time was used up before;
 ``absent``: the whole graph does not show it; ``undecided``: whether it does could not be decided."""
+
+
+UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]
+"""``no-inputs``: nothing that a part reads depends on the inputs of the model; ``no-outputs``: nobody needs what it
+gives; ``no-tensor``: it reads or gives a sequence or an optional; ``no-array``: a value has a type that NumPy cannot
+store."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +103,11 @@ class Uncuttable:
     """Why a part of a graph cannot stand alone.
 
     Attributes:
-        reason: ``no-inputs``: nothing that it reads depends on the inputs of the model; ``no-outputs``: nobody needs
-            what it gives; ``no-tensor``: it reads or gives a sequence or an optional; ``no-array``: a value has a type
-            that NumPy cannot store.
+        reason: What is in the way.
         value: The name of the value; empty for the first two.
     """
 
-    reason: Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]
+    reason: UncuttableReason
     value: str = ""
 
 

@@ -17,6 +17,7 @@ from irbench.reduction.report import (
     KeptNode,
     ReductionReport,
     Uncuttable,
+    UncuttableReason,
     Verdict,
 )
 from irbench.render.code_block import CodeBlock
@@ -68,7 +69,7 @@ CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
     **VERDICT_TEXTS,
     "undecided": "was not decided: a larger --budget may tell",
 }
-UNCUTTABLE_TEXTS: Mapping[str, str] = {
+UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
     "no-inputs": "nothing in it depends on the inputs of the model",
     "no-outputs": "nothing needs what it gives",
     "no-tensor": "'{value}' at its edge is no tensor",
@@ -84,7 +85,7 @@ _LONGEST_LIST = 12
 def whole_text(report: ReductionReport, verdict: Verdict) -> str:
     """Return in a line what the whole graph showed."""
     shown = "" if report.full is None else shown_text(report.full)
-    return f"the whole graph {VERDICT_TEXTS[verdict]}{shown and f': {shown}'}"
+    return f"the whole graph: {VERDICT_TEXTS[verdict]}{shown and f', {shown}'}"
 
 
 def searching_text(outline: GraphOutline) -> str:

@@ -47,7 +47,7 @@ def test_wrong_outputs_are_reduced_to_the_operator_that_gives_them(tmp_path: Pat
     assert report["conclusion"] == "reduced"
     assert [node["op_type"] for node in report["reduced"]["nodes"]] == ["Neg"] == operators(folder)
     assert report["full"]["backends"][0]["state"] == "mismatch"
-    assert "the whole graph shows it" in called.err
+    assert "the whole graph: shows it" in called.err
     assert "fake-a gives wrong outputs on a graph of 1 node: Neg" in (folder / "report.md").read_text()
 
 
