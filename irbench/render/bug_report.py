@@ -11,7 +11,7 @@ from irbench.reduction.files import INPUTS_FILE
 from irbench.reduction.report import ReducedGraph, ReductionReport, TensorFacts
 from irbench.render.code_block import CodeBlock
 from irbench.render.quantities import plural
-from irbench.render.reduction import difference_text, doubts_text, evidence_table, shown_text
+from irbench.render.reduction import conclusion_text, difference_text, doubts_text, evidence_table, shown_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.verification import Document
 from irbench.spec import shape_text
@@ -48,7 +48,7 @@ def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
 def _title(report: ReductionReport) -> str:
     text = difference_text(report.expected)
     if report.reduced is None:
-        return f"{text} on {Path(report.model).name}"
+        return f"{Path(report.model).name}: {conclusion_text(report)}"
     operators = dict.fromkeys(node.op_type for node in report.reduced.nodes)
     shown = ", ".join(list(operators)[:4]) + (", ..." if len(operators) > 4 else "")
     return f"{text} on a graph of {plural(len(report.reduced.nodes), 'node')}: {shown}"

@@ -34,6 +34,7 @@ __all__ = [
     "UNCUTTABLE_TEXTS",
     "VERDICT_TEXTS",
     "candidate_text",
+    "conclusion_text",
     "confirming_text",
     "difference_text",
     "doubts_text",
@@ -55,7 +56,7 @@ REDUCTION_TEXTS: Mapping[Conclusion, str] = {
     "whole": "no smaller part of its {nodes} shows that {what}",
     "stopped": "{kept} of {nodes} show that {what}; --budget was used up before more could be left out",
     "absent": "the whole graph does not show that {what}",
-    "undecided": "whether {what} cannot be decided: a larger --budget may tell",
+    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may tell",
     "interrupted": "interrupted: {kept} of {nodes} show that {what}",
 }
 VERDICT_TEXTS: Mapping[Verdict, str] = {
@@ -141,7 +142,7 @@ def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
     tried = _tried_text(report.candidates)
     facts = (Path(report.model).name, size, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
-    yield _conclusion(report)
+    yield conclusion_text(report)
     yield from evidence_table(report)
     if report.reduced is not None:
         yield f"The reduced graph: {nodes_text(report.reduced.nodes)}"
@@ -159,7 +160,8 @@ def _tried_text(candidates: Sequence[Candidate]) -> str:
     return f"{plural(len(candidates), 'part')} tried{f', {undecided} of them undecided' if undecided else ''}"
 
 
-def _conclusion(report: ReductionReport) -> str:
+def conclusion_text(report: ReductionReport) -> str:
+    """Return what came out, in a sentence without an end."""
     if report.conclusion == "interrupted" and report.reduced is None:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
