@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from irbench.api.options import RunKeywords
     from irbench.api.plans.writing import plan_from
     from irbench.api.receipt import Replay, receipt, replay
+    from irbench.api.reduce import Reduction, reduce
+    from irbench.api.reducing.options import ReduceKeywords
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.resume import resume
     from irbench.api.rows import RunRow
@@ -59,6 +61,8 @@ __all__ = [
     "Outlook",
     "Progress",
     "Receipt",
+    "ReduceKeywords",
+    "Reduction",
     "Replay",
     "Run",
     "RunHistory",
@@ -91,6 +95,7 @@ __all__ = [
     "plan",
     "plan_from",
     "receipt",
+    "reduce",
     "remove_runs",
     "replay",
     "results",
@@ -120,6 +125,8 @@ _MODULES = {
     "Outlook": "activity",
     "Progress": "runner.progress",
     "Receipt": "across_runs.receipt",
+    "ReduceKeywords": "api.reducing.options",
+    "Reduction": "api.reduce",
     "Replay": "api.receipt",
     "Run": "api.results",
     "RunHistory": "api.history",
@@ -151,6 +158,7 @@ _MODULES = {
     "plan": "api.run",
     "plan_from": "api.plans.writing",
     "receipt": "api.receipt",
+    "reduce": "api.reduce",
     "remove_runs": "api.stored_runs",
     "replay": "api.receipt",
     "results": "api.stored_runs",

@@ -37,6 +37,8 @@ from irbench.spi import (
 KNOWN = (
     "call_us",
     "sample_us",
+    "op",
+    "op_us",
     "fault",
     "at",
     "when_batch",
@@ -91,8 +93,9 @@ class FakeAsyncSlot(FakeSlot):
 class FakeSession:
     def __init__(self, artifact: Artifact, load: Load, device: str) -> None:
         self._answers = Answers(artifact.path, [spec.name for spec in artifact.inputs])
-        self._options = script_of(load)
+        self._options = script_of(load, artifact)
         call_us = float(load.options.get("call_us", "300"))
+        call_us += float(load.options.get("op_us", "0")) * scripted_nodes(artifact, load)
         self.call_ns = int((call_us + load.batch * float(load.options.get("sample_us", "0"))) * 1000)
         self.clock: VirtualClock | RealClock = (
             RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
@@ -150,9 +153,22 @@ class FakeProfiledSession(FakeSession):
         return profiles_of(self._model, self._options, self._unprofiled_ns, inferences)
 
 
-def script_of(load: Load) -> Mapping[str, str]:
-    """Return the options of a load, without its fault where the script wants that at another batch only."""
-    if load.options.get("when_batch", str(load.batch)) == str(load.batch):
+def scripted_nodes(artifact: Artifact, load: Load) -> int:
+    """Return how many nodes of a graph have the operator that the script names; 1 where it names none."""
+    if "op" not in load.options:
+        return 1
+    import onnx
+
+    return sum(node.op_type == load.options["op"] for node in onnx.load(artifact.path).graph.node)
+
+
+def script_of(load: Load, artifact: Artifact | None = None) -> Mapping[str, str]:
+    """Return the options of a load, without its fault where the script wants that elsewhere only.
+
+    That is at another batch, or in graphs that have an operator.
+    """
+    is_in_graph = artifact is None or scripted_nodes(artifact, load) > 0
+    if is_in_graph and load.options.get("when_batch", str(load.batch)) == str(load.batch):
         return load.options
     return {key: value for key, value in load.options.items() if key != "fault"}
 
@@ -190,14 +206,14 @@ class FakeBackend:
         with phases("load"):
             refuse_form(artifact, load.options.get("fault", ""))
             session = FakeSession(artifact, load, device)
-        self._compile(load, phases)
+        self._compile(artifact, load, phases)
         return session
 
-    def _compile(self, load: Load, phases: Phases) -> None:
+    def _compile(self, artifact: Artifact, load: Load, phases: Phases) -> None:
         with phases("compile"):
-            misbehave(script_of(load), "compile")
+            misbehave(script_of(load, artifact), "compile")
             if self._launched_before():
-                misbehave(script_of(load), "relaunch")
+                misbehave(script_of(load, artifact), "relaunch")
 
 
 class ProfiledFakeBackend(FakeBackend):
@@ -207,7 +223,7 @@ class ProfiledFakeBackend(FakeBackend):
         refuse_profile(load.options)
         with phases("load"):
             session = FakeProfiledSession(artifact, load, device)
-        self._compile(load, phases)
+        self._compile(artifact, load, phases)
         return session
 
 

@@ -38,6 +38,7 @@ _COMMANDS = {
     "run": "Measure models on backends: which is fastest, by how much, and how sure that is.",
     "ab": "Compare two versions of a runtime, each in a Python environment of its own.",
     "bisect": "Find the version of a runtime that changed the speed or the answers of a model.",
+    "reduce": "Find the smallest part of a graph that still shows a difference between backends.",
     "sweep": "Measure everything that a plan asks for, and go on where it stopped.",
     "plan": "Look at plans for sweeps, and make one of a stored run.",
     "tune": "Search for the setting with which a model runs best, and confirm it.",
@@ -70,11 +71,12 @@ Examples:
 Exit codes:
   0    success
   1    outputs do not match, soak found that memory grows, verify --between that operators changed, doctor --aa a
-       difference where there is none, compare or history a regression, or replay that a claim does not hold
+       difference where there is none, compare or history a regression, replay that a claim does not hold, or reduce
+       that the whole graph does not show what is expected
   2    invalid arguments, or nothing that can be measured
   3    at least one row failed, or a run could not be exported; the others are stored, or exported
   4    a verdict, the winner or a condition is undecided (run, ab, soak and compare with --strict, bisect, doctor
-       --aa, replay)
+       --aa, replay, reduce)
   5    a requested backend or model is not installed
   70   internal error in irbench
   130  interrupted; finished launches are stored

@@ -117,6 +117,8 @@ def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scr
         seed=asked.bundle.seed,
         inputs=asked.inputs,
         environments=asked.environments,
+        precisions=asked.precisions,
+        options=asked.settings,
     )
     (planned,) = plan(request, prepare(request, scratch))
     return planned

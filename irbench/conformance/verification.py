@@ -12,7 +12,7 @@ from irbench.notices import Reference, Warn
 from irbench.record import Failure
 from irbench.result import CellResult, GivenInputs
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.spec import Artifact, Bundle, Cell, Feeding, PythonEnvironment
+from irbench.spec import Artifact, Bundle, Cell, Feeding, Precision, PythonEnvironment
 from irbench.spi import Array, Outputs
 from irbench.stats import given_inputs
 
@@ -153,6 +153,8 @@ class VerificationRequest:
             with.
         inputs: Data and constants for inputs, without ``data``.
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
+        precisions: What backends compute in, a row for each; ``None`` for what the graph holds.
+        settings: Properties by backend, then by key.
     """
 
     bundle: Bundle
@@ -161,6 +163,8 @@ class VerificationRequest:
     data: Path | None
     inputs: AskedInputs = field(default_factory=AskedInputs)
     environments: tuple[PythonEnvironment, ...] = ()
+    precisions: tuple[Precision, ...] | None = ("fp32",)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
 
 def exit_code(report: ModelReport) -> ExitCode:

@@ -110,8 +110,9 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_program():
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == {*map(int, ExitCode), DEFECT}
 
 
-FOLLOWED_ELSEWHERE = ("irbench ab ", "irbench bisect ", "irbench sweep ", "irbench run --resume")
-"""Commands that download runtimes, measure many tables or need an interrupted run; tests of their own follow them."""
+FOLLOWED_ELSEWHERE = ("irbench ab ", "irbench bisect ", "irbench reduce ", "irbench sweep ", "irbench run --resume")
+"""Commands that download runtimes, measure many tables, or need a difference or an interrupted run; tests of their own
+follow them."""
 
 
 def in_small(command: str) -> str:

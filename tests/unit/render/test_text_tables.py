@@ -24,7 +24,9 @@ from irbench.cost_model import UncountedReason
 from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
+from irbench.reduction import report as reduction
 from irbench.render import finding_texts, progress
+from irbench.render import reduction as reduction_texts
 from irbench.render.across_runs_texts import CONDITION_TEXTS, DIFFERENCE_TEXTS, OBSTACLE_TEXTS, PROBLEM_TEXTS
 from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
@@ -55,6 +57,11 @@ TABLES = {
     "conclusions of bisect": (CONCLUSION_TEXTS, Conclusion),
     "criteria of bisect": (CRITERION_TEXTS, Criterion),
     "sides of bisect": (SIDE_TEXTS, Side),
+    "conclusions of reduce": (reduction_texts.REDUCTION_TEXTS, reduction.Conclusion),
+    "criteria of reduce": (reduction_texts.CRITERION_TEXTS, reduction.Criterion),
+    "verdicts of reduce": (reduction_texts.VERDICT_TEXTS, reduction.Verdict),
+    "second verdicts of reduce": (reduction_texts.CONFIRMATION_TEXTS, reduction.Verdict),
+    "parts that cannot be cut": (reduction_texts.UNCUTTABLE_TEXTS, reduction.UncuttableReason),
     "claims": (CLAIM_TEXTS, ClaimKind),
     "conditions on changes": (CONDITION_TEXTS, ConditionOutcome),
     "confirmations": (CONFIRMATION_TEXTS, ConfirmationOutcome),

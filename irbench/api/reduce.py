@@ -1,0 +1,233 @@
+"""``irbench.reduce``: the smallest part of a graph that still shows a difference between backends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+
+import msgspec
+
+from irbench import registry
+from irbench.api import values
+from irbench.api.display import Displayable
+from irbench.api.measurement import refuse_within_a_worker
+from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.reducing.answers import AnswerJudge
+from irbench.api.reducing.judge import Judge
+from irbench.api.reducing.options import (
+    ReduceKeywords,
+    ReduceOptions,
+    expected_backends,
+    output_folder,
+    refuse_ineffective,
+    refuse_several_values,
+)
+from irbench.api.reducing.reducer import Reducer
+from irbench.api.reducing.speed import SpeedJudge
+from irbench.api.requests import refuse_contradictions
+from irbench.api.resolve import require_models
+from irbench.api.results import Interrupted
+from irbench.api.run import refuse_loaded_models
+from irbench.errors import ExitCode, IrbenchError
+from irbench.measure.lock import measuring
+from irbench.reduction.expectation import Expectation, Failing, SlowerThan, WrongAnswers, parse_expectation
+from irbench.reduction.report import ReductionReport
+from irbench.render.bug_report import bug_report
+from irbench.render.reduction import reduction_view
+from irbench.runner.signals import signals_deferred
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.render.verification import Document
+
+__all__ = ["Reduction", "expectation_of", "reduce", "reduce_with"]
+
+
+class Reduction(Displayable):
+    """What a search for the smallest graph found.
+
+    Attributes:
+        report: All that is known of it.
+    """
+
+    def __init__(self, report: ReductionReport) -> None:
+        self.report = report
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of ``reduced.onnx``, ``inputs.npz`` and ``report.md``; ``None`` where nothing was written."""
+        return None if self.report.folder is None else Path(self.report.folder)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench reduce`` exits with."""
+        codes = {
+            "absent": ExitCode.DIFFERENT,
+            "undecided": ExitCode.UNDECIDED,
+            "interrupted": ExitCode.INTERRUPTED,
+        }
+        return codes.get(self.report.conclusion, ExitCode.OK)
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the report as text; ``md`` is that of ``report.md``."""
+        if form == "json":
+            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+        return bug_report(self.report) if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was reduced, and to how many nodes."""
+        report = self.report
+        found = report.conclusion if report.reduced is None else f"{len(report.reduced.nodes)} of {report.nodes} nodes"
+        return f"<Reduction of {report.model}: {found}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the report as ``irbench reduce`` prints it; called by rich."""
+        return self._view()
+
+    def _view(self) -> Document:
+        return reduction_view(self.report)
+
+
+def reduce(
+    model: str | PathLike[str],
+    *,
+    expect: str | None = None,
+    expect_wrong: str | None = None,
+    expect_failure: str | None = None,
+    output: str | PathLike[str] | None = None,
+    budget: str | float | timedelta | None = None,
+    min_share: str | float | None = None,
+    progress: ProgressOption = "auto",
+    **options: Unpack[ReduceKeywords],
+) -> Reduction:
+    """Find the smallest part of a model's graph that still shows a difference between backends, and write it.
+
+    Args:
+        model: Anything that :func:`irbench.run` takes.
+        expect: The difference: ``"ort slower than openvino by 1.5x"``, ``"openvino wrong"`` or ``"ort fails"``.
+        expect_wrong: The backend whose outputs are wrong, in place of ``expect``.
+        expect_failure: The backend that fails, in place of ``expect``.
+        output: The folder for ``reduced.onnx``, ``inputs.npz`` and ``report.md``; ``MODEL-reduced`` by default.
+        budget: For the whole search: ``"10m"``, the default, or seconds.
+        min_share: Of the time that the slower backend loses on the whole graph, what a part must lose at least:
+            ``"1%"``, the default, or 0.01.
+        progress: As :func:`irbench.run` takes it.
+        options: Those of :class:`irbench.ReduceKeywords`: the inputs, and how the graph is measured.
+
+    Returns:
+        What was found; ``folder`` has the files.
+
+    Raises:
+        IrbenchError: The call is impossible, or the model cannot be run; nothing was searched.
+        Interrupted: Ctrl-C; the smallest graph until then is written, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    refuse_loaded_models((model,))
+    given = {
+        "expect": expect,
+        "expect_wrong": expect_wrong,
+        "expect_failure": expect_failure,
+        "output": output,
+        "budget": budget,
+        "min_share": min_share,
+    }
+    own = read_keywords("reduce", given, _OWN_READERS)
+    expectation = expectation_of(*(own.pop(name, None) for name in ("expect", "expect_wrong", "expect_failure")))
+    readers = {name: RUN_READERS[name] for name in ReduceKeywords.__annotations__}
+    run = RunOptions(**read_keywords("reduce", cast("Mapping[str, Any]", options), readers))
+    settings = {_OWN_NAMES.get(name, name): value for name, value in own.items()}
+    with reporting(progress) as reporter:
+        found = reduce_with(ReduceOptions(str(model), expectation, run=run, **settings), reporter)
+    if found.report.conclusion == "interrupted":
+        raise Interrupted("the search is not complete", found)
+    return found
+
+
+def expectation_of(expect: Expectation | None, wrong: str | None, failure: str | None) -> Expectation:
+    """Return what was expected, in whichever way it was said.
+
+    Raises:
+        IrbenchError: Nothing was, or several things were.
+    """
+    given = [
+        *([expect] if expect is not None else []),
+        *([WrongAnswers(wrong)] if wrong is not None else []),
+        *([Failing(failure)] if failure is not None else []),
+    ]
+    if len(given) == 1:
+        return given[0]
+    hint = "Give one: --expect 'ort slower than openvino by 1.5x', --expect-wrong openvino or --expect-failure ort."
+    raise IrbenchError("Several differences are expected." if given else "No difference is expected.", hint=hint)
+
+
+def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
+    """Search what was asked for, and write it; an interrupt leaves the search incomplete.
+
+    Raises:
+        IrbenchError: The call is impossible, or the model cannot be run; nothing was searched.
+    """
+    host.require_linux()
+    refuse_within_a_worker()
+    refuse_several_values(options.run)
+    refuse_ineffective(options)
+    backends = expected_backends(options.expectation)
+    note = f"reduce {Path(options.model).name}"
+    run = replace(options.run, models=(options.model,), backends=tuple(map(str, backends)), note=note)
+    refuse_contradictions(run)
+    require_models(run.models, everything=False, imports=run.imports)
+    options = replace(options, output=output_folder(options), run=run)
+    with scratch_folder() as folder, _judge(options, reporter) as judge:
+        report = Reducer(options, judge, folder, reporter.say).reduced()
+        report = replace(report, environment=host.describe(registry.distributions()), command=run.command)
+        with signals_deferred():
+            _write_report(report)
+    return Reduction(report)
+
+
+@contextmanager
+def _judge(options: ReduceOptions, reporter: Reporter) -> Iterator[Judge]:
+    """Yield who looks at graphs; who times them holds the machine's lock meanwhile."""
+    run, expected = options.run, options.expectation
+    if not isinstance(expected, SlowerThan):
+        yield AnswerJudge(expected, run, reporter.say)
+        return
+    with measuring(f"reduce {Path(options.model).name}", insist=run.no_lock) as lock:
+        yield SpeedJudge(expected, run, options.min_share, lock, reporter)
+
+
+def _write_report(report: ReductionReport) -> None:
+    """Write the report beside the graph.
+
+    Raises:
+        IrbenchError: The folder cannot be written.
+    """
+    if report.folder is None:
+        return
+    folder = Path(report.folder)
+    try:
+        (folder / "report.md").write_text(bug_report(report))
+        (folder / "report.json").write_text(Reduction(report).to_text("json"))
+    except OSError as error:
+        raise IrbenchError(
+            f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o."
+        ) from error
+
+
+_OWN_NAMES = {"budget": "budget_s"}
+_OWN_READERS: Readers = {
+    "expect": ('"ort slower than openvino by 1.5x"', lambda value: parse_expectation(values.text(value))),
+    "expect_wrong": ('"openvino"', values.text),
+    "expect_failure": ('"ort"', values.text),
+    "output": ('"./reduced"', Path),
+    "budget": ('"10m", or 600', values.duration_s),
+    "min_share": ('"1%", or 0.01', values.fraction),
+}

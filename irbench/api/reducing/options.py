@@ -1,0 +1,160 @@
+"""What is asked of a search for the smallest graph that shows a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from irbench import backend_checks, registry
+from irbench.address import BackendAddress
+from irbench.api.input_values import Data
+from irbench.api.options import RunOptions
+from irbench.api.resolve import resolve_backends
+from irbench.errors import IrbenchError
+from irbench.reduction.expectation import Expectation, SlowerThan
+from irbench.reduction.files import INPUTS_FILE, MODEL_FILE
+
+__all__ = [
+    "MIN_SHARE",
+    "REDUCE_BUDGET_S",
+    "ReduceKeywords",
+    "ReduceOptions",
+    "expected_backends",
+    "output_folder",
+    "refuse_ineffective",
+    "refuse_several_values",
+    "repeat_command",
+]
+
+REDUCE_BUDGET_S = 600.0
+MIN_SHARE = 0.01
+_ONE_VALUE = ("batch", "precision", "threads")
+_OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "results")
+_ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
+
+
+class ReduceKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.reduce` that :func:`irbench.run` has too, and which mean the same there.
+
+    ``None`` is the default of each; :class:`irbench.RunKeywords` says what they are. Each takes one value.
+    """
+
+    imports: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    precision: str | Iterable[str] | None
+    threads: str | int | Iterable[int | str] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    deadline: str | float | timedelta | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class ReduceOptions:
+    """What is searched.
+
+    Attributes:
+        model: As the user named it.
+        expectation: What the smallest graph must still show.
+        output: Folder for its files; ``None`` for one that is named after the model.
+        budget_s: For the whole search.
+        min_share: Of the time that the whole graph loses, what a part must lose at least, as a fraction of 1.
+        run: The inputs, and how the graph is measured.
+    """
+
+    model: str
+    expectation: Expectation
+    output: Path | None = None
+    budget_s: float = REDUCE_BUDGET_S
+    min_share: float = MIN_SHARE
+    run: RunOptions = field(default_factory=RunOptions)
+
+
+def refuse_several_values(run: RunOptions) -> None:
+    """Refuse options that ask for more than one row of each backend.
+
+    Raises:
+        IrbenchError: One of them does.
+    """
+    for name in _ONE_VALUE:
+        if len(getattr(run, name) or ()) > 1:
+            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")
+
+
+def refuse_ineffective(options: ReduceOptions) -> None:
+    """Refuse options of a measurement where nothing is timed.
+
+    Raises:
+        IrbenchError: One of them was given.
+    """
+    if isinstance(options.expectation, SlowerThan):
+        return
+    usual = RunOptions()
+    for name in _OF_MEASUREMENTS:
+        if getattr(options.run, name) != getattr(usual, name):
+            raise IrbenchError(
+                f"--{name} does not apply: nothing is timed where answers or failures are searched for.",
+                hint=_ADVICE.get(name, "Leave it out."),
+            )
+
+
+def expected_backends(expectation: Expectation) -> tuple[BackendAddress, ...]:
+    """Return the backends that are expected to differ.
+
+    Raises:
+        IrbenchError: One is unknown, not installed, or reads no ONNX; or the two are one.
+    """
+    found = resolve_backends(expectation.backends)
+    if len(found) < len(expectation.backends):
+        raise IrbenchError(f"{found[0]} cannot be slower than itself.", hint="Name two backends.")
+    for address in found:
+        if "onnx" not in registry.backend(address.name).consumes:
+            able = [name for name in registry.installed_backends() if "onnx" in registry.backend(name).consumes]
+            raise IrbenchError(
+                f"{address} does not read ONNX graphs, and a reduced graph is one.",
+                hint=f"Backends that do: {', '.join(able)}.",
+            )
+        backend_checks.require_installed(address.name)
+    return found
+
+
+def repeat_command(options: ReduceOptions) -> tuple[str, ...]:
+    """Return the command that shows the difference on the files of the smallest graph, in their folder."""
+    backends = ",".join(options.expectation.backends)
+    files = (MODEL_FILE, "--data", INPUTS_FILE, "--backends", backends)
+    run = options.run
+    if not (isinstance(options.expectation, SlowerThan) or run.precision or run.set):
+        return ("irbench", "verify", *files)
+    words: list[str] = []
+    for name in ("precision", "threads", "cpus"):
+        words += [f"--{name}", ",".join(map(str, given))] if (given := getattr(run, name)) else []
+    words += ["--io", run.io] if run.io != "copy" else []
+    for backend, settings in run.set.items():
+        words += [word for key, value in settings.items() for word in ("--set", f"{backend}.{key}={value}")]
+    return ("irbench", "run", *files, *words)
+
+
+def output_folder(options: ReduceOptions) -> Path:
+    """Return the folder for the files, which is empty or not there yet.
+
+    Raises:
+        IrbenchError: It holds something, or is a file.
+    """
+    name = Path(options.model).stem if options.model.endswith(".onnx") else Path(options.model).name
+    folder = options.output or Path(f"{name}-reduced")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise IrbenchError(
+            f"{folder} {'is not empty' if folder.is_dir() else 'is a file'}.",
+            hint="Remove it, or name another folder with -o.",
+        )
+    return folder

@@ -1,0 +1,219 @@
+"""Drive a reduction: the whole graph, then ever smaller parts of it, then the smallest one once more."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from irbench.api.progress import Say
+from irbench.api.reducing.judge import Judge, code_without_irbench
+from irbench.api.reducing.options import ReduceOptions, repeat_command
+from irbench.api.reducing.trials import OutOfTime, PartTrials, Shown, read_outline
+from irbench.errors import IrbenchError
+from irbench.measure.clock import Stopwatch
+from irbench.reduction.activations import GraphSource
+from irbench.reduction.cutting import Part
+from irbench.reduction.decision import Decision, expected_difference
+from irbench.reduction.expectation import SlowerThan
+from irbench.reduction.files import MODEL_FILE
+from irbench.reduction.outline import GraphOutline
+from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport, Verdict
+from irbench.reduction.search import smallest
+from irbench.render.reduction import confirming_text, searching_text, whole_text
+from irbench.runner.signals import signals_deferred
+
+__all__ = ["Reducer"]
+
+_SHARE_OF_WHOLE = 0.3
+"""Of the budget, what measuring the whole graph may take."""
+_SHARE_OF_CONFIRMATION = 0.25
+"""Of the budget, what is left for measuring the smallest part again."""
+_LEAST_S = 5.0
+"""Less is no time for a measurement."""
+
+
+class Reducer:
+    """A search while it runs.
+
+    Args:
+        options: What is searched; the folder for its files is set.
+        judge: Looks at graphs.
+        scratch: A folder that is gone afterwards.
+        say: Hears what is done.
+    """
+
+    def __init__(self, options: ReduceOptions, judge: Judge, scratch: Path, say: Say) -> None:
+        self._options = options
+        self._judge = judge
+        self._scratch = scratch
+        self._say = say
+        self._watch = Stopwatch()
+        self._report = ReductionReport(
+            model=options.model,
+            expected=expected_difference(options.expectation),
+            conclusion="interrupted",
+            nodes=0,
+        )
+
+    def reduced(self) -> ReductionReport:
+        """Search, confirm, write the files, and return what was found.
+
+        Raises:
+            IrbenchError: The whole graph cannot be run, or the files cannot be written.
+        """
+        try:
+            source, decision = self._whole()
+        except KeyboardInterrupt:
+            self._say("interrupted")
+            return self._finished(self._report)
+        if source is None or decision.verdict != "shows":
+            return self._finished(replace(self._report, conclusion=_CONCLUSIONS[decision.verdict]))
+        outline = read_outline(source)
+        self._report = replace(self._report, nodes=len(outline.nodes))
+        trials = PartTrials(source, self._judge, self._scratch, self._left_for_parts_s, self._say)
+        conclusion = self._searched(outline, trials)
+        found = self._confirmed(trials, conclusion)
+        return self._written(outline, trials, found)
+
+    def _whole(self) -> tuple[GraphSource | None, Decision]:
+        """Look at the whole graph.
+
+        Raises:
+            IrbenchError: It cannot be run, or something else is wrong with it.
+        """
+        folder = self._folder("whole")
+        whole = self._judge.whole(_SHARE_OF_WHOLE * self._options.budget_s, folder)
+        decision = self._judge.decide(whole.evidence)
+        code = dict(code_without_irbench(whole.loads))
+        self._report = replace(self._report, full=whole.evidence, code=code)
+        self._say(whole_text(self._report, decision.verdict))
+        failure = decision.failure
+        if decision.verdict == "other":
+            reason = "the backends cannot be compared" if failure is None else failure.message.rstrip(".")
+            raise IrbenchError(
+                f"The whole graph shows something else: {reason}.",
+                hint="Expect that: --expect-wrong or --expect-failure with the name of the backend.",
+            )
+        if whole.source is None and decision.verdict == "shows":
+            reason = next((f": {facts.failure.message}" for facts in whole.evidence.backends if facts.failure), "")
+            raise IrbenchError(f"The graph cannot be cut{reason.rstrip('.')}.", hint="Give an ONNX file.")
+        return whole.source, decision
+
+    def _searched(self, outline: GraphOutline, trials: PartTrials) -> Conclusion:
+        """Try parts until none is smaller; return how that ended."""
+        places = tuple(range(len(outline.nodes)))
+        sizes = {place: node.weight_bytes for place, node in enumerate(outline.nodes)}
+        self._say(searching_text(outline))
+        try:
+            start = outline.searched
+            if len(start) < len(places) and not (start and trials.shows(start)):
+                start = places
+            left = smallest(start, sizes, trials.shows)
+        except OutOfTime:
+            return "stopped"
+        except KeyboardInterrupt:
+            self._say("interrupted")
+            return "interrupted"
+        return "whole" if len(left) == len(places) else "reduced"
+
+    def _confirmed(self, trials: PartTrials, conclusion: Conclusion) -> tuple[Shown | None, Verdict | None]:
+        """Return the smallest part that was not refuted when it was looked at again, and what it showed then."""
+        self._report = replace(self._report, conclusion=conclusion)
+        left = list(reversed(trials.shown))
+        while left and conclusion != "interrupted":
+            found = left[0]
+            try:
+                evidence = self._evidence_again(found)
+            except KeyboardInterrupt:
+                self._say("interrupted")
+                self._report = replace(self._report, conclusion="interrupted")
+                break
+            if evidence is None:
+                break
+            verdict = self._judge.decide(evidence).verdict
+            if verdict in ("shows", "undecided") or len(left) == 1:
+                return replace(found, evidence=evidence), verdict
+            self._report = replace(self._report, not_confirmed=self._report.not_confirmed + 1)
+            left = left[1:]
+        return (left[0] if left else None), None
+
+    def _evidence_again(self, found: Shown) -> Evidence | None:
+        """Return what the backends do with a part now; ``None`` where nothing is timed, or no time is left."""
+        left_s = self._options.budget_s - self._watch.elapsed_s
+        if not isinstance(self._options.expectation, SlowerThan) or left_s < _LEAST_S:
+            return None
+        self._say(confirming_text(len(found.nodes)))
+        return self._judge.confirm(self._placed(found), left_s, self._folder(f"again-{self._report.not_confirmed}"))
+
+    def _written(
+        self, outline: GraphOutline, trials: PartTrials, found: tuple[Shown | None, Verdict | None]
+    ) -> ReductionReport:
+        """Write the smallest part, and return the report with it."""
+        shown, confirmation = found
+        report = replace(self._report, candidates=tuple(trials.candidates))
+        if shown is None:
+            return self._finished(report)
+        part = self._placed(shown)
+        reduced = ReducedGraph(
+            nodes=tuple(_kept(outline, shown)),
+            inputs=part.inputs,
+            outputs=part.outputs,
+            size_bytes=part.size_bytes,
+            evidence=shown.evidence,
+            confirmation=confirmation,
+        )
+        repeat, folder = repeat_command(self._options), str(part.model.parent)
+        return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder))
+
+    def _placed(self, shown: Shown) -> Part:
+        """Copy a part to the folder of the user's, whatever signals arrive, and return it there.
+
+        Raises:
+            IrbenchError: The folder cannot be written.
+        """
+        folder, part = self._options.output, shown.part
+        assert folder is not None
+        with signals_deferred():
+            _copy(part.model.parent, folder)
+        return replace(part, model=folder / part.model.name, data=folder / part.data.name)
+
+    def _finished(self, report: ReductionReport) -> ReductionReport:
+        return replace(report, seconds=self._watch.elapsed_s)
+
+    def _left_for_parts_s(self) -> float:
+        is_timed = isinstance(self._options.expectation, SlowerThan)
+        kept_s = _SHARE_OF_CONFIRMATION * self._options.budget_s if is_timed else 0.0
+        return self._options.budget_s - kept_s - self._watch.elapsed_s
+
+    def _folder(self, name: str) -> Path:
+        folder = self._scratch / name
+        folder.mkdir()
+        return folder
+
+
+_CONCLUSIONS: dict[str, Conclusion] = {"absent": "absent", "undecided": "undecided"}
+
+
+def _kept(outline: GraphOutline, shown: Shown) -> Iterator[KeptNode]:
+    for node in (outline.nodes[place] for place in shown.nodes):
+        yield KeptNode(node.name, node.op_type, node.domain)
+
+
+def _copy(source: Path, folder: Path) -> None:
+    """Copy the files of a part.
+
+    Raises:
+        IrbenchError: The folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for larger in folder.glob(f"{MODEL_FILE}*"):  # whose weights may lie in a second file
+            larger.unlink()
+        for file in source.iterdir():
+            shutil.copyfile(file, folder / file.name)
+    except OSError as error:
+        raise IrbenchError(
+            f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o."
+        ) from error

@@ -1,0 +1,133 @@
+"""Cut parts out of a graph, have them judged, and remember those that show what was expected."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irbench.api.progress import Say
+from irbench.api.reducing.judge import Judge
+from irbench.errors import IrbenchError
+from irbench.measure.clock import Stopwatch
+from irbench.record import Failure
+from irbench.reduction.activations import GraphSource
+from irbench.reduction.cutting import CutRequest, Part
+from irbench.reduction.outline import GraphOutline
+from irbench.reduction.report import Candidate, Evidence, Uncuttable
+from irbench.reduction.search import Nodes
+from irbench.render.reduction import candidate_text
+from irbench.worker import call_in_worker
+
+__all__ = ["OutOfTime", "PartTrials", "Shown", "read_outline"]
+
+_DEADLINE_S = 600.0
+_SHORTEST_TRIAL_S = 5.0
+
+
+class OutOfTime(Exception):
+    """There is no time for another part."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A part that shows what was expected.
+
+    Attributes:
+        nodes: Places of its nodes.
+        part: Its files.
+        evidence: What decided it.
+    """
+
+    nodes: Nodes
+    part: Part
+    evidence: Evidence
+
+
+@dataclass
+class PartTrials:
+    """Tries parts of a graph, one after the other, until the time is used up.
+
+    Attributes:
+        source: The graph.
+        judge: Looks at parts.
+        scratch: Where parts and the values inside the graph are kept.
+        left_s: Returns how much time is left for parts.
+        say: Hears what each part showed.
+        candidates: What was tried, in order.
+        shown: Parts that show what was expected, in order.
+    """
+
+    source: GraphSource
+    judge: Judge
+    scratch: Path
+    left_s: Callable[[], float]
+    say: Say
+    candidates: list[Candidate] = field(default_factory=list[Candidate])
+    shown: list[Shown] = field(default_factory=list[Shown])
+    longest_s: float = 0.0
+
+    def shows(self, nodes: Nodes) -> bool:
+        """Return whether some nodes of the graph show what was expected.
+
+        Raises:
+            OutOfTime: It takes longer than there is time.
+            KeyboardInterrupt: The user ended it.
+        """
+        if self.left_s() < max(_SHORTEST_TRIAL_S, 0.5 * self.longest_s):
+            raise OutOfTime
+        watch = Stopwatch()
+        folder = self.scratch / f"part-{len(self.candidates)}"
+        candidate = self._tried(nodes, folder)
+        self.longest_s = max(self.longest_s, watch.elapsed_s)
+        self.candidates.append(candidate)
+        self.say(candidate_text(candidate))
+        if candidate.verdict != "shows":
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(_workshop(folder), ignore_errors=True)
+        return candidate.verdict == "shows"
+
+    def cut(self, nodes: Nodes, folder: Path) -> Part | Uncuttable:
+        """Write some nodes as a model of its own, with its inputs.
+
+        Raises:
+            IrbenchError: No reference can compute its inputs.
+        """
+        request = CutRequest(self.source, nodes, folder, self.scratch / "values")
+        made: Part | Uncuttable = call_in_worker(
+            "irbench.reduction.cutting:write_part", request, deadline_s=_DEADLINE_S
+        )
+        return made
+
+    def _tried(self, nodes: Nodes, folder: Path) -> Candidate:
+        try:
+            part = self.cut(nodes, folder)
+            if isinstance(part, Uncuttable):
+                return Candidate(len(nodes), "other", uncuttable=part)
+            workshop = _workshop(folder)
+            workshop.mkdir()
+            evidence = self.judge.part(part, self.left_s(), workshop)
+        except IrbenchError as error:  # of this part alone: another one may be what backends can run
+            return Candidate(len(nodes), "other", failure=Failure("run", error.message, error.hint or None))
+        decision = self.judge.decide(evidence)
+        if decision.verdict == "shows":
+            self.shown.append(Shown(nodes, part, evidence))
+        return Candidate(len(nodes), decision.verdict, evidence, decision.failure)
+
+
+def read_outline(source: GraphSource) -> GraphOutline:
+    """Return what a graph consists of, read in a process of its own.
+
+    Raises:
+        IrbenchError: The file cannot be read any more.
+    """
+    found: GraphOutline = call_in_worker(
+        "irbench.reduction.cutting:outline", source.artifact.path, deadline_s=_DEADLINE_S
+    )
+    return found
+
+
+def _workshop(folder: Path) -> Path:
+    """Return where a part is measured: what is written there is gone afterwards."""
+    return folder.with_name(f"{folder.name}-runs")

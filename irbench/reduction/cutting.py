@@ -1,0 +1,149 @@
+"""The worker's side: what a graph consists of, and parts of it with the values that they are given.
+
+Models are parsed here and nowhere else, each call in a process of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from irbench.onnx.reading import external_data
+from irbench.onnx.reading.element_types import NAMES
+from irbench.onnx.rewriting.randomness import may_be_random
+from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_read, subgraph
+from irbench.reduction.activations import Activations, GraphSource
+from irbench.reduction.files import INPUTS_FILE, MODEL_FILE, save_model, size_of_weights, write_arrays
+from irbench.reduction.outline import Boundary, GraphOutline, OutlineNode
+from irbench.reduction.report import TensorFacts, Uncuttable
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Cut", "CutRequest", "Part", "outline", "write_part"]
+
+_FROM_SHAPES = ("Shape", "Size")
+"""Operators that read the shape of their input alone, which is fixed."""
+
+
+@dataclass(frozen=True)
+class CutRequest:
+    """A part of a graph to be written.
+
+    Attributes:
+        source: The whole graph.
+        kept: Places of its nodes.
+        folder: Where the part and its inputs are written.
+        values: Where values inside the graph are kept between calls.
+    """
+
+    source: GraphSource
+    kept: tuple[int, ...]
+    folder: Path
+    values: Path
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a graph as files.
+
+    Attributes:
+        model: The ONNX file.
+        data: Its inputs, in one archive.
+        inputs: Name, type and shape of each.
+        outputs: The same of its outputs.
+        size_bytes: Of the model, weights included.
+    """
+
+    model: Path
+    data: Path
+    inputs: tuple[TensorFacts, ...]
+    outputs: tuple[TensorFacts, ...]
+    size_bytes: int
+
+
+Cut: TypeAlias = Part | Uncuttable
+
+
+def outline(path: Path) -> GraphOutline:
+    """Return what the graph in a file consists of."""
+    return _outline(external_data.load(path))
+
+
+def write_part(request: CutRequest) -> Cut:
+    """Write some nodes of a graph as a model, and the values that the whole graph has at its inputs.
+
+    Raises:
+        IrbenchError: No reference can compute these values.
+    """
+    model = external_data.load(request.source.artifact.path)
+    edge = _outline(model).boundary(request.kept)
+    if not edge.inputs or not edge.outputs:
+        return Uncuttable("no-outputs" if edge.inputs else "no-inputs")
+    values = Activations(request.source, model, request.values)
+    values.compute((*edge.inputs, *edge.constants, *edge.outputs))
+    problem = values.problem(edge)
+    return problem or _written(request, model, edge, values)
+
+
+def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values: Activations) -> Part:
+    boundary = SubgraphBoundary(
+        inputs={name: values.type_of(name) for name in edge.inputs},
+        outputs={name: values.type_of(name) for name in edge.outputs},
+        constants={name: values.weight(name) for name in edge.constants},
+    )
+    request.folder.mkdir(parents=True, exist_ok=True)
+    path = request.folder / MODEL_FILE
+    save_model(subgraph(model, request.kept, boundary), path)
+    write_arrays(request.folder / INPUTS_FILE, {name: values.array(name) for name in edge.inputs})
+    return Part(
+        model=path,
+        data=request.folder / INPUTS_FILE,
+        inputs=_facts(boundary.inputs),
+        outputs=_facts(boundary.outputs),
+        size_bytes=sum(file.stat().st_size for file in request.folder.glob(f"{MODEL_FILE}*")),
+    )
+
+
+def _facts(types: Mapping[str, TensorType]) -> tuple[TensorFacts, ...]:
+    return tuple(TensorFacts(name, NAMES[held.element], held.shape) for name, held in types.items())
+
+
+def _outline(model: onnx.ModelProto) -> GraphOutline:
+    graph = model.graph
+    weights = {tensor.name: size_of_weights(tensor) for tensor in graph.initializer}
+    weights |= {tensor.values.name: size_of_weights(tensor.values) for tensor in graph.sparse_initializer}
+    given = tuple(tensor.name for tensor in graph.input if tensor.name not in weights)
+    return GraphOutline(
+        nodes=tuple(_nodes(graph.node, weights)),
+        inputs=given,
+        outputs=tuple(tensor.name for tensor in graph.output),
+        weights=frozenset(weights),
+    )
+
+
+def _nodes(nodes: Iterable[onnx.NodeProto], weights: Mapping[str, int]) -> Iterator[OutlineNode]:
+    static = set(weights)
+    for node in nodes:
+        reads, writes = tuple(names_read(node)), tuple(filter(None, node.output))
+        is_static = _is_static(node, reads, static)
+        static.update(writes if is_static else ())
+        yield OutlineNode(
+            name=node.name or f"{node.op_type} of {next(iter(writes), 'nothing')}",
+            op_type=node.op_type,
+            domain=node.domain,
+            reads=reads,
+            writes=writes,
+            weight_bytes=sum(weights.get(name, 0) for name in reads),
+            is_static=is_static,
+        )
+
+
+def _is_static(node: onnx.NodeProto, reads: Sequence[str], static: set[str]) -> bool:
+    """Whether the outputs of a node follow from weights and fixed shapes; what holds graphs is not looked into."""
+    holds_graphs = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
+    if holds_graphs or may_be_random(node.domain, node.op_type, None if len(node.input) > 2 else False):
+        return False
+    return node.op_type in _FROM_SHAPES or static.issuperset(reads)

@@ -1,0 +1,115 @@
+"""What a reduced graph must still show, and how users write it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["USUAL_FACTOR", "Expectation", "Failing", "SlowerThan", "WrongAnswers", "parse_expectation"]
+
+USUAL_FACTOR = 1.2
+"""By how many times a backend is slower where no number is given."""
+
+
+@dataclass(frozen=True)
+class SlowerThan:
+    """One backend is slower than another.
+
+    Attributes:
+        slow: The slower backend, as users name it.
+        fast: The faster one.
+        factor: How many times the time of the faster one it takes at least; above 1.
+    """
+
+    slow: str
+    fast: str
+    factor: float = USUAL_FACTOR
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The backends that take part, the slower one first."""
+        return (self.slow, self.fast)
+
+
+@dataclass(frozen=True)
+class WrongAnswers:
+    """A backend answers, but not what the reference answers.
+
+    Attributes:
+        backend: As users name it.
+    """
+
+    backend: str
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The backend."""
+        return (self.backend,)
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A backend refuses the graph, raises an error, crashes or gives no answer.
+
+    Attributes:
+        backend: As users name it.
+    """
+
+    backend: str
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The backend."""
+        return (self.backend,)
+
+
+Expectation: TypeAlias = SlowerThan | WrongAnswers | Failing
+
+_BACKEND = r"(?P<{}>[A-Za-z][\w-]*(?::[\w.-]+)?)"
+_FACTOR = r"(?:at least\s+)?(?P<{}>\d+(?:\.\d+)?|\.\d+)\s*(?P<{}>x|times|%|percent)"
+_SPEED = re.compile(
+    rf"{_BACKEND.format('one')}\s+(?:is\s+)?(?:{_FACTOR.format('before', 'unit_before')}\s+)?"
+    rf"(?P<how>slower|faster)\s+than\s+{_BACKEND.format('other')}"
+    rf"(?:\s+by\s+{_FACTOR.format('after', 'unit_after')})?",
+    re.IGNORECASE,
+)
+_WRONG = re.compile(rf"{_BACKEND.format('one')}\s+(?:is\s+wrong|wrong|answers\s+wrongly)", re.IGNORECASE)
+_FAILING = re.compile(rf"{_BACKEND.format('one')}\s+(?:is\s+failing|fails|crashes)", re.IGNORECASE)
+
+
+def parse_expectation(text: str) -> Expectation:
+    """Return what a sentence says: ``ort slower than openvino by 1.5x``, ``openvino wrong`` or ``ort fails``.
+
+    ``ort 1.5x slower than openvino``, ``openvino faster than ort by 1.5x`` and ``ort slower than openvino by 50%`` are
+    the same as the first one.
+
+    Raises:
+        ValueError: It is no such sentence, names one backend twice, or the number is not above 1x.
+    """
+    text = " ".join(text.split())
+    speed = _SPEED.fullmatch(text)
+    if speed is not None:
+        return _slower_than(speed)
+    for pattern, kind in ((_WRONG, WrongAnswers), (_FAILING, Failing)):
+        found = pattern.fullmatch(text)
+        if found is not None:
+            return kind(found["one"])
+    raise ValueError(f"{text!r} does not say what to expect")
+
+
+def _slower_than(found: re.Match[str]) -> SlowerThan:
+    if found["before"] and found["after"]:
+        raise ValueError(f"{found[0]!r} has two numbers")
+    slow, fast = (found["one"], found["other"]) if found["how"].lower() == "slower" else (found["other"], found["one"])
+    if slow == fast:
+        raise ValueError(f"{slow} cannot be slower than itself")
+    number, unit = found["before"] or found["after"], found["unit_before"] or found["unit_after"]
+    factor = USUAL_FACTOR if number is None else _factor(float(number), unit.lower())
+    if factor <= 1:
+        raise ValueError(f"{number}{unit} is no difference: a number above 1x is needed")
+    return SlowerThan(slow, fast, factor)
+
+
+def _factor(number: float, unit: str) -> float:
+    return 1 + number / 100 if unit in ("%", "percent") else number

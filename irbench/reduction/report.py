@@ -1,0 +1,212 @@
+"""What `irbench reduce` found, as immutable values; its JSON has these keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from irbench.record import Failure, OutputError
+from irbench.row import Speedup, State
+
+__all__ = [
+    "BackendFacts",
+    "Candidate",
+    "Conclusion",
+    "Criterion",
+    "Evidence",
+    "ExpectedDifference",
+    "KeptNode",
+    "ReducedGraph",
+    "ReductionReport",
+    "TensorFacts",
+    "Uncuttable",
+    "UncuttableReason",
+    "Verdict",
+]
+
+Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
+"""What a graph must still show."""
+Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
+"""``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: something else happens, so
+that the graph cannot tell, and the failure says what."""
+Conclusion: TypeAlias = Literal["reduced", "whole", "stopped", "absent", "undecided", "interrupted"]
+"""``reduced``: no node can be left out; ``whole``: no smaller graph shows it; ``stopped``: the time was used up before;
+``absent``: the whole graph does not show it; ``undecided``: whether it does could not be decided."""
+
+
+UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]
+"""``no-inputs``: nothing that a part reads depends on the inputs of the model; ``no-outputs``: nobody needs what it
+gives; ``no-tensor``: it reads or gives a sequence or an optional; ``no-array``: a value has a type that NumPy cannot
+store."""
+
+
+@dataclass(frozen=True)
+class ExpectedDifference:
+    """What was expected, as the document has it.
+
+    Attributes:
+        criterion: The kind of difference.
+        backend: The slower one, or the one that is wrong or fails.
+        than: The faster one; ``None`` where nothing is timed.
+        factor: How many times slower it is at least; ``None`` where nothing is timed.
+    """
+
+    criterion: Criterion
+    backend: str
+    than: str | None = None
+    factor: float | None = None
+
+
+@dataclass(frozen=True)
+class BackendFacts:
+    """One backend on one graph.
+
+    Attributes:
+        label: What tables call its row.
+        distribution: The distribution of its runtime.
+        version: Of that distribution.
+        precision: What it computed in; ``None`` where it did not run.
+        state: As in the run document.
+        p50_ms: Median latency; ``None`` where nothing was timed.
+        output_error: How far its outputs are from the reference's; ``None`` where they were not compared.
+        failure: Why it failed, or why its outputs do not match.
+    """
+
+    label: str
+    distribution: str
+    version: str | None
+    precision: str | None
+    state: State
+    p50_ms: float | None = None
+    output_error: OutputError | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the backends did with one graph.
+
+    Attributes:
+        backends: The slower one first.
+        speedup: How many times as fast the faster one is as the slower one; ``None`` where nothing was compared.
+        run_id: The stored run; ``None`` where nothing was stored.
+    """
+
+    backends: tuple[BackendFacts, ...]
+    speedup: Speedup | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Uncuttable:
+    """Why a part of a graph cannot stand alone.
+
+    Attributes:
+        reason: What is in the way.
+        value: The name of the value; empty for the first two.
+    """
+
+    reason: UncuttableReason
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A part of the graph that was tried.
+
+    Attributes:
+        nodes: How many nodes it has.
+        verdict: Whether it shows what was expected.
+        evidence: What the backends did with it; ``None`` where nothing was run.
+        failure: Why it cannot tell; ``None`` unless the verdict is ``other``.
+        uncuttable: Why it is no graph; ``None`` where it is one.
+    """
+
+    nodes: int
+    verdict: Verdict
+    evidence: Evidence | None = None
+    failure: Failure | None = None
+    uncuttable: Uncuttable | None = None
+
+
+@dataclass(frozen=True)
+class KeptNode:
+    """A node of the reduced graph.
+
+    Attributes:
+        name: As in the whole graph; its operator and first output where it has no name.
+        op_type: Its operator.
+        domain: Where the operator is defined; empty for ONNX's own.
+    """
+
+    name: str
+    op_type: str
+    domain: str
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """An input or output of the reduced graph: its name, element type and shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ReducedGraph:
+    """The smallest graph that was found.
+
+    Attributes:
+        nodes: In the order of the graph.
+        inputs: What it is given: values that the whole graph computes there.
+        outputs: What it gives.
+        size_bytes: Of its file, weights included.
+        evidence: What decided that it shows the difference, or the comparison that confirmed it.
+        confirmation: What it showed when it was measured again as the whole graph was; ``None`` where it was not.
+    """
+
+    nodes: tuple[KeptNode, ...]
+    inputs: tuple[TensorFacts, ...]
+    outputs: tuple[TensorFacts, ...]
+    size_bytes: int
+    evidence: Evidence
+    confirmation: Verdict | None
+
+
+@dataclass(frozen=True)
+class ReductionReport:
+    """The document of a reduction.
+
+    Attributes:
+        model: As the user named it.
+        expected: What was expected.
+        conclusion: What came out.
+        nodes: How many nodes the whole graph has.
+        full: What the backends did with the whole graph; ``None`` where that was interrupted.
+        reduced: The smallest graph; ``None`` where there is none.
+        candidates: What was tried, in order.
+        not_confirmed: How many smaller graphs showed the difference at first and did not when they were measured again.
+        seconds: Wall time.
+        environment: The machine and the versions of its software, as in a run's document.
+        command: The command line; empty where there was none.
+        repeat: The command line that shows the difference on the reduced graph.
+        code: Python that runs the reduced graph without irbench, by backend.
+        folder: Where the files are; ``None`` where none were written.
+    """
+
+    model: str
+    expected: ExpectedDifference
+    conclusion: Conclusion
+    nodes: int
+    full: Evidence | None = None
+    reduced: ReducedGraph | None = None
+    candidates: tuple[Candidate, ...] = ()
+    not_confirmed: int = 0
+    seconds: float = 0.0
+    environment: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    command: tuple[str, ...] = ()
+    repeat: tuple[str, ...] = ()
+    code: Mapping[str, str] = field(default_factory=dict[str, str])
+    folder: str | None = None

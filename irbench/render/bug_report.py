@@ -1,0 +1,105 @@
+"""A reduction as the text of a bug report, in Markdown."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from irbench.reduction.files import INPUTS_FILE
+from irbench.reduction.report import ReducedGraph, ReductionReport, TensorFacts
+from irbench.render.code_block import CodeBlock
+from irbench.render.quantities import plural
+from irbench.render.reduction import conclusion_text, difference_text, doubts_text, evidence_table, shown_text
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.verification import Document
+from irbench.spec import shape_text
+
+__all__ = ["bug_report"]
+
+_MOST_NODES = 60
+
+
+def bug_report(report: ReductionReport) -> str:
+    """Return what happens, how to repeat it, the graph, the machine and the versions."""
+    return Document(tuple(_parts(report))).as_markdown()
+
+
+def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
+    yield f"# {_title(report)}"
+    if report.full is not None:
+        yield _happens(report)
+    yield from evidence_table(report)
+    yield from doubts_text(report)
+    if report.reduced is not None:
+        yield "## How to repeat it"
+        yield "In the folder of `reduced.onnx` and `inputs.npz`, with irbench (`pip install irbench`):"
+        yield CodeBlock(shlex.join(report.repeat), "sh")
+        yield from _without_irbench(report.code)
+        yield from _graph(report, report.reduced)
+    yield "## Environment"
+    yield "\n".join(f"- {line}" for line in _environment(report.environment))
+    if report.command:
+        yield "Reduced with:"
+        yield CodeBlock(shlex.join(report.command), "sh")
+
+
+def _title(report: ReductionReport) -> str:
+    text = difference_text(report.expected)
+    if report.reduced is None:
+        return f"{Path(report.model).name}: {conclusion_text(report)}"
+    operators = dict.fromkeys(node.op_type for node in report.reduced.nodes)
+    shown = ", ".join(list(operators)[:4]) + (", ..." if len(operators) > 4 else "")
+    return f"{text} on a graph of {plural(len(report.reduced.nodes), 'node')}: {shown}"
+
+
+def _happens(report: ReductionReport) -> str:
+    assert report.full is not None
+    whole = f"On {Path(report.model).name} ({plural(report.nodes, 'node')}): {shown_text(report.full)}."
+    if report.reduced is None:
+        return whole if report.nodes else f"On {Path(report.model).name}: {shown_text(report.full)}."
+    kept = plural(len(report.reduced.nodes), "node")
+    return f"{whole} On the reduced graph ({kept}): {shown_text(report.reduced.evidence)}."
+
+
+def _without_irbench(code: Mapping[str, str]) -> Iterator[str | CodeBlock]:
+    for backend, lines in code.items():
+        yield f"{backend} without irbench:"
+        yield CodeBlock(f'import numpy\n\ninputs = dict(numpy.load("{INPUTS_FILE}"))\n\n{lines}', "python")
+
+
+def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str | TextTable]:
+    yield "## The graph"
+    yield (
+        f"{plural(len(reduced.nodes), 'node')} of {report.nodes}, {reduced.size_bytes:,} bytes. Inputs hold the values"
+        " that the whole model computes there; what the nodes read of its shapes and constants is a weight."
+    )
+    rows = tuple(Row((node.op_type, node.domain or "ai.onnx", node.name)) for node in reduced.nodes[:_MOST_NODES])
+    yield TextTable((Column("operator", words=True), Column("domain", words=True), Column("node", words=True)), rows)
+    if len(reduced.nodes) > _MOST_NODES:
+        yield f"and {plural(len(reduced.nodes) - _MOST_NODES, 'node')} more"
+    roles = {"input": reduced.inputs, "output": reduced.outputs}
+    tensors = [_tensor(role, tensor) for role, held in roles.items() for tensor in held]
+    yield TextTable(
+        (Column("", words=True), *(Column(name, words=True) for name in ("name", "type", "shape"))), tuple(tensors)
+    )
+
+
+def _tensor(role: str, tensor: TensorFacts) -> Row:
+    return Row((role, tensor.name, tensor.dtype, shape_text(tensor.shape) or "scalar"))
+
+
+def _environment(environment: Mapping[str, Any]) -> Iterator[str]:
+    cpu = environment.get("cpu", {})
+    yield f"CPU: {cpu.get('Model name', 'unknown')}, {environment.get('physical_cores_allowed')} cores used"
+    if cpu.get("Flags"):
+        yield f"CPU flags: {cpu['Flags']}"
+    if cpu.get("Hypervisor vendor"):
+        yield f"Hypervisor: {cpu['Hypervisor vendor']}"
+    memory = environment.get("memory_bytes")
+    if memory:
+        yield f"Memory: {memory / 1e9:.0f} GB"
+    yield f"System: {environment.get('system')} {environment.get('kernel')}, Python {environment.get('python')}"
+    versions = environment.get("distributions", {})
+    yield f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(versions.items()) if version)}"

@@ -1,0 +1,263 @@
+"""The words of a search for the smallest graph that shows a difference, for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from irbench.reduction.outline import GraphOutline
+from irbench.reduction.report import (
+    BackendFacts,
+    Candidate,
+    Conclusion,
+    Criterion,
+    Evidence,
+    ExpectedDifference,
+    KeptNode,
+    ReductionReport,
+    Uncuttable,
+    UncuttableReason,
+    Verdict,
+)
+from irbench.render.code_block import CodeBlock
+from irbench.render.figures import NOT_MEASURED, error_size, ratio, significant
+from irbench.render.quantities import plural
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import SEPARATOR
+from irbench.render.verification import Document
+
+__all__ = [
+    "CONFIRMATION_TEXTS",
+    "CRITERION_TEXTS",
+    "REDUCTION_TEXTS",
+    "UNCUTTABLE_TEXTS",
+    "VERDICT_TEXTS",
+    "candidate_text",
+    "conclusion_text",
+    "confirming_text",
+    "difference_text",
+    "doubts_text",
+    "evidence_table",
+    "nodes_text",
+    "reduction_view",
+    "searching_text",
+    "shown_text",
+    "whole_text",
+]
+
+CRITERION_TEXTS: Mapping[Criterion, str] = {
+    "slower": "{backend} is slower than {than} by {factor:g}x",
+    "wrong": "{backend} gives wrong outputs",
+    "failing": "{backend} fails",
+}
+REDUCTION_TEXTS: Mapping[Conclusion, str] = {
+    "reduced": "{kept} of {nodes} show that {what}; none of them can be left out",
+    "whole": "no smaller part of its {nodes} shows that {what}",
+    "stopped": "{kept} of {nodes} show that {what}; --budget was used up before more could be left out",
+    "absent": "the whole graph does not show that {what}",
+    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may tell",
+    "interrupted": "interrupted: {kept} of {nodes} show that {what}",
+}
+VERDICT_TEXTS: Mapping[Verdict, str] = {
+    "shows": "shows it",
+    "absent": "does not show it",
+    "small": "loses too little of the time",
+    "undecided": "undecided",
+    "other": "cannot tell",
+}
+CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
+    **VERDICT_TEXTS,
+    "undecided": "was not decided: a larger --budget may tell",
+}
+UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
+    "no-inputs": "nothing in it depends on the inputs of the model",
+    "no-outputs": "nothing needs what it gives",
+    "no-tensor": "'{value}' at its edge is no tensor",
+    "no-array": "'{value}' at its edge has a type that NumPy cannot store",
+}
+_STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}
+_SHORT_CALL_MS = 0.1
+"""Calls of a runtime cost some 5 to 30 µs whatever the graph."""
+_MOST_OPERATORS = 6
+_LONGEST_LIST = 12
+
+
+def whole_text(report: ReductionReport, verdict: Verdict) -> str:
+    """Return in a line what the whole graph showed."""
+    shown = "" if report.full is None else shown_text(report.full)
+    return f"the whole graph: {VERDICT_TEXTS[verdict]}{shown and f', {shown}'}"
+
+
+def searching_text(outline: GraphOutline) -> str:
+    """Return what a search is about to do."""
+    static = len(outline.nodes) - len(outline.searched)
+    fixed = f", {static} of which compute fixed shapes and constants" if static else ""
+    return f"searching {plural(len(outline.nodes), 'node')}{fixed}"
+
+
+def candidate_text(candidate: Candidate) -> str:
+    """Return in a line what a part of the graph showed."""
+    shown = "" if candidate.evidence is None else shown_text(candidate.evidence)
+    if candidate.uncuttable is not None:
+        shown = _uncuttable_text(candidate.uncuttable)
+    elif candidate.failure is not None:
+        shown = candidate.failure.message.rstrip(".")
+    return f"{plural(candidate.nodes, 'node')}: {VERDICT_TEXTS[candidate.verdict]}{shown and f', {shown}'}"
+
+
+def confirming_text(nodes: int) -> str:
+    """Return that the smallest part is measured once more."""
+    return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
+
+
+def shown_text(evidence: Evidence) -> str:
+    """Return what the backends did with a graph; empty where that cannot be told in a line."""
+    first, *rest = evidence.backends
+    if evidence.speedup is not None and rest:
+        value, low, high = ratio(evidence.speedup.value, evidence.speedup.low, evidence.speedup.high)
+        return f"{rest[0].label} is {value}x as fast as {first.label} [{low}, {high}]"
+    failure = next((facts.failure for facts in evidence.backends if facts.failure is not None), None)
+    if failure is not None:
+        return failure.message.rstrip(".")
+    if first.output_error is not None:
+        return f"{first.label} matches, max err {error_size(first.output_error.max_rel)}"
+    return ""
+
+
+def difference_text(expected: ExpectedDifference) -> str:
+    """Return what was expected, as a clause."""
+    return CRITERION_TEXTS[expected.criterion].format(
+        backend=expected.backend, than=expected.than, factor=expected.factor
+    )
+
+
+def reduction_view(report: ReductionReport) -> Document:
+    """Return what was found, what the backends do with the whole and with the smallest graph, and where that is."""
+    return Document(tuple(_parts(report)))
+
+
+def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
+    size = plural(report.nodes, "node") if report.nodes else ""
+    tried = _tried_text(report.candidates)
+    facts = (Path(report.model).name, size, tried, f"{report.seconds:.0f} s")
+    yield SEPARATOR.join(fact for fact in facts if fact)
+    yield conclusion_text(report)
+    yield from evidence_table(report)
+    if report.reduced is not None:
+        yield f"The reduced graph: {nodes_text(report.reduced.nodes)}"
+    yield from doubts_text(report)
+    if report.folder is not None:
+        yield f"Written to {report.folder}: reduced.onnx, inputs.npz, report.md. Repeat it there:"
+        yield CodeBlock(" ".join(report.repeat), "sh")
+    yield from _runs(report)
+
+
+def _tried_text(candidates: Sequence[Candidate]) -> str:
+    if not candidates:
+        return ""
+    undecided = sum(candidate.verdict == "undecided" for candidate in candidates)
+    return f"{plural(len(candidates), 'part')} tried{f', {undecided} of them undecided' if undecided else ''}"
+
+
+def conclusion_text(report: ReductionReport) -> str:
+    """Return what came out, in a sentence without an end."""
+    if report.conclusion == "interrupted" and report.reduced is None:
+        return "interrupted before a smaller graph was found"
+    if report.conclusion == "stopped" and report.reduced is None:
+        return f"--budget was used up before a smaller graph showed that {difference_text(report.expected)}"
+    kept = 0 if report.reduced is None else len(report.reduced.nodes)
+    return REDUCTION_TEXTS[report.conclusion].format(
+        kept=kept, nodes=plural(report.nodes, "node"), what=difference_text(report.expected)
+    )
+
+
+def evidence_table(report: ReductionReport) -> Iterator[TextTable]:
+    """Yield the table of what the backends do with the whole graph, and with the smallest one."""
+    graphs = [("whole", report.full), ("reduced", report.reduced.evidence if report.reduced is not None else None)]
+    rows = [
+        _row(name if facts is evidence.backends[0] else "", facts, evidence, report.expected.criterion)
+        for name, evidence in graphs
+        if evidence is not None
+        for facts in evidence.backends
+    ]
+    if rows:
+        yield TextTable(_columns(report.expected.criterion), tuple(rows))
+
+
+def _columns(criterion: Criterion) -> tuple[Column, ...]:
+    common = (
+        Column("graph", words=True),
+        Column("backend", words=True),
+        Column("version", words=True),
+        Column("prec", words=True),
+        Column("outputs", words=True),
+        Column("max err"),
+    )
+    return (*common, Column("p50 ms"), Column("speedup [95 %]", words=True)) if criterion == "slower" else common
+
+
+def _row(graph: str, facts: BackendFacts, evidence: Evidence, criterion: Criterion) -> Row:
+    cells = (
+        graph,
+        facts.label,
+        f"{facts.distribution} {facts.version}",
+        facts.precision or NOT_MEASURED,
+        _STATES.get(facts.state, facts.state),
+        error_size(None if facts.output_error is None else facts.output_error.max_rel),
+    )
+    if criterion != "slower":
+        return Row(cells)
+    return Row((*cells, significant(facts.p50_ms), _speedup(facts, evidence)))
+
+
+def _speedup(facts: BackendFacts, evidence: Evidence) -> str:
+    if facts is evidence.backends[0]:
+        return "1 baseline"
+    if evidence.speedup is None:
+        return NOT_MEASURED
+    value, low, high = ratio(evidence.speedup.value, evidence.speedup.low, evidence.speedup.high)
+    return f"{value} [{low}, {high}]"
+
+
+def nodes_text(nodes: Sequence[KeptNode]) -> str:
+    """Return the nodes of a small graph by name, and of a large one how many there are of each operator."""
+    if len(nodes) <= _LONGEST_LIST:
+        return ", ".join(f"{node.op_type} ({node.name})" for node in nodes)
+    counts = Counter(node.op_type for node in nodes).most_common()
+    shown = ", ".join(f"{count} {operator}" for operator, count in counts[:_MOST_OPERATORS])
+    rest = len(counts) - _MOST_OPERATORS
+    others = f" and {plural(rest, 'other operator')}" if rest > 0 else ""
+    return f"{len(nodes)} nodes: {shown}{others}"
+
+
+def doubts_text(report: ReductionReport) -> Iterator[str]:
+    """Yield what speaks against the smallest graph: calls that are too short, or no second time that it showed it."""
+    slow_ms = None if report.reduced is None else report.reduced.evidence.backends[0].p50_ms
+    if slow_ms is not None and slow_ms < _SHORT_CALL_MS:
+        yield (
+            f"A call of the reduced graph takes {significant(1e3 * slow_ms)} µs: what a call of any graph costs may"
+            " make the difference."
+        )
+    if report.reduced is not None and report.reduced.confirmation not in ("shows", None):
+        yield (
+            "Measured again as the whole graph was, the reduced graph"
+            f" {CONFIRMATION_TEXTS[report.reduced.confirmation]}."
+        )
+    if report.not_confirmed:
+        yield (
+            f"{plural(report.not_confirmed, 'smaller part')} showed it at first, and not when measured as the whole"
+            " graph was."
+        )
+
+
+def _uncuttable_text(uncuttable: Uncuttable) -> str:
+    return UNCUTTABLE_TEXTS[uncuttable.reason].format(value=uncuttable.value)
+
+
+def _runs(report: ReductionReport) -> Iterator[str]:
+    reduced = None if report.reduced is None else report.reduced.evidence.run_id
+    known = {"whole": None if report.full is None else report.full.run_id, "reduced": reduced}
+    named = [f"{what}: irbench show {run}" for what, run in known.items() if run is not None]
+    if named:
+        yield SEPARATOR.join(named)

@@ -1,0 +1,292 @@
+"""A reduction is driven by what a judge says, and holds the smallest part however it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documents import speedup
+
+from irbench.api.options import RunOptions
+from irbench.api.reduce import Reduction, expectation_of
+from irbench.api.reducing import reducer, trials
+from irbench.api.reducing.judge import WholeGraph
+from irbench.api.reducing.options import (
+    ReduceOptions,
+    output_folder,
+    refuse_ineffective,
+    refuse_several_values,
+    repeat_command,
+)
+from irbench.api.reducing.reducer import Reducer
+from irbench.errors import IrbenchError
+from irbench.record import Failure
+from irbench.reduction.activations import GraphSource
+from irbench.reduction.cutting import CutRequest, Part
+from irbench.reduction.decision import Decision
+from irbench.reduction.expectation import Failing, SlowerThan, WrongAnswers
+from irbench.reduction.outline import GraphOutline, OutlineNode
+from irbench.reduction.report import BackendFacts, Evidence, ReductionReport, TensorFacts, Uncuttable, Verdict
+from irbench.spec import Artifact, Bundle, Feeding
+
+SLOWER = SlowerThan("fake-a", "fake-b", 1.5)
+SOURCE = GraphSource(Artifact("onnx", Path("whole.onnx"), (), ()), Bundle("whole", (), ()), {}, Feeding())
+CHAIN = GraphOutline(
+    nodes=tuple(OutlineNode(f"n{place}", "Relu", "", (f"v{place}",), (f"v{place + 1}",)) for place in range(8)),
+    inputs=("v0",),
+    outputs=("v8",),
+    weights=frozenset(),
+)
+
+
+def evidence(verdict: str) -> Evidence:
+    """Return evidence that says what is decided from it."""
+    found = {"shows": speedup(2.0, 1.9, 2.1), "absent": speedup(1.0, 0.9, 1.1), "undecided": speedup(1.5, 1.0, 2.0)}
+    rows = tuple(BackendFacts(name, "irbench-fake", "1.0", "fp32", "ok", 1.0) for name in SLOWER.backends)
+    return Evidence(rows, found.get(verdict))
+
+
+class Judge:
+    """Sees the difference where some nodes are.
+
+    Args:
+        needed: Places of these nodes.
+        whole: What the whole graph shows.
+        confirmed: What each part shows when it is looked at again.
+        stop_at: Which part is interrupted, counted from 1; 0 for none.
+    """
+
+    def __init__(
+        self,
+        needed: set[int],
+        whole: Verdict = "shows",
+        confirmed: Callable[[set[int]], Verdict] = lambda _: "shows",
+        stop_at: int = 0,
+    ) -> None:
+        self.needed = needed
+        self._whole = whole
+        self._confirmed = confirmed
+        self._stop_at = stop_at
+        self.seen = 0
+
+    def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
+        return WholeGraph(evidence(self._whole), SOURCE)
+
+    def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+        self.seen += 1
+        if self.seen == self._stop_at:
+            raise KeyboardInterrupt
+        return evidence("shows" if self.needed <= kept_in(part) else "absent")
+
+    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+        return evidence(self._confirmed(kept_in(part)))
+
+    def decide(self, found: Evidence, /) -> Decision:
+        for verdict in ("shows", "absent", "undecided"):
+            if found.speedup == evidence(verdict).speedup:
+                return Decision(verdict)  # type: ignore[arg-type]
+        return Decision("other", Failure("run", "it crashed"))
+
+
+def kept_in(part: Part) -> set[int]:
+    return set(map(int, part.model.read_text().split()))
+
+
+@pytest.fixture(autouse=True)
+def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the places of kept nodes in place of a graph."""
+
+    def call(target: str, argument: Any, *, deadline_s: float) -> Any:
+        if target.endswith(":outline"):
+            return CHAIN
+        assert isinstance(argument, CutRequest)
+        if argument.kept == (0, 1, 2, 3):
+            return Uncuttable("no-tensor", "v4")
+        argument.folder.mkdir()
+        model, data = argument.folder / "reduced.onnx", argument.folder / "inputs.npz"
+        model.write_text(" ".join(map(str, argument.kept)))
+        data.write_text("")
+        return Part(model, data, (TensorFacts("v0", "float32", (2,)),), (TensorFacts("v8", "float32", (2,)),), 10)
+
+    monkeypatch.setattr(trials, "call_in_worker", call)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+def reduced(judge: Judge, scratch: Path, **changes: Any) -> tuple[ReductionReport, list[str]]:
+    said: list[str] = []
+    options = ReduceOptions("whole.onnx", SLOWER, output=scratch.parent / "found", **changes)
+    return Reducer(options, judge, scratch, said.append).reduced(), said
+
+
+def test_the_smallest_part_is_written_and_told(scratch: Path):
+    report, said = reduced(Judge({2, 6}), scratch)
+    assert report.conclusion == "reduced"
+    assert report.reduced is not None
+    assert [node.name for node in report.reduced.nodes] == ["n2", "n6"]
+    assert report.folder is not None
+    assert (Path(report.folder) / "reduced.onnx").read_text() == "2 6"
+    assert report.repeat[:3] == ("irbench", "run", "reduced.onnx")
+    assert said[0] == "the whole graph: shows it, fake-b is 2.00x as fast as fake-a [1.90, 2.10]"
+    assert "4 nodes: cannot tell, 'v4' at its edge is no tensor" in said
+    assert not list(scratch.glob("part-*-runs"))
+    text = str(Reduction(report))
+    assert "2 of 8 nodes show that fake-a is slower than fake-b by 1.5x; none of them can be left out" in text
+    assert Reduction(report).exit_code == 0
+
+
+@pytest.mark.parametrize(("whole", "conclusion", "code"), [("absent", "absent", 1), ("undecided", "undecided", 4)])
+def test_a_graph_that_does_not_show_it_is_not_searched(whole: Verdict, conclusion: str, code: int, scratch: Path):
+    judge = Judge({2}, whole)
+    report, _ = reduced(judge, scratch)
+    assert report.conclusion == conclusion
+    assert judge.seen == 0
+    assert report.folder is None
+    assert Reduction(report).exit_code == code
+    said = "does not show" if whole == "absent" else "cannot be decided"
+    assert said in str(Reduction(report)).splitlines()[2]
+    assert said in Reduction(report).to_text("md").splitlines()[0]
+
+
+def test_something_else_that_the_whole_graph_shows_is_an_error(scratch: Path):
+    with pytest.raises(IrbenchError, match="it crashed") as caught:
+        reduced(Judge({2}, "other"), scratch)
+    assert "--expect-failure" in caught.value.hint
+
+
+def test_an_interrupt_keeps_the_smallest_part_until_then(scratch: Path):
+    report, _ = reduced(Judge({7}, stop_at=3), scratch)
+    assert report.conclusion == "interrupted"
+    assert report.reduced is not None
+    assert (scratch.parent / "found" / "reduced.onnx").exists()
+    assert report.reduced.confirmation is None
+    assert Reduction(report).exit_code == 130
+    assert "interrupted: " in str(Reduction(report))
+
+
+def test_an_interrupt_before_any_part_shows_it_writes_nothing(scratch: Path):
+    report, _ = reduced(Judge({7}, stop_at=1), scratch)
+    assert (report.conclusion, report.folder, report.reduced) == ("interrupted", None, None)
+    assert "interrupted before a smaller graph was found" in str(Reduction(report))
+
+
+def test_where_every_node_is_needed_there_is_no_smaller_graph(scratch: Path):
+    report, _ = reduced(Judge(set(range(8))), scratch)
+    assert (report.conclusion, report.reduced) == ("whole", None)
+    assert "no smaller part of its 8 nodes shows that" in str(Reduction(report))
+
+
+def test_time_that_is_used_up_ends_the_search_with_what_was_found(scratch: Path, monkeypatch: pytest.MonkeyPatch):
+    judge = Judge({7})
+    monkeypatch.setattr(Reducer, "_left_for_parts_s", lambda _: 100.0 if judge.seen < 2 else 0.0)
+    report, _ = reduced(judge, scratch)
+    assert report.conclusion == "stopped"
+    assert report.reduced is not None
+    assert "--budget was used up before more could be left out" in str(Reduction(report))
+
+
+def test_a_part_that_does_not_show_it_again_gives_way_to_the_next_larger_one(scratch: Path):
+    judge = Judge({7}, confirmed=lambda kept: "shows" if len(kept) > 1 else "absent")
+    report, _ = reduced(judge, scratch)
+    assert report.reduced is not None
+    assert len(report.reduced.nodes) == 2
+    assert (report.reduced.confirmation, report.not_confirmed) == ("shows", 1)
+    assert "1 smaller part showed it at first" in str(Reduction(report))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "nodes", "said"),
+    [
+        ("absent", 4, "the reduced graph does not show it."),
+        ("undecided", 1, "the reduced graph was not decided: a larger --budget may tell."),
+    ],
+)
+def test_where_nothing_is_confirmed_the_report_says_so(verdict: Verdict, nodes: int, said: str, scratch: Path):
+    report, _ = reduced(Judge({7}, confirmed=lambda _: verdict), scratch)
+    assert report.reduced is not None
+    assert report.reduced.confirmation == verdict
+    assert len(report.reduced.nodes) == nodes
+    assert said in str(Reduction(report))
+
+
+def test_without_time_for_it_nothing_is_measured_again(scratch: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Reducer, "_left_for_parts_s", lambda _: 100.0)
+    report, said = reduced(Judge({7}, confirmed=lambda _: "absent"), scratch, budget_s=1.0)
+    assert report.reduced is not None
+    assert report.reduced.confirmation is None
+    assert not any("again" in line for line in said)
+
+
+def test_nodes_that_compute_constants_are_left_out_first(scratch: Path, monkeypatch: pytest.MonkeyPatch):
+    static = replace(CHAIN, nodes=(replace(CHAIN.nodes[0], is_static=True), *CHAIN.nodes[1:]))
+    monkeypatch.setattr(reducer, "read_outline", lambda _: static)
+    report, said = reduced(Judge({7}), scratch)
+    assert said[1] == "searching 8 nodes, 1 of which compute fixed shapes and constants"
+    assert report.candidates[0].nodes == 7
+    monkeypatch.setattr(reducer, "read_outline", lambda _: static)
+    (scratch / "again").mkdir()
+    again, _ = reduced(Judge({0, 7}), scratch / "again")
+    assert again.reduced is not None
+    assert [node.name for node in again.reduced.nodes] == ["n0", "n7"]
+
+
+def test_the_bug_report_has_everything_that_a_maintainer_asks_for(scratch: Path):
+    report, _ = reduced(Judge({6}), scratch)
+    environment = {"cpu": {"Model name": "A CPU", "Flags": "avx2"}, "distributions": {"onnxruntime": "1.31.1"}}
+    text = Reduction(replace(report, environment=environment, command=("irbench", "reduce"))).to_text("md")
+    assert text.startswith("# fake-a is slower than fake-b by 1.5x on a graph of 1 node: Relu")
+    for said in ("irbench run reduced.onnx --data inputs.npz", "| Relu ", "onnxruntime 1.31.1", "A CPU", "avx2"):
+        assert said in text
+    assert '"conclusion": "reduced"' in Reduction(report).to_text("json")
+    assert repr(Reduction(report)) == "<Reduction of whole.onnx: 1 of 8 nodes>"
+
+
+@pytest.mark.parametrize("given", [(None, None, None), (SLOWER, "ort", None), (None, "ort", "ort")])
+def test_one_difference_is_expected(given: tuple[Any, Any, Any]):
+    with pytest.raises(IrbenchError, match="expected") as caught:
+        expectation_of(*given)
+    assert "--expect-wrong" in caught.value.hint
+
+
+def test_the_short_forms_mean_the_same():
+    assert expectation_of(None, "ort", None) == WrongAnswers("ort")
+    assert expectation_of(None, None, "ort") == Failing("ort")
+
+
+def test_options_that_would_do_nothing_are_refused():
+    with pytest.raises(IrbenchError, match="--threads does not apply"):
+        refuse_ineffective(ReduceOptions("m.onnx", WrongAnswers("ort"), run=RunOptions(threads=(1,))))
+    refuse_ineffective(ReduceOptions("m.onnx", SLOWER, run=RunOptions(threads=(1,))))
+    with pytest.raises(IrbenchError, match="--threads takes one value"):
+        refuse_several_values(RunOptions(threads=(1, 2)))
+
+
+def test_a_folder_that_holds_something_is_refused_before_anything_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert output_folder(ReduceOptions("a/net.onnx", SLOWER)) == Path("net-reduced")
+    (tmp_path / "net-reduced").mkdir()
+    assert output_folder(ReduceOptions("a/net.onnx", SLOWER)) == Path("net-reduced")
+    (tmp_path / "net-reduced" / "note").touch()
+    with pytest.raises(IrbenchError, match="net-reduced is not empty"):
+        output_folder(ReduceOptions("a/net.onnx", SLOWER))
+    with pytest.raises(IrbenchError, match="is a file"):
+        output_folder(ReduceOptions("resnet50", SLOWER, output=tmp_path / "net-reduced" / "note"))
+
+
+def test_the_command_that_repeats_it_has_the_settings_that_matter():
+    run = RunOptions(precision=("bf16",), threads=(2,), set={"ort": {"a.b": "1"}})
+    assert " ".join(repeat_command(ReduceOptions("m.onnx", SLOWER, run=run))) == (
+        "irbench run reduced.onnx --data inputs.npz --backends fake-a,fake-b --precision bf16 --threads 2"
+        " --set ort.a.b=1"
+    )
+    assert repeat_command(ReduceOptions("m.onnx", WrongAnswers("ort")))[:2] == ("irbench", "verify")

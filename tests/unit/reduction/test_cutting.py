@@ -1,0 +1,148 @@
+"""A part of a graph computes what the whole graph computes there, from the values that it has there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from irbench.onnx.reading.check import check_file
+from irbench.reduction.activations import GraphSource
+from irbench.reduction.cutting import CutRequest, Part, outline, write_part
+from irbench.reduction.report import Uncuttable
+from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
+
+CHAIN = """(float[2,3] x) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}> {
+    [first] a = Mul(x, w)
+    [second] b = Exp(a)
+    [third] c = Neg(b)
+    [last] y = Add(c, a)
+}"""
+SHAPES = """(float[2,3] x) => (float[6] y) <int64[1] one = {-1}> {
+    [shape] s = Shape(x)
+    [size] n = ReduceProd <keepdims=1> (s)
+    [neg] m = Neg(x)
+    [flat] y = Reshape(m, n)
+}"""
+BRANCH = """(float[2] x, bool cond) => (float[2] y) {
+    [outer] a = Neg(x)
+    [choice] y = If (cond) <
+        then_branch = yes () => (float[2] z) { z = Exp(a) },
+        else_branch = no () => (float[2] z) { z = Abs(a) }
+    >
+}"""
+SEQUENCE = """(float[2] x) => (float[2] y) <int64 zero = {0}> {
+    [wrap] s = SequenceConstruct(x, x)
+    [take] y = SequenceAt(s, zero)
+}"""
+
+
+def source(folder: Path, text: str, **inputs: Any) -> GraphSource:
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 20]> tiny {text}')
+    path = folder / "whole.onnx"
+    onnx.save(model, path)
+    specs = tuple(TensorSpec(name, array.dtype.name, array.shape) for name, array in inputs.items())
+    outputs = tuple(TensorSpec(value.name, "float32", ()) for value in model.graph.output)
+    bundle = Bundle("whole", tuple(map(InputSpec, specs)), (Artifact("onnx", path, specs, outputs),))
+    values = {name: tuple(array.ravel().tolist()) for name, array in inputs.items()}
+    return GraphSource(bundle.artifacts[0], bundle, {"batch": 1}, Feeding(values=values))
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> GraphSource:
+    return source(tmp_path, CHAIN, x=np.arange(6, dtype=np.float32).reshape(2, 3) / 10)
+
+
+def cut(whole: GraphSource, *kept: int) -> Part:
+    found = write_part(request(whole, *kept))
+    assert isinstance(found, Part)
+    check_file(found.model, shapes=True)
+    return found
+
+
+def request(whole: GraphSource, *kept: int) -> CutRequest:
+    folder = whole.artifact.path.parent
+    return CutRequest(whole, kept, folder / "-".join(map(str, kept)), folder / "values")
+
+
+def answered(part: Part) -> dict[str, Any]:
+    with np.load(part.data) as archive:
+        feed = {name: archive[name] for name in archive.files}
+    evaluator = ReferenceEvaluator(str(part.model))
+    return dict(zip(evaluator.output_names, evaluator.run(None, feed), strict=True))
+
+
+def values_of(whole: GraphSource, name: str) -> Any:
+    model = onnx.load(whole.artifact.path)
+    model.graph.output.append(onnx.ValueInfoProto(name=name))
+    given = {key: np.asarray(value, np.float32).reshape(2, 3) for key, value in whole.feeding.values.items()}
+    return ReferenceEvaluator(model).run([name], given)[0]
+
+
+@pytest.mark.parametrize(
+    ("kept", "inputs", "outputs"),
+    [
+        ((0, 1, 2, 3), ["x"], ["y"]),
+        ((0,), ["x"], ["a"]),
+        ((1,), ["a"], ["b"]),
+        ((2, 3), ["b", "a"], ["y"]),
+        ((0, 2), ["x", "b"], ["a", "c"]),
+        ((0, 1, 2), ["x"], ["c"]),
+    ],
+)
+def test_any_nodes_make_a_graph_that_answers_as_the_whole_one(
+    chain: GraphSource, kept: tuple[int, ...], inputs: list[str], outputs: list[str]
+):
+    part = cut(chain, *kept)
+    assert [tensor.name for tensor in part.inputs] == inputs
+    assert [tensor.name for tensor in part.outputs] == outputs
+    for name, value in answered(part).items():
+        np.testing.assert_allclose(value, values_of(chain, name), rtol=1e-6)
+    assert part.size_bytes == part.model.stat().st_size
+
+
+def test_only_the_weights_that_are_read_come_along(chain: GraphSource):
+    assert [tensor.name for tensor in onnx.load(cut(chain, 0).model).graph.initializer] == ["w"]
+    assert not onnx.load(cut(chain, 1).model).graph.initializer
+
+
+def test_shapes_that_follow_from_fixed_ones_become_weights(tmp_path: Path):
+    whole = source(tmp_path, SHAPES, x=np.ones((2, 3), np.float32))
+    found = outline(whole.artifact.path)
+    assert [node.name for node in found.nodes if node.is_static] == ["shape", "size"]
+    assert found.searched == (2, 3)
+    part = cut(whole, 3)
+    assert [tensor.name for tensor in part.inputs] == ["m"]
+    (weight,) = onnx.load(part.model).graph.initializer
+    assert onnx.numpy_helper.to_array(weight).tolist() == [6]
+    assert answered(part)["y"].shape == (6,)
+
+
+def test_what_a_graph_inside_a_node_reads_is_an_input(tmp_path: Path):
+    whole = source(tmp_path, BRANCH, x=np.array([0.5, 1.0], np.float32), cond=np.array(True))
+    part = cut(whole, 1)
+    assert {tensor.name for tensor in part.inputs} == {"cond", "a"}
+    np.testing.assert_allclose(answered(part)["y"], np.exp([-0.5, -1.0]), rtol=1e-6)
+
+
+def test_a_sequence_cannot_be_at_the_edge(tmp_path: Path):
+    whole = source(tmp_path, SEQUENCE, x=np.ones(2, np.float32))
+    assert write_part(request(whole, 1)) == Uncuttable("no-tensor", "s")
+    assert write_part(request(whole, 0)) == Uncuttable("no-tensor", "s")
+    cut(whole, 0, 1)
+
+
+def test_a_part_that_reads_no_input_is_none(tmp_path: Path):
+    whole = source(tmp_path, SHAPES, x=np.ones((2, 3), np.float32))
+    assert write_part(request(whole, 1)) == Uncuttable("no-inputs")
+
+
+def test_values_are_computed_once(chain: GraphSource, monkeypatch: pytest.MonkeyPatch):
+    cut(chain, 1)
+    monkeypatch.setattr("irbench.registry.references_in_order", lambda: ())  # nobody is left to compute any
+    cut(chain, 1)
