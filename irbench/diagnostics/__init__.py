@@ -4,7 +4,7 @@ from irbench.diagnostics.activity import watch
 from irbench.diagnostics.facts import Activity, CoreToCore, Facts, Machine
 from irbench.diagnostics.findings import Finding, find
 from irbench.diagnostics.machine import describe_machine
-from irbench.diagnostics.report import Report
+from irbench.diagnostics.report import PeakReport, Report
 from irbench.diagnostics.self_comparison import SelfComparison, judge_self_comparison
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Facts",
     "Finding",
     "Machine",
+    "PeakReport",
     "Report",
     "SelfComparison",
     "describe_machine",
