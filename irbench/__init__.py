@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from irbench.api.backend_rows import BackendRow
     from irbench.api.bisect import Bisection, bisect
     from irbench.api.compare import ComparedRuns, compare
+    from irbench.api.cost import GraphCost, cost
     from irbench.api.doctor import Diagnosis, doctor
     from irbench.api.export import ExportedModel, export
     from irbench.api.history import RunHistory, history
@@ -49,6 +50,7 @@ __all__ = [
     "ComparedRuns",
     "Diagnosis",
     "ExportedModel",
+    "GraphCost",
     "GraphDifference",
     "GraphInspection",
     "Interrupted",
@@ -75,6 +77,7 @@ __all__ = [
     "backends",
     "bisect",
     "compare",
+    "cost",
     "diff",
     "doctor",
     "export",
@@ -108,6 +111,7 @@ _MODULES = {
     "CellContext": "spi.own_code",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
+    "GraphCost": "api.cost",
     "GraphDifference": "api.inspect",
     "GraphInspection": "api.inspect",
     "Interrupted": "api.results",
@@ -133,6 +137,7 @@ _MODULES = {
     "backends": "api.listings",
     "bisect": "api.bisect",
     "compare": "api.compare",
+    "cost": "api.cost",
     "diff": "api.inspect",
     "doctor": "api.doctor",
     "export": "api.export",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["OperatorClass"]
+__all__ = ["CLASSIFIED_DOMAINS", "OPERATORS", "OperatorClass", "operator_class"]
 
 
 class OperatorClass(StrEnum):
@@ -14,12 +15,103 @@ class OperatorClass(StrEnum):
     """Matrix products and convolutions, attention included."""
     RECURRENT = "recurrent"
     NORMALISATION = "normalisation"
+    """Batch, layer and group normalisation, and softmax, which divides by a sum."""
     ELEMENTWISE = "elementwise"
+    """One output element from one element of each input: arithmetic, activations, quantisers."""
     REDUCTION = "reduction"
     """Pooling and reductions."""
     MOVEMENT = "movement"
     """Data movement and layout: transposes, copies, gathers, casts and reorders."""
     CONTROL_FLOW = "control-flow"
     OTHER = "other"
+    """Sorting, searching, random numbers, strings, Fourier transforms, trees, and operators of unknown domains."""
     OVERHEAD = "overhead"
     """The runtime's own work, which computes no node."""
+
+
+CLASSIFIED_DOMAINS = frozenset(
+    {
+        *("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"),
+        *("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc"),
+    }
+)
+"""Domains whose operators are classified; a name means the same work in each of them."""
+
+_NAMES: Mapping[OperatorClass, str] = {
+    OperatorClass.MATRIX: """
+        Attention AttnLSTM CDist CausalConvWithState Conv ConvInteger ConvTranspose ConvTransposeWithDynamicPads
+        DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention DeformConv
+        DisentangledAttention_TRT DynamicQuantizeMatMul DynamicSparseAttention Einsum FlexAttention FusedConv
+        FusedGemm FusedMatMul FusedMatMulActivation GatedDeltaNet GatedRelativePositionBias Gemm GemmFastGelu
+        GemmFloat8 GroupQueryAttention LinearAttention LinearClassifier LinearRegressor LongformerAttention MatMul
+        MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger
+        MatMulInteger16 MatMulIntegerToFloat MatMulNBits MatMulNBitsMlp MatMulNBitsQkv MoE MultiHeadAttention NhwcConv
+        NhwcFusedConv PackedAttention PackedMultiHeadAttention PackedSparseAttentionIndexer PagedAttention QAttention
+        QGemm QLinearConv QLinearConvTranspose QLinearMatMul QMoE QOrderedAttention QOrderedLongformerAttention
+        QOrderedMatMul SVMClassifier SVMRegressor SparseAttention SparseAttentionIndexer SparsePagedAttention
+        SparseToDenseMatMul TransposeMatMul VarlenCausalConvWithState WordConvEmbedding
+    """,
+    OperatorClass.RECURRENT: "DynamicQuantizeLSTM GRU GRUUnit LSTM RNN",
+    OperatorClass.NORMALISATION: """
+        BatchNormalization BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm GroupNorm
+        GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax LpNormalization
+        MeanVarianceNormalization Normalizer QEmbedLayerNormalization QLinearSoftmax QOrderedLayerNormalization
+        RMSNormalization SimplifiedLayerNormalization SkipGroupNorm SkipLayerNormalization
+        SkipSimplifiedLayerNormalization Softmax
+    """,
+    OperatorClass.ELEMENTWISE: """
+        Abs Acos Acosh Adagrad Adam Add Affine AffineGrid And Asin Asinh Atan Atanh BiasAdd BiasDropout BiasGelu
+        BiasSplitGelu Binarizer BitShift BitmaskBiasDropout BitmaskDropout BitwiseAnd BitwiseNot BitwiseOr BitwiseXor
+        Ceil Celu Clip ComplexMul ComplexMulConj Cos Cosh DequantizeBFP DequantizeLinear DequantizeWithOrder Div
+        Dropout DynamicQuantizeLinear Elu EngramGate Equal Erf Exp FastGelu Floor GatedAdd Gelu GemmaRotaryEmbedding
+        Greater GreaterOrEqual HardSigmoid HardSwish HyperConnectionPostMix HyperConnectionPreMix ImageScaler Imputer
+        IsInf IsNaN LeakyRelu Less LessOrEqual LinearAttentionGate Log MRotaryEmbedding Max Mean Min Mish Mod Momentum
+        Mul MulInteger Neg Not Or PRelu ParametricSoftplus Pow QLinearAdd QLinearLeakyRelu QLinearMul QLinearSigmoid
+        QLinearWhere QOrderedGelu QuantizeBFP QuantizeLinear QuantizeWithOrder QuickGelu Reciprocal
+        RelativePositionBias Relu RotaryEmbedding Round Scale ScaledSiLU ScaledTanh Scaler Selu Shrink Sigmoid Sign
+        Sin Sinh Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Trilu Where Xor
+    """,
+    OperatorClass.REDUCTION: """
+        ArgMax ArgMin AveragePool Col2Im CumProd CumSum GlobalAveragePool GlobalLpPool GlobalMaxPool IsAllFinite
+        LpPool MaxPool MaxRoiPool MaxpoolWithMask NegativeLogLikelihoodLoss NhwcMaxPool PyramidROIAlign_TRT
+        QLinearAveragePool QLinearGlobalAveragePool QLinearReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
+        ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumInteger ReduceSumSquare RoiAlign
+        SoftmaxCrossEntropyLoss
+    """,
+    OperatorClass.MOVEMENT: """
+        ArrayFeatureExtractor BitCast Cast CastLike CenterCropPad Compress Concat ConcatFromSequence Constant
+        ConstantOfShape Crop CropAndResize DepthToSpace DynamicSlice Expand ExpandDims EyeLike FeatureVectorizer
+        Flatten Gather GatherBlockQuantized GatherElements GatherND GivenTensorFill GridSample Identity MaxUnpool
+        MemcpyFromHost MemcpyToHost MultilevelCropAndResize_TRT OneHot Optional OptionalGetElement OptionalHasElement
+        Pad QLinearConcat Range RemovePadding ReorderInput ReorderOutput Reshape Resize RestorePadding ReverseSequence
+        Scatter ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
+        SequenceLength Shape Size Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter Tile TorchEmbedding
+        Transpose UnfoldTensor Unsqueeze Upsample ZipMap
+    """,
+    OperatorClass.CONTROL_FLOW: "BeamSearch Gradient GreedySearch If Loop Sampling Scan SequenceMap WhisperBeamSearch",
+    OperatorClass.OTHER: """
+        Bernoulli BifurcationDetector BlackmanWindow CastMap CategoryMapper DFT Det DictVectorizer DynamicTimeWarping
+        EPContext EfficientNMS_TRT HammingWindow HannWindow ImageDecoder Inverse Irfft LabelEncoder MelWeightMatrix
+        Multinomial MurmurHash3 NGramHashMapping NGramRepeatBlock NonMaxSuppression NonZero OneHotEncoder RandomNormal
+        RandomNormalLike RandomUniform RandomUniformLike RegexFullMatch Rfft STFT SampleOp Snpe StringConcat
+        StringNormalizer StringSplit TfIdfVectorizer Tokenizer TopK TreeEnsemble TreeEnsembleClassifier
+        TreeEnsembleRegressor Unique VarlenNGramHashMapping
+    """,
+}
+
+OPERATORS: Mapping[str, OperatorClass] = {
+    name: operators for operators, names in _NAMES.items() for name in names.split()
+}
+"""The class of every operator of ONNX and of those that ONNX Runtime adds, by its type."""
+
+
+def operator_class(domain: str, op_type: str) -> OperatorClass:
+    """Return the class of an operator; :attr:`OperatorClass.OTHER` where nothing is known of it.
+
+    Args:
+        domain: Its operator set; both names of ONNX's own are understood, ``""`` and ``ai.onnx``.
+        op_type: Its type, such as ``Conv``.
+    """
+    if domain not in CLASSIFIED_DOMAINS:
+        return OperatorClass.OTHER
+    return OPERATORS.get(op_type, OperatorClass.OTHER)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["NAMES", "STRING", "bits_of", "numpy_dtype", "spec_dtype"]
+__all__ = ["NAMES", "STRING", "bits_of", "is_parameter_type", "numpy_dtype", "spec_dtype"]
 
 STRING = "string"
 """What specs call tensors of strings, which NumPy has as arrays of objects."""
@@ -28,11 +28,20 @@ NAMES: Mapping[int, str] = dict(
 """Names in NumPy and ml_dtypes, by TensorProto.DataType: onnx.proto3."""
 
 
+_SHAPE_TYPES = frozenset({"int32", "int64", "bool", "string"})
+"""Types of sizes, axes, masks and strings: constants of this kind are no parameters."""
+
+
 @cache
 def bits_of(dtype: str) -> int:
     """Return how many bits an element takes; 0 for strings, whose size depends on their content."""
     width = re.search(r"\d+", dtype)
     return int(width[0]) if width else 8 * (dtype == "bool")
+
+
+def is_parameter_type(dtype: str) -> bool:
+    """Return whether constants of this type are numbers that training would find, and not sizes, axes or masks."""
+    return dtype not in _SHAPE_TYPES
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

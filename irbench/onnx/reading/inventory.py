@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.element_types import NAMES, bits_of, is_parameter_type
 from irbench.onnx.reading.protobuf import (
     Attribute,
     Field,
@@ -26,9 +26,6 @@ from irbench.onnx.reading.protobuf import (
 )
 
 __all__ = ["Inventory", "NodeEntry", "WeightEntry", "take_inventory"]
-
-_SHAPE_TYPES = frozenset({"int32", "int64", "bool", "string"})
-"""Types of sizes, axes, masks and strings: constants of this kind are no parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class WeightEntry:
     @property
     def is_parameter(self) -> bool:
         """Whether it is one of the numbers that training would find, and not a size, an axis or a mask."""
-        return self.dtype not in _SHAPE_TYPES
+        return is_parameter_type(self.dtype)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,19 @@
+"""What a graph costs, from its shapes alone: multiply-accumulates, operations, parameters and bytes.
+
+Weights are not read. ``docs/cost.md`` states the conventions.
+
+- :mod:`irbench.cost_model.counting` counts at one size of the inputs.
+- :mod:`irbench.cost_model.rules` says what each operator computes, and :mod:`irbench.cost_model.moved_bytes` what it
+  reads and writes.
+- :mod:`irbench.cost_model.formulas` finds the polynomials in dynamic dimensions that counts follow.
+- :mod:`irbench.cost_model.rows` makes flat rows of either.
+
+:func:`irbench.cost` is the function of the Python API, which a package of that name would hide.
+"""
+
+from __future__ import annotations
+
+from irbench.cost_model.costs import CostSum, ModelCost, NodeCost, UncountedNode, UncountedReason
+from irbench.cost_model.counting import model_cost
+
+__all__ = ["CostSum", "ModelCost", "NodeCost", "UncountedNode", "UncountedReason", "model_cost"]

@@ -1,0 +1,242 @@
+"""Counting what a graph costs at one size of its inputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
+from irbench.cost_model.moved_bytes import MovedBytes, moved_bytes
+from irbench.cost_model.rules import rule_for
+from irbench.cost_model.tensors import NodeView, Scope, Tensor, scope_of
+from irbench.cost_model.trip_counts import trip_count
+from irbench.cost_model.work import Work
+from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
+from irbench.onnx.reading.element_types import is_parameter_type
+from irbench.onnx.reading.value_shapes import inferred_with_values
+from irbench.onnx.reading.weightless import read_outline
+from irbench.spec import TensorSpec
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["cost_of_file", "model_cost"]
+
+_MULTIPLYING = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
+
+
+def cost_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
+    """Count what an ONNX file costs, whose weights are not read; :func:`model_cost` says how.
+
+    ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
+
+    Raises:
+        IrbenchError: The file is missing or not an ONNX model.
+    """
+    return model_cost(read_outline(path), inputs)
+
+
+def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCost:
+    """Return what one inference costs, counted from shapes alone.
+
+    The body of a loop counts as often as its trip count says, of the branches of an ``If`` the dearer one; functions
+    count where they are called. What cannot be counted is listed in the result, and not counted as zero.
+
+    Args:
+        model: Left as it is; large weights may lack their content.
+        inputs: Its inputs with the sizes to count for.
+    """
+    inferred, values = inferred_with_values(model, inputs)
+    part = _of_graph(inferred.graph, scope_of(inferred.graph, values=values))
+    weights: Counter[str] = Counter()
+    nodes = tuple(_with_new_weights(part.nodes, weights))
+    activations: Counter[str] = Counter()
+    for node in part.nodes:
+        activations.update(node.activations)
+    return ModelCost(nodes, tuple(inputs), dict(weights), dict(activations), part.uncounted)
+
+
+@dataclass(frozen=True)
+class _CountedNode:
+    """A node's cost, the weights that it uses, and its activations by element type."""
+
+    cost: NodeCost
+    weights: tuple[Tensor, ...] = ()
+    activations: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def times(self, executions: int) -> _CountedNode:
+        """Return it for several executions."""
+        cost = self.cost
+        return replace(
+            self,
+            cost=replace(
+                cost,
+                macs=_product(cost.macs, executions),
+                flops=_product(cost.flops, executions),
+                read_bytes=_product(cost.read_bytes, executions),
+                written_bytes=_product(cost.written_bytes, executions),
+                activation_bytes=_product(cost.activation_bytes, executions),
+                executions=cost.executions * executions,
+            ),
+            activations={dtype: size * executions for dtype, size in self.activations.items()},
+        )
+
+    def without_costs(self) -> _CountedNode:
+        """Return it for a number of executions that nobody knows."""
+        cost = replace(
+            self.cost,
+            executions=0,
+            macs=None,
+            flops=None,
+            read_bytes=None,
+            written_bytes=None,
+            activation_bytes=None,
+        )
+        return replace(self, cost=cost, activations={})
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What the nodes of a graph cost, those of bodies included."""
+
+    nodes: tuple[_CountedNode, ...] = ()
+    uncounted: tuple[UncountedNode, ...] = ()
+
+    def __add__(self, other: _Part) -> _Part:
+        return _Part(self.nodes + other.nodes, self.uncounted + other.uncounted)
+
+    @property
+    def flops(self) -> int:
+        return sum(node.cost.flops or 0 for node in self.nodes)
+
+    @property
+    def computes(self) -> bool:
+        """Whether it holds arithmetic, or may hold some."""
+        return bool(self.uncounted) or self.flops > 0
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it holds multiply-accumulates, or may hold some."""
+        return any(node.cost.macs != 0 for node in self.nodes) or any(node.lacks_macs for node in self.uncounted)
+
+
+def _of_graph(graph: onnx.GraphProto, scope: Scope) -> _Part:
+    parts = [_of_node(node, scope) for node in graph.node]
+    return _Part(
+        tuple(node for part in parts for node in part.nodes), tuple(node for part in parts for node in part.uncounted)
+    )
+
+
+def _of_node(node: onnx.NodeProto, scope: Scope) -> _Part:
+    bodies = [_of_graph(body, scope_of(body, scope)) for body in _bodies(node)]
+    view = NodeView(node, scope)
+    if bodies:
+        return _of_bodies(view, bodies)
+    work, reason = _work(view)
+    macs = work.macs if work is not None else None if _may_multiply(node) else 0
+    part = _Part((_counted(view, macs, None if work is None else work.flops),))
+    return part if reason is None else part + _uncounted(view, reason, lacks_macs=macs is None)
+
+
+def _work(view: NodeView) -> tuple[Work | None, UncountedReason | None]:
+    rule = rule_for(view.node.domain, view.node.op_type)
+    if rule is None:
+        return None, "no-rule"
+    try:
+        return rule(view), None
+    except (LookupError, ValueError, ZeroDivisionError):  # an unknown shape, or one that no such operator can have
+        return None, "unknown-shape"
+
+
+def _of_bodies(view: NodeView, bodies: Sequence[_Part]) -> _Part:
+    """Return a node of control flow, which costs nothing itself, and what its bodies cost."""
+    own = _Part((_counted(view, 0, 0),))
+    if view.node.op_type == "If":
+        return own + _dearer(bodies)
+    (body,) = bodies[:1]
+    trips = trip_count(view)
+    if trips is not None:
+        return own + _Part(tuple(node.times(trips) for node in body.nodes), body.uncounted)
+    nodes = tuple(node.without_costs() for node in body.nodes)
+    if not body.computes:
+        return own + _Part(nodes)
+    unknown = _Part((_counted(view, None if body.multiplies else 0, None),))
+    return unknown + _Part(nodes) + _uncounted(view, "unknown-trip-count", lacks_macs=body.multiplies)
+
+
+def _dearer(branches: Sequence[_Part]) -> _Part:
+    """Return the branch with the most operations, and the uncounted nodes of all: any of them may be the dearer."""
+    chosen = max(branches, key=lambda branch: branch.flops)
+    return _Part(chosen.nodes, tuple(node for branch in branches for node in branch.uncounted))
+
+
+def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNode:
+    node, moved = view.node, _moved(view)
+    cost = NodeCost(
+        name=_name(node),
+        op_type=node.op_type,
+        domain="" if node.domain == "ai.onnx" else node.domain,
+        operator_class=operator_class(node.domain, node.op_type),
+        macs=macs,
+        flops=flops,
+        parameters=0,
+        weight_bytes=0,
+        read_bytes=None if moved is None else moved.read,
+        written_bytes=None if moved is None else moved.written,
+        activation_bytes=None if moved is None else moved.activations_read + moved.written,
+        dtype=next((tensor.dtype for tensor in (*view.given(), *view.made())), ""),
+    )
+    weights = tuple(tensor for tensor in view.given() if tensor.is_weight)
+    return _CountedNode(cost, weights, {} if moved is None else moved.by_type)
+
+
+def _moved(view: NodeView) -> MovedBytes | None:
+    try:
+        return moved_bytes(view)
+    except LookupError:
+        return None
+
+
+def _with_new_weights(nodes: Sequence[_CountedNode], sizes: Counter[str]) -> Iterator[NodeCost]:
+    """Yield costs with the weights that no node before uses, whose bytes are added to ``sizes`` by element type."""
+    seen: set[int] = set()  # the same tensor is the same object; all are held by ``nodes``
+    for node in nodes:
+        new = {id(tensor): tensor for tensor in node.weights if id(tensor) not in seen}
+        seen |= new.keys()
+        for tensor in new.values():
+            sizes[tensor.dtype] += tensor.stored_bytes
+        parameters = sum(tensor.elements for tensor in new.values() if is_parameter_type(tensor.dtype))
+        yield replace(
+            node.cost, parameters=parameters, weight_bytes=sum(tensor.stored_bytes for tensor in new.values())
+        )
+
+
+def _may_multiply(node: onnx.NodeProto) -> bool:
+    """Whether an operator that cannot be counted may hold multiply-accumulates: anything that is not known may."""
+    if node.domain not in CLASSIFIED_DOMAINS or node.op_type not in OPERATORS:
+        return True
+    return operator_class(node.domain, node.op_type) in _MULTIPLYING
+
+
+def _uncounted(view: NodeView, reason: UncountedReason, *, lacks_macs: bool) -> _Part:
+    domain = "" if view.node.domain == "ai.onnx" else view.node.domain
+    operator = f"{domain}.{view.node.op_type}" if domain else view.node.op_type
+    return _Part((), (UncountedNode(_name(view.node), operator, reason, lacks_macs),))
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return node.name or f"{node.op_type} of {next(iter(node.output), '')}"
+
+
+def _bodies(node: onnx.NodeProto) -> Iterator[Any]:
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _product(count: int | None, executions: int) -> int | None:
+    return None if count is None else count * executions

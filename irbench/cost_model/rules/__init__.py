@@ -1,0 +1,39 @@
+"""What operators compute: a rule for each, one module for each kind of work.
+
+An operation is one addition, multiplication, division, comparison or logical operation, and one evaluation of a
+function such as exp, log, tanh, erf, sin, sqrt or pow. An operator counts as the operations of its definition, for each
+element.
+"""
+
+from __future__ import annotations
+
+from irbench.cost_model.rules.attention import ATTENTION
+from irbench.cost_model.rules.convolutions import CONVOLUTIONS
+from irbench.cost_model.rules.elementwise import ELEMENTWISE
+from irbench.cost_model.rules.movement import MOVEMENT
+from irbench.cost_model.rules.normalisation import NORMALISATION
+from irbench.cost_model.rules.products import PRODUCTS
+from irbench.cost_model.rules.quantised import QUANTISED
+from irbench.cost_model.rules.recurrent import RECURRENT
+from irbench.cost_model.rules.reductions import REDUCTIONS
+from irbench.cost_model.work import Rule, Rules
+from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS
+
+__all__ = ["RULES", "rule_for"]
+
+RULES: Rules = {
+    **MOVEMENT,
+    **ATTENTION,
+    **CONVOLUTIONS,
+    **ELEMENTWISE,
+    **NORMALISATION,
+    **PRODUCTS,
+    **QUANTISED,
+    **RECURRENT,
+    **REDUCTIONS,
+}
+
+
+def rule_for(domain: str, op_type: str) -> Rule | None:
+    """Return what counts the work of an operator; ``None`` where no rule exists."""
+    return RULES.get(op_type) if domain in CLASSIFIED_DOMAINS else None

@@ -1,0 +1,81 @@
+"""Normalisations, softmax among them: operations for each element that is normalised."""
+
+from __future__ import annotations
+
+from irbench.cost_model.rules.elementwise import SILU, per_output
+from irbench.cost_model.tensors import NodeView
+from irbench.cost_model.work import Rule, Rules, Work
+
+__all__ = ["NORMALISATION", "SOFTMAX"]
+
+SOFTMAX = 5
+"""Maximum, subtract, exp, sum, divide."""
+_BY_MEAN_AND_VARIANCE = 5
+"""Sum, subtract, square, sum, multiply with the inverse of the standard deviation."""
+_BY_ROOT_MEAN_SQUARE = 3
+"""Square, sum, multiply."""
+
+
+def _with_scale(operations: int, bias: int | None = None) -> Rule:
+    """Return a rule for what is normalised and then scaled, and shifted where a bias is given at that place."""
+
+    def count(node: NodeView) -> Work:
+        shifted = bias is not None and node.has_input(bias)
+        return Work(0, (operations + 1 + shifted) * node.output_elements())
+
+    return count
+
+
+def _after_skip(operations: int, beta: int | None, bias: int) -> Rule:
+    """Return a rule for what adds a residual, and a bias where one is given, before it normalises."""
+
+    def count(node: NodeView) -> Work:
+        shifted = beta is not None and node.has_input(beta)
+        return Work(0, (1 + node.has_input(bias) + operations + 1 + shifted) * node.output_elements())
+
+    return count
+
+
+def _batch_normalisation(node: NodeView) -> Work:
+    """Count a scale and a shift: mean and variance are known, and folded into them, unless it is being trained."""
+    training = 5 if node.attribute("training_mode", 0) else 0
+    return Work(0, (2 + training) * node.output_elements())
+
+
+def _group_normalisation(node: NodeView) -> Work:
+    """Count the activation that ONNX Runtime's operator may end with."""
+    activation = SILU if node.attribute("activation", 0) else 0
+    return Work(0, (_BY_MEAN_AND_VARIANCE + 2 + activation) * node.output_elements())
+
+
+def _embedding(node: NodeView) -> Work:
+    """Count the sums of two or three embeddings, and the normalisation."""
+    sums = 2 if node.has_input(1) else 1
+    return Work(0, (sums + _BY_MEAN_AND_VARIANCE + 2) * node.output_elements())
+
+
+def _local_response(node: NodeView) -> Work:
+    """Count a square, the sum over ``size`` channels, two operations with constants, a power and a division."""
+    return Work(0, (int(node.attribute("size", 1)) + 4) * node.output_elements())
+
+
+NORMALISATION: Rules = {
+    "BatchNormalization": _batch_normalisation,
+    "BiasSoftmax": per_output(1 + SOFTMAX),
+    "EmbedLayerNormalization": _embedding,
+    "GroupNorm": _group_normalisation,
+    "GroupNormalization": _group_normalisation,
+    "Hardmax": per_output(1),
+    "InstanceNormalization": per_output(_BY_MEAN_AND_VARIANCE + 2),
+    "LRN": _local_response,
+    "LayerNormalization": _with_scale(_BY_MEAN_AND_VARIANCE, bias=2),
+    "LogSoftmax": per_output(SOFTMAX),
+    "LpNormalization": per_output(3),
+    "MeanVarianceNormalization": per_output(_BY_MEAN_AND_VARIANCE),
+    "Normalizer": per_output(3),
+    "RMSNormalization": _with_scale(_BY_ROOT_MEAN_SQUARE),
+    "SimplifiedLayerNormalization": _with_scale(_BY_ROOT_MEAN_SQUARE),
+    "SkipLayerNormalization": _after_skip(_BY_MEAN_AND_VARIANCE, beta=3, bias=4),
+    "SkipSimplifiedLayerNormalization": _after_skip(_BY_ROOT_MEAN_SQUARE, beta=None, bias=3),
+    "Softmax": per_output(SOFTMAX),
+}

@@ -1,0 +1,239 @@
+"""What is known of the tensors of a graph where a node stands: shapes, element types, weights, small integers."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.small_values import SmallValues
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["NodeView", "Scope", "Tensor", "UnknownShape", "scope_of"]
+
+_MAX_INTEGERS = 64
+"""Axes, sizes and trip counts are shorter; longer constants are weights."""
+
+
+class UnknownShape(LookupError):
+    """A shape, an element type or a constant is needed and not known."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What is known of one tensor.
+
+    Attributes:
+        dtype: Its element type; empty where it is unknown.
+        shape: Sizes of its axes; ``None`` where one of them is unknown.
+        is_weight: Whether the file holds its content.
+    """
+
+    dtype: str
+    shape: tuple[int, ...] | None
+    is_weight: bool = False
+
+    @property
+    def elements(self) -> int:
+        """How many values it has.
+
+        Raises:
+            UnknownShape: A size is unknown.
+        """
+        if self.shape is None:
+            raise UnknownShape
+        return prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its values take; 4-bit types take half a byte each.
+
+        Raises:
+            UnknownShape: A size or the width of its elements is unknown.
+        """
+        return self.bytes_of(self.elements)
+
+    @property
+    def stored_bytes(self) -> int:
+        """How many bytes a file holds of it; 0 for strings, whose size depends on their content."""
+        return (self.elements * bits_of(self.dtype) + 7) // 8
+
+    def bytes_of(self, elements: int) -> int:
+        """Return how many bytes so many of its values take; raises as :attr:`size_bytes` does."""
+        bits = bits_of(self.dtype)
+        if not bits:
+            raise UnknownShape
+        return (elements * bits + 7) // 8
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The tensors and small constant integers that a node can see, by name."""
+
+    tensors: Mapping[str, Tensor]
+    integers: Mapping[str, tuple[int, ...]]
+
+
+def scope_of(graph: onnx.GraphProto, outer: Scope | None = None, values: SmallValues | None = None) -> Scope:
+    """Return what the nodes of a graph see.
+
+    Args:
+        graph: It, with the shapes of its values.
+        outer: What the graph sees in whose body it stands.
+        values: Contents of small tensors that it computes.
+    """
+    tensors = {value.name: _described(value) for value in (*graph.input, *graph.output, *graph.value_info)}
+    integers: dict[str, tuple[int, ...]] = {
+        name: tuple(int(number) for number in value.reshape(-1))
+        for name, value in (values or {}).items()
+        if value.dtype.kind in "iu"
+    }
+    integers |= dict(_listed_integers(graph))
+    for name, content in _contents(graph):
+        tensors[name] = Tensor(NAMES.get(content.data_type, ""), tuple(content.dims), is_weight=True)
+        if (found := _integers(content)) is not None:
+            integers[name] = found
+    if outer is None:
+        return Scope(tensors, integers)
+    return Scope(ChainMap(tensors, dict(outer.tensors)), ChainMap(integers, dict(outer.integers)))
+
+
+class NodeView:
+    """A node with what is known of its tensors: what rules are given.
+
+    Args:
+        node: The node.
+        scope: What it sees.
+    """
+
+    def __init__(self, node: onnx.NodeProto, scope: Scope) -> None:
+        self.node = node
+        self.scope = scope
+        self._attributes = {attribute.name: attribute for attribute in node.attribute}
+
+    def has_input(self, place: int) -> bool:
+        """Whether an optional input is given."""
+        return place < len(self.node.input) and bool(self.node.input[place])
+
+    def input(self, place: int) -> Tensor:
+        """Return an input.
+
+        Raises:
+            UnknownShape: It is not there, or nothing is known of it.
+        """
+        return self._tensor(self.node.input, place)
+
+    def output(self, place: int) -> Tensor:
+        """Return an output; raises as :meth:`input` does."""
+        return self._tensor(self.node.output, place)
+
+    def input_shape(self, place: int) -> tuple[int, ...]:
+        """Return the sizes of an input; raises as :meth:`input` does."""
+        return _known(self.input(place).shape)
+
+    def output_shape(self, place: int = 0) -> tuple[int, ...]:
+        """Return the sizes of an output; raises as :meth:`input` does."""
+        return _known(self.output(place).shape)
+
+    def input_elements(self, place: int = 0) -> int:
+        """Return how many values an input has; raises as :meth:`input` does."""
+        return prod(self.input_shape(place))
+
+    def output_elements(self, place: int = 0) -> int:
+        """Return how many values an output has; raises as :meth:`input` does."""
+        return prod(self.output_shape(place))
+
+    def integers(self, place: int) -> tuple[int, ...]:
+        """Return the elements of an input that is a small constant.
+
+        Raises:
+            UnknownShape: It is none.
+        """
+        name = self.node.input[place] if self.has_input(place) else ""
+        if name not in self.scope.integers:
+            raise UnknownShape
+        return self.scope.integers[name]
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """Return an attribute's value; text as ``str``."""
+        from onnx import helper
+
+        if name not in self._attributes:
+            return default
+        value = helper.get_attribute_value(self._attributes[name])
+        return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+    def given(self) -> Iterator[Tensor]:
+        """Yield the inputs that are given; nothing is known of some."""
+        for name in self.node.input:
+            if name:
+                yield self.scope.tensors.get(name, Tensor("", None))
+
+    def made(self) -> Iterator[Tensor]:
+        """Yield the outputs that are wanted; nothing is known of some."""
+        for name in self.node.output:
+            if name:
+                yield self.scope.tensors.get(name, Tensor("", None))
+
+    def _tensor(self, names: Sequence[str], place: int) -> Tensor:
+        name = names[place] if place < len(names) else ""
+        if not name or name not in self.scope.tensors:
+            raise UnknownShape
+        return self.scope.tensors[name]
+
+
+def _known(shape: tuple[int, ...] | None) -> tuple[int, ...]:
+    if shape is None:
+        raise UnknownShape
+    return shape
+
+
+def _described(value: onnx.ValueInfoProto) -> Tensor:
+    described = value.type.tensor_type
+    dtype = NAMES.get(described.elem_type, "")
+    if not described.HasField("shape"):
+        return Tensor(dtype, None)
+    sizes = [dimension.dim_value if dimension.HasField("dim_value") else -1 for dimension in described.shape.dim]
+    return Tensor(dtype, tuple(sizes) if all(size >= 0 for size in sizes) else None)
+
+
+def _contents(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """Yield the tensors that the file holds, by the names of the values that they become."""
+    for initializer in graph.initializer:
+        yield initializer.name, initializer
+    for name, attribute in _constants(graph):
+        if attribute.HasField("t"):
+            yield name, attribute.t
+
+
+def _listed_integers(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for name, attribute in _constants(graph):
+        if attribute.name == "value_int":
+            yield name, (attribute.i,)
+        elif attribute.name == "value_ints":
+            yield name, tuple(attribute.ints)
+
+
+def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.AttributeProto]]:
+    for node in graph.node:
+        if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
+            for attribute in node.attribute:
+                yield node.output[0], attribute
+
+
+def _integers(tensor: onnx.TensorProto) -> tuple[int, ...] | None:
+    from onnx import TensorProto, numpy_helper
+
+    if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32) or prod(tensor.dims) > _MAX_INTEGERS:
+        return None
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return None
+    try:
+        return tuple(int(number) for number in numpy_helper.to_array(tensor).reshape(-1))
+    except ValueError:  # its content was left out
+        return None

@@ -1,0 +1,100 @@
+"""What a node tells of itself while shapes are inferred, and where its outputs' types go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Dimension", "NodeTypes", "Shape", "ShapeRule", "ShapeRules", "UnknownShape", "plus", "times"]
+
+Dimension: TypeAlias = int | str | None
+"""A size, a name, or neither."""
+Shape: TypeAlias = Sequence[Dimension]
+
+
+class UnknownShape(LookupError):
+    """The rank or a type of an input is not known."""
+
+
+class NodeTypes:
+    """Types of a node's inputs, its attributes, and the types of its outputs, which are set.
+
+    Args:
+        context: ONNX's ``InferenceContext``.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def has_input(self, place: int) -> bool:
+        """Whether an input is given and its type is known."""
+        return bool(place < self._context.get_num_inputs() and self._context.has_input(place))
+
+    def shape(self, place: int) -> list[Dimension]:
+        """Return the sizes of an input.
+
+        Raises:
+            UnknownShape: Its rank is unknown, or it is not there.
+        """
+        tensor = self._type(place).tensor_type
+        if not tensor.HasField("shape"):
+            raise UnknownShape
+        return [_dimension(dimension) for dimension in tensor.shape.dim]
+
+    def dtype(self, place: int) -> int:
+        """Return the element type of an input; raises as :meth:`shape` does."""
+        return int(self._type(place).tensor_type.elem_type)
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """Return an attribute's value; text as ``str``."""
+        from onnx import helper
+
+        found = self._context.get_attribute(name)
+        if found is None:
+            return default
+        value = helper.get_attribute_value(found)
+        return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+    def inputs(self) -> int:
+        """Return how many inputs there are."""
+        return int(self._context.get_num_inputs())
+
+    def set_output(self, place: int, dtype: int, shape: Shape) -> None:
+        """Set the type of an output; one that the node does not have is left out."""
+        from onnx import helper
+
+        if place < self._context.get_num_outputs():
+            self._context.set_output_type(place, helper.make_tensor_type_proto(dtype, shape))
+
+    def _type(self, place: int) -> onnx.TypeProto:
+        found = self._context.get_input_type(place) if self.has_input(place) else None
+        if found is None or not found.HasField("tensor_type"):
+            raise UnknownShape
+        described: onnx.TypeProto = found
+        return described
+
+
+ShapeRule: TypeAlias = Callable[[NodeTypes], None]
+"""Sets the types of a node's outputs; raises :class:`UnknownShape`, or a ``LookupError``, where it cannot."""
+
+ShapeRules: TypeAlias = Mapping[tuple[str, str], ShapeRule]
+"""Rules by domain and operator."""
+
+
+def plus(first: Dimension, second: Dimension) -> Dimension:
+    """Return the sum of two sizes; ``None`` where it is not known."""
+    return first + second if isinstance(first, int) and isinstance(second, int) else None
+
+
+def times(first: Dimension, second: Dimension) -> Dimension:
+    """Return the product of two sizes; ``None`` where it is not known."""
+    return first * second if isinstance(first, int) and isinstance(second, int) else None
+
+
+def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> Dimension:
+    if dimension.HasField("dim_value"):
+        return int(dimension.dim_value)
+    return str(dimension.dim_param) or None
