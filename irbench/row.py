@@ -10,7 +10,17 @@ import msgspec
 
 from irbench.notices import Mark, Reference
 from irbench.record import Failure, OutputError
-from irbench.spec import Accuracy, Disagreement, GraphFiles, Io, Number, Program, PythonEnvironment, Scalar
+from irbench.spec import (
+    Accuracy,
+    Disagreement,
+    GraphFiles,
+    InferenceWork,
+    Io,
+    Number,
+    Program,
+    PythonEnvironment,
+    Scalar,
+)
 
 __all__ = [
     "CellResult",
@@ -227,6 +237,13 @@ class CellResult:
     """The Python whose runtime was measured; null for the one that irbench ran in."""
     accuracy: Accuracy | None = None
     """How good its outputs are by the user's measure; null without ``--min-accuracy`` and ``--metric``."""
+    work: InferenceWork | None = None
+    """What an inference takes; null where no peak of the machine is known (``irbench doctor --peak``), or the work of
+    its graph cannot be counted."""
+    gflop_per_s: float | None = None
+    """Operations of that work in 10^9 per second, from the frames per second; null without ``work``."""
+    roof_share: float | None = None
+    """The share of what the machine attains at most for that work, as a fraction; null where that is not known."""
 
     @property
     def all_threads(self) -> int | None:

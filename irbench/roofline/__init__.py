@@ -5,7 +5,8 @@ Architectures", Communications of the ACM 52 (2009).
 """
 
 from irbench.roofline.peaks import MEMORY, Access, Bandwidth, BandwidthSamples, ComputePeak, MachinePeaks
-from irbench.roofline.roof import Roof, best_bandwidth, ridge_point, roof
+from irbench.roofline.roof import best_bandwidth, ridge_point, roof
+from irbench.spec import Roof
 
 __all__ = [
     "MEMORY",

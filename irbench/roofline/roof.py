@@ -3,31 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 from irbench.roofline.peaks import MEMORY, Bandwidth, MachinePeaks
+from irbench.spec import Roof
 
 __all__ = ["Roof", "best_bandwidth", "ridge_point", "roof"]
-
-
-@dataclass(frozen=True)
-class Roof:
-    """The most that is attainable, and what limits it.
-
-    Attributes:
-        gflop_per_s: In 10^9 operations per second.
-        bound: Whether arithmetic or the movement of data is the limit.
-        level: The level of the memory hierarchy that data come from.
-    """
-
-    gflop_per_s: float
-    bound: Literal["compute", "bandwidth"]
-    level: str
-
-    def share(self, gflop_per_s: float) -> float:
-        """Return the share of the roof that was achieved, as a fraction; above 1 where peaks were measured too low."""
-        return gflop_per_s / self.gflop_per_s
 
 
 def roof(

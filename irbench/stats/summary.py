@@ -53,7 +53,7 @@ from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
-from irbench.stats.workload_facts import bound_shapes, given_inputs
+from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs
 
 __all__ = ["summarise"]
 
@@ -178,6 +178,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         graph_files=cell.artifact.files if cell.artifact is not None else None,
         program=cell.program,
         accuracy=cell.accuracy,
+        work=cell.work,
     )
 
 
@@ -201,6 +202,7 @@ def _filled(
     def spans(figure: Callable[[Rounds], float]) -> Spans:
         return span_over_launches(rounds, everything, figure, timing)
 
+    rate, share = achieved(row, fps(rounds))
     return replace(
         row,
         latency_ms=latency,
@@ -219,6 +221,8 @@ def _filled(
         launch_spread=launch_spread(launch_levels(launches, row.id)),
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
+        gflop_per_s=rate,
+        roof_share=share,
     )
 
 

@@ -22,7 +22,14 @@ __all__ = ["COLUMNS", "COLUMNS_OF_KIND", "ExportColumn", "Kind", "RowSource", "c
 Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
 """What the table of a row is about."""
 
-_UNITS = {"_ms": "ms", "_s": "s", "_ns": "ns", "_bytes": "bytes", "_bytes_per_call": "bytes per call"}
+_UNITS = {
+    "gflop_per_s": "GFLOP/s",
+    "_ms": "ms",
+    "_s": "s",
+    "_ns": "ns",
+    "_bytes": "bytes",
+    "_bytes_per_call": "bytes per call",
+}
 _FPS = ("fps", "sustained_fps")
 
 
