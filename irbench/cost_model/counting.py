@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from irbench.cost_model.rules import rule_for
 from irbench.cost_model.tensors import NodeView, Scope, Tensor, scope_of
 from irbench.cost_model.trip_counts import trip_count
 from irbench.cost_model.work import Work
+from irbench.errors import IrbenchError, first_line
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type
 from irbench.onnx.reading.value_shapes import inferred_with_values
@@ -23,7 +25,7 @@ from irbench.spec import TensorSpec
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["cost_of_file", "model_cost"]
+__all__ = ["cost_of_file", "model_cost", "refusals_of_onnx"]
 
 _MULTIPLYING = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 
@@ -34,9 +36,28 @@ def cost_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
     ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
 
     Raises:
-        IrbenchError: The file is missing or not an ONNX model.
+        IrbenchError: The file is missing or not an ONNX model, or ONNX finds that its nodes do not fit together.
     """
-    return model_cost(read_outline(path), inputs)
+    with refusals_of_onnx(path):
+        return model_cost(read_outline(path), inputs)
+
+
+@contextmanager
+def refusals_of_onnx(path: Path) -> Iterator[None]:
+    """Have what ONNX says against a file be an error of the user's.
+
+    Raises:
+        IrbenchError: ONNX refused to infer shapes.
+    """
+    from onnx import checker, shape_inference
+
+    try:
+        yield
+    except (shape_inference.InferenceError, checker.ValidationError, RuntimeError, UnicodeDecodeError) as error:
+        raise IrbenchError(
+            f"ONNX cannot infer the shapes of {path}: {first_line(error)}",
+            hint="Check it with onnx.checker.check_model(path, full_check=True), and export it again.",
+        ) from error
 
 
 def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCost:
@@ -147,7 +168,7 @@ def _work(view: NodeView) -> tuple[Work | None, UncountedReason | None]:
         return None, "no-rule"
     try:
         return rule(view), None
-    except (LookupError, ValueError, ZeroDivisionError):  # an unknown shape, or one that no such operator can have
+    except (LookupError, ValueError, TypeError, ArithmeticError):  # unknown shapes, or what no such operator can have
         return None, "unknown-shape"
 
 
@@ -177,8 +198,8 @@ def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNod
     node, moved = view.node, _moved(view)
     cost = NodeCost(
         name=_name(node),
-        op_type=node.op_type,
-        domain="" if node.domain == "ai.onnx" else node.domain,
+        op_type=_text(node.op_type),
+        domain=_domain(node),
         operator_class=operator_class(node.domain, node.op_type),
         macs=macs,
         flops=flops,
@@ -196,7 +217,7 @@ def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNod
 def _moved(view: NodeView) -> MovedBytes | None:
     try:
         return moved_bytes(view)
-    except LookupError:
+    except (LookupError, ValueError):
         return None
 
 
@@ -222,13 +243,22 @@ def _may_multiply(node: onnx.NodeProto) -> bool:
 
 
 def _uncounted(view: NodeView, reason: UncountedReason, *, lacks_macs: bool) -> _Part:
-    domain = "" if view.node.domain == "ai.onnx" else view.node.domain
-    operator = f"{domain}.{view.node.op_type}" if domain else view.node.op_type
+    domain, op_type = _domain(view.node), _text(view.node.op_type)
+    operator = f"{domain}.{op_type}" if domain else op_type
     return _Part((), (UncountedNode(_name(view.node), operator, reason, lacks_macs),))
 
 
 def _name(node: onnx.NodeProto) -> str:
-    return node.name or f"{node.op_type} of {next(iter(node.output), '')}"
+    return _text(node.name) or f"{_text(node.op_type)} of {_text(next(iter(node.output), ''))}"
+
+
+def _domain(node: onnx.NodeProto) -> str:
+    return "" if node.domain == "ai.onnx" else _text(node.domain)
+
+
+def _text(name: str | bytes) -> str:
+    """Return a name; one that is no valid text comes as bytes."""
+    return name.decode(errors="replace") if isinstance(name, bytes) else name
 
 
 def _bodies(node: onnx.NodeProto) -> Iterator[Any]:

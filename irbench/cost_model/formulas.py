@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from irbench.cost_model.costs import ModelCost, NodeCost
-from irbench.cost_model.counting import model_cost
+from irbench.cost_model.counting import model_cost, refusals_of_onnx
 from irbench.cost_model.polynomials import Polynomial, coefficients_of, degree_of, polynomial
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.weightless import read_outline
@@ -108,9 +108,10 @@ def formulas_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas 
     ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
 
     Raises:
-        IrbenchError: The file is missing or not an ONNX model.
+        IrbenchError: The file is missing or not an ONNX model, or ONNX finds that its nodes do not fit together.
     """
-    return model_formulas(read_outline(path), inputs)
+    with refusals_of_onnx(path):
+        return model_formulas(read_outline(path), inputs)
 
 
 def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:

@@ -18,7 +18,7 @@ def trip_count(node: NodeView) -> int | None:
         if node.node.op_type == "Loop":
             (trips,) = node.integers(0)
             return trips if 0 <= trips < _MAX_TRIPS else None
-    except (UnknownShape, IndexError, ValueError):
+    except (UnknownShape, IndexError, ValueError, TypeError):
         return None
     return None
 

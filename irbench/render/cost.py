@@ -88,12 +88,12 @@ def _title(costs: GraphCosts) -> str:
 
 
 def _headline(costs: GraphCosts) -> str:
-    """Return the sums in a sentence, and what most of the arithmetic is."""
+    """Return the sums in a sentence, and what most of the arithmetic is; the table has the formulas of bytes."""
     total = costs.total
     least = "at least " if total.without_flops else ""
-    work = f"{least}{count_text(total.flops, 'FLOP')} ({count_text(total.macs, 'MAC')})"
     if costs.formulas is not None:
-        return f"{work}. It reads {bytes_text(total.read_bytes)}, and writes {bytes_text(total.written_bytes)}."
+        return f"FLOP: {least}{count_text(total.flops)}; MACs: {count_text(total.macs)}"
+    work = f"{least}{count_text(total.flops, 'FLOP')} ({count_text(total.macs, 'MAC')})"
     main = _main_class(costs)
     moved = f"It reads {bytes_text(total.read_bytes)} and writes {bytes_text(total.written_bytes)}"
     intensity = "" if total.flops_per_byte is None else f": {significant(total.flops_per_byte)} FLOP per byte"
@@ -129,12 +129,11 @@ def _detail_table(costs: GraphCosts, scope: CostScope) -> TextTable:
 def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
     if costs.formulas is not None:
         return (
-            Column(counted, drops=3),
+            *([Column(counted, drops=3)] if counted == "nodes" else []),
             Column("MACs", words=True, folds=True),
             Column("FLOP", words=True, folds=True),
             Column("parameters", drops=2),
-            Column("bytes read", words=True, folds=True, drops=1),
-            Column("bytes written", words=True, folds=True, drops=1),
+            Column("bytes read and written", words=True, folds=True, drops=1),
         )
     return (
         Column(counted),
@@ -152,12 +151,10 @@ def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
 
 def _row(costs: GraphCosts, row: CostRow, leading: tuple[str, ...]) -> Row:
     counted = str(row.nodes) if row.executions is None else str(row.executions or NOT_MEASURED)
-    if row.scope == "node" and costs.formulas is not None:
-        counted = NOT_MEASURED
     macs, flops = (_at_least(row, count_text(quantity)) for quantity in (row.macs, row.flops))
     if costs.formulas is not None:
-        moved = (bytes_text(row.read_bytes), bytes_text(row.written_bytes))
-        return Row((*leading, counted, macs, flops, count_text(row.parameters), *moved))
+        count = () if row.scope == "node" else (counted,)
+        return Row((*leading, *count, macs, flops, count_text(row.parameters), bytes_text(_moved(row))))
     total = costs.cost.total
     shares = _share(row.flops, total.flops), _share(_moved(row), total.moved_bytes)
     intensity = significant(row.flops_per_byte)
@@ -171,8 +168,10 @@ def _at_least(row: CostRow, text: str) -> str:
     return f"≥ {text}" if row.without_flops and row.scope != "node" and text != NOT_MEASURED else text
 
 
-def _moved(row: CostRow) -> int | None:
+def _moved(row: CostRow) -> Quantity:
     read, written = row.read_bytes, row.written_bytes
+    if isinstance(read, Polynomial) and isinstance(written, Polynomial):
+        return read + written
     return read + written if isinstance(read, int) and isinstance(written, int) else None
 
 
@@ -186,6 +185,7 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
     formulas = costs.formulas
     if formulas is not None:
         yield f"Formulas in {listing(map(plain, formulas.names))}. {_asked_for(formulas.names)}"
+        yield "Terms that no size makes 0.05 % of another are left out; json and csv have them."
         if formulas.multiple_of > 1:
             yield f"They hold where each of these is a multiple of {formulas.multiple_of}; sizes between are rounded."
     reasons = {node.reason: None for node in costs.cost.uncounted}

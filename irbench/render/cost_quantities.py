@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from operator import le
 
 from irbench.cost_model.polynomials import Polynomial
 from irbench.cost_model.rows import Quantity
@@ -14,8 +15,8 @@ __all__ = ["bytes_text", "count_text", "exact_text"]
 _PREFIXES = (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EXACT_BELOW = 1000
-_ROUNDS_UP = Fraction(9995, 10000)
-"""From here on three digits would be four."""
+_NEGLIGIBLE = Fraction(1, 2000)
+"""Such a part of another number does not show in three digits of it."""
 
 
 def count_text(quantity: Quantity, unit: str = "") -> str:
@@ -29,7 +30,7 @@ def count_text(quantity: Quantity, unit: str = "") -> str:
         return NOT_MEASURED
     if not isinstance(quantity, Polynomial):
         return _scaled(Fraction(quantity), unit)
-    terms = [_term(quantity.names, powers, factor, unit) for powers, factor in quantity.terms]
+    terms = [_term(quantity.names, powers, factor, unit) for powers, factor in _significant_terms(quantity)]
     return " + ".join(terms).replace("+ -", "- ") or _scaled(Fraction(0), unit)
 
 
@@ -45,6 +46,15 @@ def exact_text(quantity: Quantity) -> str:
     if not isinstance(quantity, Polynomial):
         return str(quantity)
     return " + ".join(_exact_term(quantity.names, *term) for term in quantity.terms) or "0"
+
+
+def _significant_terms(formula: Polynomial) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+    """Yield the terms that show in three digits: not those that another is many times as large as at any size."""
+    for powers, factor in formula.terms:
+        if not any(
+            abs(factor) < abs(other) * _NEGLIGIBLE and all(map(le, powers, others)) for others, other in formula.terms
+        ):
+            yield powers, factor
 
 
 def _term(names: Sequence[str], powers: Sequence[int], factor: Fraction, unit: str) -> str:
@@ -72,8 +82,9 @@ def _symbol(name: str) -> str:
 
 def _scaled(value: Fraction, unit: str) -> str:
     """Return a number with the prefix that leaves one to three digits before the point."""
-    for prefix, size in _PREFIXES:
-        if abs(value) >= size * _ROUNDS_UP:
-            return f"{significant(float(value / size))} {prefix}{unit}"
-    number = str(value) if value.denominator == 1 and abs(value) < _EXACT_BELOW else significant(float(value))
-    return f"{number} {unit}" if unit else number
+    if value.denominator == 1 and abs(value) < _EXACT_BELOW:
+        return f"{value} {unit}" if unit else str(value)
+    rounded = float(f"{float(value):.3g}")  # which may have a digit more before the point
+    prefix, size = next(((prefix, size) for prefix, size in _PREFIXES if abs(rounded) >= size), ("", 1))
+    number = significant(rounded / size)
+    return f"{number} {prefix}{unit}" if prefix or unit else number

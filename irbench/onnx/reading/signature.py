@@ -118,6 +118,8 @@ def _spec(value: onnx.ValueInfoProto, names: DimensionNames, path: Path) -> Tens
             f"'{value.name}' of {path} has no known rank.",
             hint="Run onnx.shape_inference on it, or export it with shapes.",
         )
+    if any(isinstance(dimension.dim_param, bytes) for dimension in tensor.shape.dim):
+        raise IrbenchError(f"'{value.name}' of {path} has a dimension whose name is no text.", hint=DAMAGED)
     sizes = enumerate(map(_size, tensor.shape.dim))
     shape = tuple(names.name(value.name, axis) if size is None else size for axis, size in sizes)
     _require_possible(shape, value.name, path)

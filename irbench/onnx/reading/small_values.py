@@ -1,12 +1,9 @@
-"""Contents of small tensors that follow from shapes: sizes, axes, trip counts.
-
-ONNX's inference propagates some of them, and gives up where they pass through other operators than it expects, or into
-one that wants a constant: ``Range``, ``Expand``, ``Resize``.
-"""
+"""Contents of small tensors, computed with NumPy: sizes, axes, trip counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["SmallValues", "small_values"]
+__all__ = ["SmallValues", "computed_values", "constant_values"]
 
 SmallValues: TypeAlias = Mapping[str, NDArray[Any]]
 """Contents by the name of the value."""
@@ -27,69 +24,55 @@ _Inputs: TypeAlias = Sequence[NDArray[Any] | None]
 _Attributes: TypeAlias = Mapping[str, Any]
 
 
-def small_values(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> SmallValues:
-    """Return the contents of small tensors that the nodes of a graph compute from shapes and constants.
-
-    Args:
-        graph: Large weights may lack their content; bodies of nodes are not looked into.
-        shapes: Of the values whose sizes are all known.
-    """
-    known = dict(_constants(graph))
-    computed: dict[str, NDArray[Any]] = {}
-    for node in graph.node:
-        if node.domain not in ("", "ai.onnx"):
-            continue
-        for name, value in _evaluated(node, known, shapes).items():
-            known[name] = computed[name] = value
-    return computed
-
-
-def _constants(graph: onnx.GraphProto) -> Mapping[str, NDArray[Any]]:
+def constant_values(graph: onnx.GraphProto) -> SmallValues:
+    """Return the small initializers of a graph; large weights may lack their content."""
     from onnx import TensorProto, numpy_helper
 
     found: dict[str, NDArray[Any]] = {}
     for tensor in graph.initializer:
-        if np.prod(tensor.dims) <= _MAX_ELEMENTS and tensor.data_location != TensorProto.EXTERNAL:
+        if prod(tensor.dims) <= _MAX_ELEMENTS and tensor.data_location != TensorProto.EXTERNAL:
             try:
                 found[tensor.name] = numpy_helper.to_array(tensor)
-            except (ValueError, TypeError):  # its content was left out, or it holds text
+            except (ValueError, TypeError, LookupError):  # its content was left out, or its type is unknown
                 continue
     return found
 
 
-def _evaluated(
+def computed_values(
     node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, NDArray[Any]]:
-    """Return the outputs of a node that are small and follow from what is known."""
-    if not node.input and node.op_type != "Constant":
+    """Return the outputs of a node that are small and follow from what is known.
+
+    Args:
+        node: Of ONNX's own operators; others have no outputs here.
+        known: Contents of small tensors, constants included.
+        shapes: Of the values whose sizes are all known.
+    """
+    if node.domain not in ("", "ai.onnx"):
         return {}
-    if node.op_type in ("Shape", "Size"):
-        outputs = _of_shape(node, shapes)
-    elif node.op_type in _EVALUATED and all(name in known for name in node.input if name):
-        outputs = _computed(node, [known[name] if name else None for name in node.input])
-    else:
+    try:
+        outputs = _outputs(node, known, shapes)
+    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError):  # what no such operator can have
         return {}
     return {name: value for name, value in zip(node.output, outputs, strict=False) if value.size <= _MAX_ELEMENTS}
 
 
-def _of_shape(node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> Sequence[NDArray[Any]]:
-    shape = shapes.get(node.input[0])
-    if shape is None:
+def _outputs(node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]]) -> Sequence[NDArray[Any]]:
+    if node.op_type in ("Shape", "Size"):
+        return _of_shape(node, shapes[node.input[0]])
+    if node.op_type not in _EVALUATED or (not node.input and node.op_type != "Constant"):
         return ()
+    inputs = [known[name] if name else None for name in node.input]
+    with np.errstate(all="ignore"):
+        found = _EVALUATED[node.op_type](inputs, {**_attributes(node), "outputs": len(node.output)})
+    return [np.asarray(value) for value in (found if isinstance(found, list) else [found])]
+
+
+def _of_shape(node: onnx.NodeProto, shape: tuple[int, ...]) -> Sequence[NDArray[Any]]:
     if node.op_type == "Size":
-        return (np.array(int(np.prod(shape)), np.int64),)
+        return (np.array(prod(shape), np.int64),)
     attributes = _attributes(node)
     return (np.array(shape[attributes.get("start", 0) : attributes.get("end")], np.int64),)
-
-
-def _computed(node: onnx.NodeProto, inputs: _Inputs) -> Sequence[NDArray[Any]]:
-    attributes = {**_attributes(node), "outputs": len(node.output)}
-    try:
-        with np.errstate(all="ignore"):
-            found = _EVALUATED[node.op_type](inputs, attributes)
-    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError):  # what no such operator can have
-        return ()
-    return [np.asarray(value) for value in (found if isinstance(found, list) else [found])]
 
 
 def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
@@ -105,7 +88,7 @@ def _constant(_: _Inputs, attributes: _Attributes) -> Any:
         if name in attributes:
             return np.array(attributes[name], dtype)
     tensor = attributes["value"]
-    if np.prod(tensor.dims) > _MAX_ELEMENTS:
+    if prod(tensor.dims) > _MAX_ELEMENTS:
         raise ValueError
     return numpy_helper.to_array(tensor)
 
@@ -162,17 +145,17 @@ def _split(inputs: _Inputs, attributes: _Attributes) -> Any:
 
 
 def _range(inputs: _Inputs, _: _Attributes) -> Any:
-    start, limit, step = (_at(inputs, place).item() for place in range(3))
+    start, limit, step = (float(_at(inputs, place)) for place in range(3))
     if not step or (limit - start) / step > _MAX_ELEMENTS:
         raise ValueError
-    return np.arange(start, limit, step, _first(inputs).dtype)
+    return np.arange(start, limit, step).astype(_first(inputs).dtype)
 
 
 def _constant_of_shape(inputs: _Inputs, attributes: _Attributes) -> Any:
     from onnx import numpy_helper
 
     shape = [int(size) for size in _first(inputs)]
-    if np.prod(shape) > _MAX_ELEMENTS:
+    if prod(shape) > _MAX_ELEMENTS:
         raise ValueError
     value = numpy_helper.to_array(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
     return np.full(shape, value.reshape(-1)[0], value.dtype)
@@ -180,7 +163,7 @@ def _constant_of_shape(inputs: _Inputs, attributes: _Attributes) -> Any:
 
 def _expand(inputs: _Inputs, _: _Attributes) -> Any:
     shape = np.broadcast_shapes(_first(inputs).shape, tuple(int(size) for size in _at(inputs, 1)))
-    if np.prod(shape) > _MAX_ELEMENTS:
+    if prod(shape) > _MAX_ELEMENTS:
         raise ValueError
     return np.broadcast_to(_first(inputs), shape)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.onnx.contributed import contributed_schemas
-from irbench.onnx.reading.small_values import SmallValues, small_values
+from irbench.onnx.reading.size_propagation import has_bodies, known_sizes, propagate_sizes
+from irbench.onnx.reading.small_values import SmallValues
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import Shape, TensorSpec
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ValueShape", "inferred_at", "inferred_with_values", "shapes_of_file"]
 
 _MOST_ROUNDS = 10
-_CONSTANT = "/irbench-constant"
-"""How the names of constants end that stand for computed values while shapes are inferred."""
+"""As many loops may lie one behind the other whose sizes follow from those before."""
 
 
 @dataclass(frozen=True)
@@ -84,84 +84,20 @@ def inferred_with_values(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -
 
 
 def _has_sizes(graph: onnx.GraphProto) -> bool:
-    return all(_is_known(value) for value in graph.input if value.type.HasField("tensor_type"))
+    return all(known_sizes(value.type) is not None for value in graph.input if value.type.HasField("tensor_type"))
 
 
 def _inferred_by_values(model: onnx.ModelProto) -> tuple[onnx.ModelProto, SmallValues]:
-    """Infer shapes, compute what follows from them, and infer with these as constants, until nothing new follows."""
+    """Infer shapes, compute what follows from them, and infer the bodies of nodes with that, until nothing is new."""
     from onnx import shape_inference
 
-    values: SmallValues = {}
     inferred = shape_inference.infer_shapes(model, data_prop=True)
     for _ in range(_MOST_ROUNDS):
-        found = small_values(inferred.graph, _known_shapes(inferred.graph))
-        if found.keys() == values.keys():
+        values, has_learned = propagate_sizes(inferred)
+        if not has_learned or not has_bodies(inferred.graph):
             break
-        values = found
-        if _is_complete(inferred.graph):
-            break
-        again = shape_inference.infer_shapes(_with_constants(model, values), data_prop=True)
-        inferred = _with_shapes_of(model, again)
+        inferred = shape_inference.infer_shapes(inferred, data_prop=True)
     return inferred, values
-
-
-def _with_constants(model: onnx.ModelProto, values: SmallValues) -> onnx.ModelProto:
-    """Return the model with constants in place of what is known of them, where nodes of the main graph read it."""
-    import onnx
-    from onnx import numpy_helper
-
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    read: set[str] = set()
-    for node in changed.graph.node:
-        for place, name in enumerate(node.input):
-            if name in values:
-                node.input[place] = name + _CONSTANT
-                read.add(name)
-    changed.graph.initializer.extend(numpy_helper.from_array(values[name], name + _CONSTANT) for name in sorted(read))
-    return changed
-
-
-def _with_shapes_of(model: onnx.ModelProto, inferred: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with what was inferred for values of the same names, in bodies too."""
-    import onnx
-
-    found = onnx.ModelProto()
-    found.CopyFrom(inferred)
-    for node, original in zip(found.graph.node, model.graph.node, strict=True):
-        del node.input[:]
-        node.input.extend(original.input)
-    kept = [tensor for tensor in found.graph.initializer if not tensor.name.endswith(_CONSTANT)]
-    del found.graph.initializer[:]
-    found.graph.initializer.extend(kept)
-    return found
-
-
-def _known_shapes(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        sizes = _sizes(value)
-        if sizes is not None:
-            shapes[value.name] = sizes
-    return shapes
-
-
-def _is_complete(graph: onnx.GraphProto) -> bool:
-    """Whether every value of the main graph has a shape of numbers."""
-    known = _known_shapes(graph)
-    return all(name in known for node in graph.node for name in node.output if name)
-
-
-def _is_known(value: onnx.ValueInfoProto) -> bool:
-    return _sizes(value) is not None
-
-
-def _sizes(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:
-    """Return the sizes of a value; ``None`` where one is unknown."""
-    tensor = value.type.tensor_type
-    if not tensor.HasField("shape") or not all(size.HasField("dim_value") for size in tensor.shape.dim):
-        return None
-    return tuple(size.dim_value for size in tensor.shape.dim)
 
 
 def _with_computed_sizes(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from irbench.cost_model.polynomials import Polynomial, coefficients_of, degree_of, polynomial
 
-FACTORS = st.lists(st.integers(-50, 50), min_size=6, max_size=6)
+FACTORS = st.tuples(*[st.integers(-50, 50)] * 6)
 
 
 @given(FACTORS)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from irbench.cost_model import ModelCost, model_cost
+from irbench.cost_model.counting import cost_of_file
+from irbench.onnx.reading.signature import read
 from irbench.spec import TensorSpec
 
 
@@ -181,3 +186,21 @@ def test_a_cell_of_an_lstm_takes_the_products_of_its_gates(hidden, inputs):
 
 def test_weights_without_content_are_never_read():
     assert all(not np.any(weight.float_data) and not weight.raw_data for weight in vgg16().weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "macs"),
+    [
+        ("bvlc_alexnet", 0.655e9),  # two groups, as in 2012
+        ("vgg19", 19.6e9),
+        ("resnet50", 4.09e9),
+        ("squeezenet", 0.349e9),
+        ("densenet121", 2.83e9),
+        ("inception_v1", 1.43e9),
+    ],
+)
+def test_a_network_that_onnx_brings_costs_what_is_known_of_it(name, macs):
+    path = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    cost = cost_of_file(path, read(path).inputs)
+    assert cost.macs == pytest.approx(macs, rel=0.005)
+    assert cost.uncounted == ()

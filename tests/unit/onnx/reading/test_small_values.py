@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 from written_graphs import graph
 
 from irbench.cost_model import model_cost
-from irbench.onnx.reading.small_values import _EVALUATED, small_values
+from irbench.onnx.reading.size_propagation import propagate_sizes
+from irbench.onnx.reading.small_values import _EVALUATED
 from irbench.onnx.reading.value_shapes import inferred_at
 from irbench.spec import TensorSpec
 
@@ -40,7 +42,7 @@ def test_an_operator_computes_what_onnx_says(operator):
     outputs = "y, u, v" if operator == "Split" else "y"
     model = graph(f"(float[1] x) => (y) {{ {outputs} = {CALLS[operator]} }}", **WEIGHTS)
     (expected,) = ReferenceEvaluator(model).run(None, {"x": np.zeros(1, np.float32)})
-    found = small_values(model.graph, {})["y"]
+    found = propagate_sizes(model)[0]["y"]
     np.testing.assert_array_equal(found, expected)
     assert (found.shape, found.dtype) == (np.shape(expected), np.asarray(expected).dtype)
 
@@ -76,10 +78,38 @@ def test_a_trip_count_that_is_a_size_is_known():
 @pytest.mark.parametrize("call", ["Div (i, z)", "Mod (i, z)", "Gather (i, t)", "Reshape (i, t)", "Range (k, k, z)"])
 def test_what_cannot_be_computed_stays_unknown(call):
     model = graph(f"(float[1] x) => (y) {{ y = {call} }}", **WEIGHTS, z=np.array(0))
-    assert "y" not in small_values(model.graph, {})
+    assert "y" not in propagate_sizes(model)[0]
 
 
 def test_long_tensors_are_left_out():
     model = graph("(float[1] x) => (y) { r = Range (k, big, k)  e = Expand (k, wide)  y = Add (e, r) }",
                   k=np.array(1), big=np.array(10**9), wide=np.array([10**6, 10**6]))  # fmt: skip
-    assert small_values(model.graph, {}) == {}
+    assert propagate_sizes(model)[0] == {}
+
+
+@pytest.mark.parametrize("spelled", ["", "ai.onnx"])
+def test_sizes_are_followed_whatever_the_file_calls_onnxs_own_operators(spelled):
+    model = graph(
+        "(float[batch, 4] x) => (y) { s = Shape (x)  n = ReduceProd (s)  e = Range (zero, n, one)  y = Add (e, e) }",
+        zero=np.array([0]).reshape(()), one=np.array(1),
+    )  # fmt: skip
+    model.opset_import[0].domain = spelled
+    for node in model.graph.node:
+        node.domain = spelled
+    model.graph.node[1].attribute.append(onnx.helper.make_attribute("keepdims", 0))
+    cost = model_cost(model, [TensorSpec("x", "float32", (3, 4))])
+    assert cost.nodes[-1].flops == 12
+
+
+def test_decoders_of_many_layers_are_followed_to_their_end():
+    layer = (
+        "s{n} = Shape (x{n})  p{n} = ReduceProd <keepdims = 0> (s{n})  r{n} = Range (zero, p{n}, one)"
+        "  t{n} = Concat <axis = 0> (s{n}, ones)  u{n} = Reshape (r{n}, t{n})  x{m} = Squeeze (u{n}, last)  "
+    )
+    layers = "".join(layer.format(n=number, m=number + 1) for number in range(40))
+    model = graph(
+        f"(int64[batch, 4] x0) => (y) {{ {layers} y = Mul (x40, x40) }}",
+        zero=np.array(0), one=np.array(1), ones=np.array([1]), last=np.array([2]),
+    )  # fmt: skip
+    cost = model_cost(model, [TensorSpec("x0", "int64", (300, 4))])
+    assert (cost.nodes[-1].flops, cost.uncounted) == (1200, ())
