@@ -37,6 +37,7 @@ from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.spec import Precision, Timing
 from irbench.store.peaks import keep_peaks
+from irbench.store.reading import read_launches
 from irbench.system import host
 
 __all__ = ["COMMAND", "PEAK_OPTIONS", "PeakOptions", "PeakPlan", "measure_peaks", "peak_plan"]
@@ -182,7 +183,7 @@ class _Products:
         search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups)
         if _is_interrupted(search):
             return None
-        fastest = fastest_rows(search.document, self._asked.chains)
+        fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self._asked.chains)
         if not fastest:
             return _Measured((), search.document.run_id)
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
@@ -191,7 +192,8 @@ class _Products:
         if _is_interrupted(run):
             return None
         found = run.document
-        return _Measured(matrix_peaks(found, self._asked.chains), found.run_id, disturbed_share(found))
+        peaks = matrix_peaks(found, read_launches(run.folder, found), self._asked.chains)
+        return _Measured(peaks, found.run_id, disturbed_share(found))
 
     def _request(self) -> RunRequest:
         files = [str(write_matrix_chain(chain, self._scratch)) for chain in self._asked.chains]

@@ -143,6 +143,8 @@ def _bandwidth(samples: BandwidthSamples, level: MemoryLevel) -> Bandwidth | Non
 
 def _rate(launch: Sequence[MemoryTimes]) -> float | None:
     """Return the rate of all threads together, in bytes per nanosecond; ``None`` where one was too fast to time."""
-    rates = [times.bytes_per_ns for times in launch]
+    if len(launch) == 1:
+        return launch[0].fastest_bytes_per_ns
+    rates = [times.median_bytes_per_ns for times in launch]
     known = [rate for rate in rates if rate is not None]
     return sum(known) if len(known) == len(rates) else None

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from irbench.onnx.matrix_chain import MatrixChain
+from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.roofline import ComputePeak
 from irbench.row import CellResult
+from irbench.stats.intervals import Interval, Looks, interval_at
 
 __all__ = ["FEWEST_LAUNCHES", "disturbed_share", "fastest_rows", "matrix_chains", "matrix_peaks"]
 
 FEWEST_LAUNCHES = 6
 """Of the rows that peaks are taken from: with as many, the range is an interval without any assumption."""
+_CONFIDENCE = 0.95
 _SIDES = (256, 512, 1024, 2048)
 """Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""
 _SIDES_OF_MANY = (512, 1024, 2048, 4096)
@@ -31,38 +36,56 @@ def matrix_chains(threads: int) -> tuple[MatrixChain, ...]:
     return tuple(MatrixChain(side, _products(side), quantised) for quantised in (False, True) for side in sides)
 
 
-def fastest_rows(document: RunDocument, chains: Iterable[MatrixChain]) -> dict[str, frozenset[str]]:
+@dataclass(frozen=True)
+class _Measured:
+    """A row whose outputs are right, what it computed, and the fastest call of each launch in nanoseconds."""
+
+    chain: MatrixChain
+    row: CellResult
+    fastest_ns: tuple[float, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The precision that it computed in, and its threads."""
+        threads = self.row.requested.threads
+        assert threads is not None
+        return str(self.row.effective.get("precision", self.row.requested.precision)), threads
+
+    @property
+    def rate(self) -> Interval:
+        """10^9 operations per second, over launches."""
+        logs = [math.log(self.chain.operations / call_ns) for call_ns in self.fastest_ns]
+        return interval_at(logs, Looks(FEWEST_LAUNCHES, FEWEST_LAUNCHES), _CONFIDENCE)
+
+
+def fastest_rows(
+    document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
+) -> dict[str, frozenset[str]]:
     """Return which rows are measured again, by the name of their table: the fastest of each precision and threads.
 
     Args:
         document: A run of all sizes and backends.
+        records: Its launches.
         chains: What its models are.
     """
-    best: dict[tuple[str, int], tuple[float, str, str]] = {}
-    for chain, row in _rows(document, chains):
-        found = (_rate(chain, _p50_ms(row)), chain.name, row.id)
-        key = _key(row)
-        best[key] = max(best.get(key, found), found)
     tables: dict[str, set[str]] = {}
-    for _, table, row_id in best.values():
-        tables.setdefault(table, set()).add(row_id)
+    for best in _best(document, records, chains):
+        tables.setdefault(best.chain.name, set()).add(best.row.id)
     return {table: frozenset(rows) for table, rows in tables.items()}
 
 
-def matrix_peaks(document: RunDocument, chains: Iterable[MatrixChain]) -> tuple[ComputePeak, ...]:
+def matrix_peaks(
+    document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
+) -> tuple[ComputePeak, ...]:
     """Return the peaks that a run shows: the fastest row of each precision and number of threads.
 
     Args:
         document: A run of the fastest rows.
+        records: Its launches.
         chains: What its models are.
     """
-    best: dict[tuple[str, int], ComputePeak] = {}
-    for chain, row in _rows(document, chains):
-        peak = _peak(chain, row)
-        known = best.get(_key(row))
-        if known is None or peak.gflop_per_s > known.gflop_per_s:
-            best[_key(row)] = peak
-    return tuple(sorted(best.values(), key=lambda peak: (_ORDER.get(peak.precision, len(_ORDER)), peak.threads)))
+    found = map(_peak, _best(document, records, chains))
+    return tuple(sorted(found, key=lambda peak: (_ORDER.get(peak.precision, len(_ORDER)), peak.threads)))
 
 
 def disturbed_share(document: RunDocument) -> float | None:
@@ -74,46 +97,56 @@ def disturbed_share(document: RunDocument) -> float | None:
 _ORDER: Mapping[str, int] = {"fp32": 0, "bf16": 1, "fp16": 2, "int8": 3}
 
 
-def _rows(document: RunDocument, chains: Iterable[MatrixChain]) -> Iterator[tuple[MatrixChain, CellResult]]:
-    """Yield the rows whose outputs are right and that have figures, each with what it computed."""
+def _best(document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]) -> Iterable[_Measured]:
+    """Return the fastest row of each precision and number of threads."""
+    best: dict[tuple[str, int], _Measured] = {}
+    for measured in _measured(document, _fastest_ns(records), chains):
+        known = best.get(measured.key)
+        if known is None or measured.rate.value > known.rate.value:
+            best[measured.key] = measured
+    return best.values()
+
+
+def _measured(
+    document: RunDocument, fastest_ns: Mapping[tuple[int, str], Sequence[float]], chains: Iterable[MatrixChain]
+) -> Iterator[_Measured]:
     of_name = {chain.name: chain for chain in chains}
-    for table in document.groups:
+    for number, table in enumerate(document.groups):
         for row in table.cells:
-            if row.state == "ok" and row.p50_over_launches is not None and row.requested.threads is not None:
-                yield of_name[table.model], row
+            calls_ns = fastest_ns.get((number, row.id), ())
+            if row.state == "ok" and calls_ns and row.requested.threads is not None:
+                yield _Measured(of_name[table.model], row, tuple(calls_ns))
 
 
-def _peak(chain: MatrixChain, row: CellResult) -> ComputePeak:
-    span = row.p50_over_launches
-    assert span is not None
-    precision, threads = _key(row)
-    launches = row.launches_measured or 1
+def _fastest_ns(records: Iterable[LaunchRecord]) -> dict[tuple[int, str], list[float]]:
+    """Return the fastest call of each launch, in nanoseconds, by the number of the table and the id of the row.
+
+    Others can slow down calls and make none faster, so the fastest one is what the machine attains; STREAM reports the
+    best of its trials for the same reason.
+    """
+    found: dict[tuple[int, str], list[float]] = {}
+    for record in records:
+        for launch in record.cells:
+            calls_ns = [int(round_.latency_ns.min()) for round_ in launch.rounds if round_.latency_ns.size]
+            if calls_ns:
+                found.setdefault((record.group, launch.cell), []).append(min(calls_ns) / launch.calls_per_sample)
+    return found
+
+
+def _peak(measured: _Measured) -> ComputePeak:
+    precision, threads = measured.key
+    rate = measured.rate
     return ComputePeak(
         precision=precision,
         threads=threads,
-        gflop_per_s=_rate(chain, span.value),
-        low=_rate(chain, span.high),
-        high=_rate(chain, span.low),
-        backend=row.backend,
-        side=chain.side,
-        launches=launches,
-        confidence=0.95 if launches >= FEWEST_LAUNCHES else None,
+        gflop_per_s=math.exp(rate.value),
+        low=math.exp(rate.low),
+        high=math.exp(rate.high),
+        backend=measured.row.backend,
+        side=measured.chain.side,
+        launches=rate.count,
+        confidence=rate.confidence,
     )
-
-
-def _key(row: CellResult) -> tuple[str, int]:
-    assert row.requested.threads is not None
-    return str(row.effective.get("precision", row.requested.precision)), row.requested.threads
-
-
-def _p50_ms(row: CellResult) -> float:
-    assert row.p50_over_launches is not None
-    return row.p50_over_launches.value
-
-
-def _rate(chain: MatrixChain, milliseconds: float) -> float:
-    """Return 10^9 operations per second."""
-    return chain.operations / milliseconds / 1e6
 
 
 def _products(side: int) -> int:

@@ -6,6 +6,7 @@ same for arrays of a few bytes, so those are timed beside, and the difference is
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -61,12 +62,23 @@ class MemoryTimes:
     tiny_batch_ns: tuple[int, ...]
 
     @property
-    def bytes_per_ns(self) -> float | None:
-        """The rate, in bytes per nanosecond (10^9 bytes per second); ``None`` where tiny calls take as long.
+    def fastest_bytes_per_ns(self) -> float | None:
+        """The rate of the fastest batch, in bytes per nanosecond (10^9 bytes per second).
 
-        That of the fastest batches, as STREAM reports it: others slow down some batches and none is too fast.
+        Others slow down some batches, and none is too fast. ``None`` where tiny calls take as long.
         """
-        call_ns = min(self.batch_ns) / self.calls_per_batch
+        return self._bytes_per_ns(min(self.batch_ns))
+
+    @property
+    def median_bytes_per_ns(self) -> float | None:
+        """The rate of the median batch; see :attr:`fastest_bytes_per_ns`.
+
+        Of threads that share a bandwidth, the fastest batch may be one during which the others stood still.
+        """
+        return self._bytes_per_ns(statistics.median(self.batch_ns))
+
+    def _bytes_per_ns(self, batch_ns: float) -> float | None:
+        call_ns = batch_ns / self.calls_per_batch
         tiny_ns = min(self.tiny_batch_ns) / self.tiny_calls_per_batch
         if call_ns <= tiny_ns:
             return None

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from machines import OVERHEAD, facts
 from made_peaks import peaks
 
 from irbench import bundles
 from irbench.across_runs.environments import fingerprint
 from irbench.address import BackendAddress
 from irbench.api import peaks as api_peaks
+from irbench.api.doctor import Diagnosis
 from irbench.api.known_peaks import known_peaks
 from irbench.api.peaks import PeakOptions, PeakPlan, measure_peaks, peak_plan
 from irbench.api.progress import Reporter
-from irbench.diagnostics import describe_machine
+from irbench.diagnostics import PeakReport, Report, describe_machine
 from irbench.diagnostics.bandwidth import BandwidthPlan
 from irbench.diagnostics.memory_levels import MemoryLevel
 from irbench.errors import ExitCode, IrbenchError
@@ -141,3 +144,11 @@ def test_a_backend_that_cannot_be_measured_is_refused(backend: str, code: ExitCo
 def test_a_processor_that_is_not_there_is_refused():
     with pytest.raises(IrbenchError, match="not available"):
         peak_plan(PeakOptions(cpus=(9999,)), describe_machine())
+
+
+def test_an_interrupted_measurement_is_told_by_the_exit_code():
+    now = datetime(2026, 2, 3, tzinfo=UTC)
+    for peak, code in ((PeakReport(None, "interrupted", now), ExitCode.INTERRUPTED), (None, ExitCode.OK)):
+        found = Diagnosis(Report(facts(), (), OVERHEAD, peak=peak), ())
+        assert found.exit_code == code
+        assert found.peaks is None

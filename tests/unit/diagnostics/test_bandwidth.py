@@ -95,12 +95,22 @@ def test_an_interrupt_ends_every_process(tmp_path: Path, worker: Any):
 
 
 def test_what_an_empty_call_costs_is_not_the_time_of_data():
-    assert times(1_400).bytes_per_ns == pytest.approx(10.0)
+    assert times(1_400).fastest_bytes_per_ns == pytest.approx(10.0)
+    assert times(1_400).median_bytes_per_ns == pytest.approx(10.0)
 
 
 def test_a_disturbed_batch_does_not_count():
     disturbed = MemoryTimes(10_128, 10, (14_000, 14_000, 900_000), 128, 10, (4_000, 50_000, 4_000))
-    assert disturbed.bytes_per_ns == pytest.approx(10.0)
+    assert disturbed.fastest_bytes_per_ns == pytest.approx(10.0)
+
+
+def test_a_batch_during_which_the_other_threads_stood_still_does_not_count():
+    lucky = MemoryTimes(10_128, 10, (14_000, 14_000, 5_000), 128, 10, (4_000, 4_000, 4_000))
+    launches = ((lucky, lucky),) * 6
+    (found,) = bandwidth_from([BandwidthSamples("memory", 2, "read", launches)], [MEMORY])
+    assert found.high == pytest.approx(20.0)
+    (alone,) = bandwidth_from([BandwidthSamples("L1d", 1, "read", ((lucky,),) * 6)], [L1])
+    assert alone.high == pytest.approx(100.0)
 
 
 def test_threads_are_added_up_and_launches_give_the_interval():
