@@ -10,7 +10,17 @@ import msgspec
 
 from irbench.notices import Mark, Reference
 from irbench.record import Failure, OutputError
-from irbench.spec import Accuracy, Disagreement, GraphFiles, Io, Number, Program, PythonEnvironment, Scalar
+from irbench.spec import (
+    Accuracy,
+    Disagreement,
+    GraphFiles,
+    InferenceWork,
+    Io,
+    Number,
+    Program,
+    PythonEnvironment,
+    Scalar,
+)
 
 __all__ = [
     "CellResult",
@@ -253,6 +263,13 @@ class CellResult:
     energy_above_idle_over_launches: Spans | None = None
     private_memory_bytes: Mapping[str, int] | None = None
     """Memory at the end of each phase that no other process shares, the largest of all launches; null where unknown."""
+    work: InferenceWork | None = None
+    """What an inference takes; null where no peak of the machine is known (``irbench doctor --peak``), or the work of
+    its graph cannot be counted."""
+    gflop_per_s: float | None = None
+    """Operations of that work in 10^9 per second, from the frames per second; null without ``work``."""
+    roof_share: float | None = None
+    """The share of what the machine attains at most for that work, as a fraction; null where that is not known."""
 
     @property
     def all_threads(self) -> int | None:

@@ -5,39 +5,43 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from irbench import bundles, registry
-from irbench.address import BackendAddress
 from irbench.api import values
 from irbench.api.backend_rows import BackendRow, as_json, as_table, backend_rows
 from irbench.api.display import Displayable
+from irbench.api.known_peaks import known_peaks
 from irbench.api.measurement import measure_planned
 from irbench.api.options import Readers, read_keywords
-from irbench.api.processors import allowed_cpus, total_threads
+from irbench.api.peaks import PEAK_OPTIONS, PeakOptions, measure_peaks, peak_plan
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
-from irbench.api.resolve import require_models, resolve_backends, resolve_bundles
+from irbench.api.resolve import require_models, resolve_backends
 from irbench.api.run_destination import RunDestination
-from irbench.diagnostics import Facts, Report, describe_counters, describe_machine, find, judge_self_comparison, watch
+from irbench.api.self_comparison import SelfComparisonOptions, self_comparison_request
+from irbench.diagnostics import (
+    Facts,
+    PeakReport,
+    Report,
+    describe_counters,
+    describe_machine,
+    find,
+    judge_self_comparison,
+    watch,
+)
 from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode, IrbenchError
-from irbench.measure.clock import reading_ns
+from irbench.measure.clock import reading_ns, utc_now
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
-from irbench.notices import Note
-from irbench.onnx.probe_graph import matmul
-from irbench.render.context import Context
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
 from irbench.render.diagnosis_summary import diagnosis_summary
-from irbench.render.note_texts import note_text
+from irbench.roofline import MachinePeaks
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
-from irbench.runner.request import RunRequest
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder
@@ -45,7 +49,7 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Diagnosis", "SelfComparisonOptions", "diagnose", "doctor"]
+__all__ = ["Diagnosis", "diagnose", "doctor"]
 
 _EXITS: Mapping[Outcome, ExitCode] = {
     "passed": ExitCode.OK,
@@ -57,31 +61,6 @@ _EXITS: Mapping[Outcome, ExitCode] = {
     "interrupted": ExitCode.INTERRUPTED,
 }
 _DEADLINE_S = 60.0
-_OWN_SHAPE = (1, 512, 512)
-"""Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
-
-
-@dataclass(frozen=True)
-class SelfComparisonOptions:
-    """A backend that is to be measured against itself.
-
-    Attributes:
-        model: Anything that ``irbench run`` takes; empty for the model exported last, or one of our own.
-        backend: Its name, perhaps with a device; ``None`` for one that may serve as a reference.
-        threads: Total for each process, ``native``, or ``None`` for the physical cores.
-        cpus: Processors that it may use; ``None`` for all that are allowed.
-        budget: Wall time it may take, in seconds; ``None`` for the usual.
-        results: Where the run is kept; ``None`` for the usual place.
-        no_lock: Whether others may measure on this machine meanwhile.
-    """
-
-    model: str = ""
-    backend: str | None = None
-    threads: int | Literal["native"] | None = None
-    cpus: tuple[int, ...] | None = None
-    budget: float | None = None
-    results: Path | None = None
-    no_lock: bool = False
 
 
 class Diagnosis(Displayable):
@@ -99,8 +78,15 @@ class Diagnosis(Displayable):
     @property
     def exit_code(self) -> ExitCode:
         """What ``irbench doctor`` exits with."""
-        found = self.report.self_comparison
+        peak, found = self.report.peak, self.report.self_comparison
+        if peak is not None and peak.outcome == "interrupted":
+            return ExitCode.INTERRUPTED
         return ExitCode.OK if found is None else _EXITS[found.outcome]
+
+    @property
+    def peaks(self) -> MachinePeaks | None:
+        """What the machine attains at most; ``None`` where it was never measured."""
+        return None if self.report.peak is None else self.report.peak.peaks
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that was found as JSON values."""
@@ -122,6 +108,7 @@ class Diagnosis(Displayable):
 def doctor(
     aa: str | PathLike[str] | bool = False,
     *,
+    peak: bool = False,
     backend: str | None = None,
     threads: int | str | None = None,
     cpus: str | int | Iterable[int] | None = None,
@@ -134,12 +121,14 @@ def doctor(
 
     Args:
         aa: Also measure a backend against itself: on this model, or with ``True`` on the model exported last.
-        backend: For ``aa``; a reference where none is named.
+        peak: Also measure what the machine attains at most, in some minutes: operations per second of matrix products
+            for each precision, and the bandwidth of caches and memory. Otherwise what was measured last is reported.
+        backend: For ``aa``, a reference where none is named; for ``peak``, the only one whose products are measured.
         threads: For ``aa``: total for each process, or ``"native"``.
-        cpus: For ``aa``: processors it may use.
+        cpus: For ``aa`` and ``peak``: processors that may be used.
         budget: For ``aa``: ``"90s"`` or seconds.
-        no_lock: For ``aa``: measure though another irbench does on this machine.
-        results: For ``aa``: the folder where runs are kept.
+        no_lock: For ``aa`` and ``peak``: measure though another irbench does on this machine.
+        results: For ``aa`` and ``peak``: the folder where runs are kept.
         progress: As of :func:`irbench.run`.
 
     Raises:
@@ -154,30 +143,41 @@ def doctor(
         "results": results,
     }
     read = read_keywords("doctor", given, _READERS)
-    asked = _self_comparison(aa, read)
+    wanted = read_keywords("doctor", {"peak": peak}, {"peak": ("True", values.flag)})["peak"]
+    asked = _self_comparison(aa, read, is_peak=wanted)
+    shared = {name: value for name, value in read.items() if name in PEAK_OPTIONS}
     with reporting(progress) as reporter:
-        return diagnose(asked, reporter)
+        return diagnose(asked, reporter, PeakOptions(**shared) if wanted else None)
 
 
-def _self_comparison(aa: str | PathLike[str] | bool, read: Mapping[str, Any]) -> SelfComparisonOptions | None:
+def _self_comparison(
+    aa: str | PathLike[str] | bool, read: Mapping[str, Any], *, is_peak: bool
+) -> SelfComparisonOptions | None:
     """Return what is to be measured against itself, if anything.
 
     Raises:
-        IrbenchError: Options are given for it, and it is not wanted.
+        IrbenchError: Options are given for what is not wanted.
     """
     if aa is not None and aa is not False:
         return SelfComparisonOptions("" if aa is True else str(aa), **read)
-    if any(value is not False for value in read.values()):
-        raise IrbenchError("backend, threads, cpus, budget, no_lock and results belong to aa.", hint="Add aa=True.")
+    given = {name for name, value in read.items() if value is not False}
+    if given - (PEAK_OPTIONS if is_peak else set()):
+        raise IrbenchError(
+            "threads and budget belong to aa; backend, cpus, no_lock and results to aa and peak.",
+            hint="Add aa=True, or leave them out.",
+        )
     return None
 
 
-def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnosis:
+def diagnose(
+    asked: SelfComparisonOptions | None, reporter: Reporter, peak_options: PeakOptions | None = None
+) -> Diagnosis:
     """Return what was found.
 
     Args:
         asked: What to measure against itself, if anything.
         reporter: Hears what is done.
+        peak_options: How peaks are measured; ``None`` where those that are known are reported.
 
     Raises:
         IrbenchError: This is not Linux, or what is to be measured cannot be.
@@ -186,17 +186,30 @@ def diagnose(asked: SelfComparisonOptions | None, reporter: Reporter) -> Diagnos
     if asked is not None:  # what is mistyped waits for nobody who measures
         resolve_backends([asked.backend] if asked.backend else ())
         require_models([asked.model] if asked.model else [], everything=False)
-    with _place(asked) as lock, scratch_folder() as folder:
+    asked_peaks = None if peak_options is None else peak_plan(peak_options, describe_machine())
+    with _place(asked, peak_options) as lock, scratch_folder() as folder:
         # a backend or model that is not there is told before anything is looked at
-        request = None if asked is None else _request(asked, folder, reporter.say)
+        request = None if asked is None else self_comparison_request(asked, folder, reporter.say)
         facts, overhead = _look(reporter.say)
         self_comparison = None
         if asked is not None and request is not None and lock is not None:
             groups = plan(request, prepare(request, folder))
             stored = measure_planned(request, groups, folder, RunDestination(asked.results), lock, reporter)
             self_comparison = judge_self_comparison(stored.document, stored.folder, request.timing)
-    report = Report(facts, find(facts), overhead, self_comparison)
+        measured = None
+        if peak_options is not None and asked_peaks is not None and lock is not None:
+            measured = measure_peaks(asked_peaks, peak_options, folder, lock, reporter)
+    report = Report(facts, find(facts), overhead, self_comparison, _peak(measured, asked=peak_options is not None))
     return Diagnosis(report, backend_rows(look=False, say=reporter.say))
+
+
+def _peak(measured: MachinePeaks | None, *, asked: bool) -> PeakReport | None:
+    if measured is not None:
+        return PeakReport(measured, "measured", utc_now())
+    known = known_peaks()
+    if asked:
+        return PeakReport(known, "interrupted", utc_now())
+    return None if known is None else PeakReport(known, "kept", utc_now())
 
 
 def _look(say: Say) -> tuple[Facts, Overhead]:
@@ -207,52 +220,15 @@ def _look(say: Say) -> tuple[Facts, Overhead]:
     return Facts(machine, activity, reading_ns(), describe_counters()), overhead
 
 
-def _request(asked: SelfComparisonOptions, scratch: Path, say: Say) -> RunRequest:
-    """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
-    backend, why_backend = _backend(asked.backend)
-    model, why_model = _model(asked.model, scratch)
-    notes = tuple(note for note in (why_backend, why_model) if note is not None)
-    for note in notes:
-        say(note_text(note, Context()))
-    cpus = allowed_cpus(asked.cpus)
-    return RunRequest(
-        bundles=resolve_bundles([model], everything=False, say=say),
-        backends=(backend, backend),
-        notes=notes,
-        threads=(total_threads(asked.threads, cpus),),
-        cpus=cpus,
-        budget_s=asked.budget,
-    ).with_budget_for(1, 1)
-
-
-def _place(asked: SelfComparisonOptions | None) -> AbstractContextManager[MeasurementLock | None]:
+def _place(
+    asked: SelfComparisonOptions | None, peak_options: PeakOptions | None
+) -> AbstractContextManager[MeasurementLock | None]:
     """Return what keeps others from measuring meanwhile, where anything is measured."""
-    if asked is None:
-        return nullcontext()
-    return measuring(asked.model or "a backend against itself", insist=asked.no_lock)
-
-
-def _backend(asked: str | None) -> tuple[BackendAddress, Note | None]:
-    """Return the backend, and why it was chosen where none was named.
-
-    A runtime that others are held against is the one whose steadiness says most of the machine.
-    """
     if asked is not None:
-        return resolve_backends([asked])[0], None
-    installed = resolve_backends(())
-    trusted = [address for address in map(BackendAddress, registry.references_in_order()) if address in installed]
-    chosen = (trusted or installed)[0]
-    return chosen, Note("chosen-backend", {"backend": str(chosen), "is_reference": bool(trusted)})
-
-
-def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
-    """Return the model's name, folder or file, and why it was chosen where none was named."""
-    if asked:
-        return asked, None
-    latest = bundles.latest()
-    if latest is None:
-        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), Note("chosen-model", {"model": None})
-    return str(latest), Note("chosen-model", {"model": latest.parent.name})
+        return measuring(asked.model or "a backend against itself", insist=asked.no_lock)
+    if peak_options is not None:
+        return measuring("the peaks of this machine", insist=peak_options.no_lock)
+    return nullcontext()
 
 
 _READERS: Readers = {

@@ -11,12 +11,14 @@ from typing import TypeAlias
 
 from irbench import registry
 from irbench.api.accuracy import with_accuracy
+from irbench.api.known_peaks import known_peaks
 from irbench.api.native_precision import native_notes
 from irbench.api.options import RunOptions
 from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
 from irbench.api.resolve import require_models
 from irbench.api.run_destination import Destination, RunDestination
+from irbench.api.work import with_work
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
@@ -131,6 +133,7 @@ def measure_requested(
         request, groups = planned(request, options, folder, reporter.say)
         kept = groups if keep is None else keep(request, groups)
         kept = with_accuracy(request, kept, folder, reporter.say)
+        kept = kept if request.measures_rows_alone else with_work(kept, known_peaks())
         return measure_planned(request, kept, folder, destination, lock, reporter)
 
 

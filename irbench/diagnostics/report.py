@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
 
 from irbench.diagnostics.facts import Facts
 from irbench.diagnostics.finding import Finding
 from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead, Repeats
+from irbench.roofline import MachinePeaks
 
-__all__ = ["GOAL_NS", "Report", "quartiles_ns"]
+__all__ = ["GOAL_NS", "PeakReport", "Report", "quartiles_ns"]
 
 GOAL_NS = 300.0
 """What a timed call may cost beyond a bare loop."""
+
+
+@dataclass(frozen=True)
+class PeakReport:
+    """What the machine attains at most.
+
+    Attributes:
+        peaks: As they are known; ``None`` where a measurement was interrupted and nothing was known before.
+        outcome: Whether they were measured now, were kept since an earlier measurement, or are those of an earlier one
+            because this one was interrupted.
+        now: What their age is counted from, in UTC.
+    """
+
+    peaks: MachinePeaks | None
+    outcome: Literal["measured", "kept", "interrupted"]
+    now: datetime
 
 
 @dataclass(frozen=True)
@@ -25,12 +44,14 @@ class Report:
         findings: What disturbs measurement, in the order of what it usually costs.
         overhead: What irbench's own loop costs.
         self_comparison: A backend against itself; ``None`` where that was not asked for.
+        peak: What the machine attains at most; ``None`` where that is not known and was not asked for.
     """
 
     facts: Facts
     findings: tuple[Finding, ...]
     overhead: Overhead
     self_comparison: SelfComparison | None = None
+    peak: PeakReport | None = None
 
 
 def quartiles_ns(repeats: Repeats) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from irbench.render.accuracy import accuracy_text
 from irbench.render.energy import above_idle_text, energy_text, power_text
 from irbench.render.figures import NOT_MEASURED, error_size, gigabytes, percent, seconds, significant
+from irbench.render.quantities import percent as share
 from irbench.render.table import Column
 from irbench.result import CellResult, GroupResult, Spans
 
@@ -58,6 +59,14 @@ def _slows_down(cell: CellResult) -> bool:
     if cell.sustained_fps is None or not cell.fps:
         return False
     return abs(cell.sustained_fps / cell.fps - 1) > _SUSTAINED_MATTERS
+
+
+def _has_work(result: GroupResult) -> bool:
+    return any(cell.work is not None for cell in result.cells)
+
+
+def _roof_share(cell: CellResult) -> str:
+    return NOT_MEASURED if cell.roof_share is None else share(cell.roof_share, 0)
 
 
 def _differs(fact: Callable[[CellResult], object]) -> Callable[[GroupResult], bool]:
@@ -153,6 +162,10 @@ FIGURES = (
         is_shown=_has_energy,
     ),
     Figure(Column("W", drops=4), power_text, is_shown=_has_energy),
+    Figure(
+        Column("GFLOP/s", drops=4), lambda cell: significant(cell.gflop_per_s, cell.launch_spread), is_shown=_has_work
+    ),
+    Figure(Column("of roof", drops=4), _roof_share, is_shown=_has_work),
     Figure(
         VERDICT,
         _verdict,

@@ -11,15 +11,17 @@ from rich.text import Text
 
 from irbench.diagnostics.facts import Activity, CoreToCore, CounterFacts, Machine
 from irbench.diagnostics.finding import Finding
-from irbench.diagnostics.report import GOAL_NS, Report, quartiles_ns
+from irbench.diagnostics.report import GOAL_NS, PeakReport, Report, quartiles_ns
 from irbench.measure.overhead import Overhead
 from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.figures import gigabytes
 from irbench.render.finding_texts import finding_words
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import plain, wrap
+from irbench.render.peaks import bandwidth_table, compute_table, peaks_message
 from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural
 from irbench.render.self_comparison import self_comparison_message
+from irbench.render.table import ListingTable
 
 __all__ = ["ReportView"]
 
@@ -60,6 +62,9 @@ class ReportView:
         yield from _entries(_here_and_now(report.facts.activity, report.overhead), width)
         yield Text("\nBackends", style="bold")
         yield Padding(self._backends, (0, 0, 0, 1), expand=False)
+        if report.peak is not None:
+            yield Text("\nAttainable peak", style="bold")
+            yield from _peak(report.peak, width)
         if report.findings:
             yield Text("\nFindings", style="bold")
         for number, finding in enumerate(report.findings, start=1):
@@ -75,6 +80,17 @@ class ReportView:
             )
         yield Text("")
         yield from _paragraph(diagnosis_summary(report.findings), width, "bold")
+
+
+def _peak(report: PeakReport, width: int) -> Iterator[RenderableType]:
+    for line in wrap(peaks_message(report), width - 1):
+        yield Text(f" {line}")
+    if report.peaks is None:
+        return
+    for table in (compute_table(report.peaks), bandwidth_table(report.peaks)):
+        if table.rows:
+            yield Text("")
+            yield Padding(ListingTable(table), (0, 0, 0, 1), expand=False)
 
 
 def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:

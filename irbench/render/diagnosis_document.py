@@ -24,6 +24,11 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
     ``remedy``, ``command``), and ``lasting`` (whether nothing done on the machine fixes it).
 ``verdict``
     The findings in one sentence.
+``peak``
+    What the machine attains at most: ``outcome`` (``measured``, ``kept`` or ``interrupted``), ``measured`` (when),
+    ``command``, ``run_id``, ``compute`` and ``bandwidth`` (with intervals over launches: every attribute of
+    :class:`irbench.roofline.ComputePeak` and :class:`irbench.roofline.Bandwidth`), and ``ridge_points``; null where
+    that is not known and was not asked for.
 ``aa``
     A backend against itself (``--aa``): ``run_id``, ``folder``, ``model``, ``backend``, ``launches``, ``speedup``
     (``value``, ``low``, ``high``), ``verdict``, ``smallest_difference`` (a fraction: what 80 % of such runs find),
@@ -43,6 +48,7 @@ from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead
 from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.finding_texts import finding_words
+from irbench.render.peaks import peaks_document
 from irbench.render.self_comparison import self_comparison_message
 
 __all__ = ["diagnosis_document"]
@@ -66,6 +72,7 @@ def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) ->
         "backends": list(backends),
         "findings": [_finding(finding, compared=report.self_comparison is not None) for finding in report.findings],
         "verdict": diagnosis_summary(report.findings),
+        "peak": peaks_document(report.peak),
         "aa": None if report.self_comparison is None else _self_comparison(report.self_comparison),
     }
 

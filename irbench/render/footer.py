@@ -184,6 +184,8 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
     paces = {cell.paced_ms.pace for cell in result.cells if cell.paced_ms is not None}
     yield from (("paced p50 ms", f"paced: a call every {pace:g} ms") for pace in sorted(paces))
     yield from (("J/inference", text) for text in energy_legend(result))
+    if any(cell.roof_share is not None for cell in result.cells):
+        yield "of roof", "of roof: share of what this machine attains at most (irbench doctor)"
     if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90 ms", "p90: not available, each sample is several calls"
     limits = dict.fromkeys(cell.accuracy.limit for cell in result.cells if cell.accuracy is not None)

@@ -10,6 +10,7 @@ from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.soak import SoakPlan
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
 from irbench.spec.timing import Timing
+from irbench.spec.work import InferenceWork, Roof
 
 __all__ = [
     "AGAIN",
@@ -26,6 +27,7 @@ __all__ = [
     "Goal",
     "GraphFiles",
     "Group",
+    "InferenceWork",
     "InputSpec",
     "Io",
     "Load",
@@ -34,6 +36,7 @@ __all__ = [
     "Precision",
     "Program",
     "PythonEnvironment",
+    "Roof",
     "Scalar",
     "Shape",
     "SoakPlan",

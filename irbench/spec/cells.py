@@ -13,6 +13,7 @@ from irbench.spec.models import Artifact, Bundle
 from irbench.spec.programs import Program
 from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.tensors import BATCH
+from irbench.spec.work import InferenceWork
 
 __all__ = ["AGAIN", "Cell", "Goal", "Group", "Io", "Load", "Objective", "Precision", "Workload", "objective_of"]
 
@@ -81,6 +82,7 @@ class Cell:
         program: The user's own code that runs it; ``None`` for a backend.
         accuracy: How good its answers are by the user's measure; ``None`` where no limit was given, or where it could
             not be computed.
+        work: What an inference takes; ``None`` where no peak of the machine is known, or the work cannot be counted.
     """
 
     id: str
@@ -94,6 +96,7 @@ class Cell:
     environment: PythonEnvironment | None = None
     program: Program | None = None
     accuracy: Accuracy | None = None
+    work: InferenceWork | None = None
 
     @property
     def address(self) -> BackendAddress:

@@ -175,6 +175,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         environment=row.environment,
         program=row.program,
         accuracy=row.accuracy,
+        work=row.work,
     )
 
 

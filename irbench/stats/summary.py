@@ -55,7 +55,7 @@ from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
-from irbench.stats.workload_facts import bound_shapes, given_inputs
+from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs
 
 __all__ = ["summarise"]
 
@@ -180,6 +180,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         graph_files=cell.artifact.files if cell.artifact is not None else None,
         program=cell.program,
         accuracy=cell.accuracy,
+        work=cell.work,
     )
 
 
@@ -204,6 +205,7 @@ def _filled(
     def spans(figure: Callable[[Rounds], float]) -> Spans:
         return span_over_launches(rounds, everything, figure, timing)
 
+    rate, share = achieved(row, fps(rounds))
     return replace(
         row,
         latency_ms=latency,
@@ -226,6 +228,8 @@ def _filled(
         energy=energy_use(energies),
         energy_over_launches=energy_span(energies, timing),
         energy_above_idle_over_launches=energy_above_idle_span(energies, timing),
+        gflop_per_s=rate,
+        roof_share=share,
     )
 
 

@@ -1,11 +1,25 @@
-"""What tables and rows say of what was run: the shapes of inputs, and inputs that were given."""
+"""What tables and rows say of what was run: the shapes of inputs, inputs that were given, and the work achieved."""
 
 from __future__ import annotations
 
-from irbench.result import GivenInputs
+from irbench.result import CellResult, GivenInputs
 from irbench.spec import Feeding, Workload
 
-__all__ = ["bound_shapes", "given_inputs"]
+__all__ = ["achieved", "bound_shapes", "given_inputs"]
+
+
+def achieved(row: CellResult, fps: float) -> tuple[float | None, float | None]:
+    """Return how many 10^9 operations per second a row did, and which share of its roof that is; ``None`` if unknown.
+
+    Args:
+        row: With its work and the precision that it computed in.
+        fps: Its samples per second.
+    """
+    if row.work is None:
+        return None, None
+    rate = row.work.operations * fps / row.batch / 1e9
+    roof = row.work.roofs.get(str(row.effective.get("precision")))
+    return rate, None if roof is None else roof.share(rate)
 
 
 def bound_shapes(workload: Workload) -> dict[str, tuple[int, ...]]:

@@ -10,8 +10,13 @@ from pathlib import Path
 import models
 import pytest
 from front_door import irbench
+from made_peaks import peaks
 
+from irbench import bundles
+from irbench.across_runs.environments import fingerprint
 from irbench.store import Store
+from irbench.store.peaks import keep_peaks
+from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -103,12 +108,38 @@ def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: 
     assert "fake-a again" in shown.out
 
 
+@pytest.mark.slow
+def test_peaks_are_measured_once_and_shown_with_their_age_afterwards(tmp_path: Path) -> None:
+    called = irbench("doctor", "--peak", "--backend", "fake-a", "--results", tmp_path, timeout_s=1200)
+    assert called.code == 0, called.err
+    assert "One core attains at most" in called.out
+    assert "main memory" in called.out
+    later = irbench("doctor", "--format", "json").document["peak"]
+    assert later["outcome"] == "kept"
+    assert {peak["backend"] for peak in later["compute"]} == {"fake-a"}
+    assert {"read", "copy", "add"} == {each["access"] for each in later["bandwidth"]}
+    assert all(each["low"] <= each["gb_per_s"] <= each["high"] for each in later["bandwidth"])
+
+
+def test_peaks_that_were_measured_are_part_of_the_report() -> None:
+    keep_peaks(bundles.home(), peaks(fingerprint(host.describe())))
+    called = irbench("doctor")
+    assert called.code == 0, called.err
+    assert "One core attains at most 150 GFLOP/s in fp32 (ort)" in " ".join(called.out.split())
+    assert "irbench doctor --peak measures them again." in " ".join(called.out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--budget", "5m"), 2, "--backend, --threads, --cpus, --budget, --no-lock and --results need --aa."),
+        (("--budget", "5m"), 2, "--threads and --budget need --aa."),
+        (("--peak", "--threads", "2"), 2, "--threads and --budget need --aa."),
+        (("--backend", "ort"), 2, "--backend, --cpus, --no-lock and --results need --aa or --peak."),
+        (("--peak", "--cpus", "9999"), 2, "--cpus contains processor 9999, which is not available."),
+        (("--peak", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),
+        (("--peak", "--backend", "fake-absent"), 5, "pip install irbench-fake"),
         (("--threads", "1"), 2, "need --aa."),
-        (("--cpus", "0"), 2, "need --aa."),
+        (("--cpus", "0"), 2, "need --aa or --peak."),
         (("--aa", "--cpus", "9999"), 2, "--cpus contains processor 9999, which is not available."),
         (("--aa", "nothing-like-it"), 2, "nothing-like-it"),
         (("--aa", "--backend", "nothing-like-it"), 2, "There is no backend 'nothing-like-it'."),

@@ -19,6 +19,7 @@ Examples:
   irbench doctor
   irbench doctor --aa --budget 5m
   irbench doctor --aa resnet50 --backend openvino --threads 1
+  irbench doctor --peak
   irbench doctor --format json -o machine.json
 """
 
@@ -34,24 +35,33 @@ Examples:
     help="Also measure a backend against itself: on MODEL, the model exported last, or a built-in matrix product.",
 )
 @click.option(
+    "--peak",
+    is_flag=True,
+    help="Also measure what the machine attains at most: matrix products per precision, and bandwidth of caches and"
+    " memory. Takes some minutes, and is kept.",
+)
+@click.option(
     "--backend",
     type=BACKEND,
     metavar="NAME",
-    help="Backend for --aa. [default: a reference backend, such as ort]",
+    help="Backend for --aa and --peak. [default: a reference backend, such as ort; for --peak, each that reads ONNX]",
 )
 @click.option(
     "--threads",
     type=THREADS,
     help="For --aa: threads per process in total, or native. [default: the available physical cores]",
 )
-@click.option("--cpus", type=CPUS, help="For --aa: processors to use. [default: all available]")
+@click.option("--cpus", type=CPUS, help="For --aa and --peak: processors to use. [default: all available]")
 @click.option("--budget", type=DURATION, help="For --aa: time limit. [default: 90s]")
-@click.option("--no-lock", is_flag=True, help="For --aa: measure even if another irbench is measuring on this machine.")
+@click.option(
+    "--no-lock", is_flag=True, help="For --aa and --peak: measure even if another irbench is measuring on this machine."
+)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 @RESULTS
 def command(
     model: str | None,
+    peak: bool,
     backend: str | None,
     threads: int | Literal["native"] | None,
     cpus: tuple[int, ...] | None,
@@ -69,18 +79,27 @@ def command(
     --aa also runs the whole protocol with the same backend in both rows. It passes (exit code 0) if the rows are the
     same, fails if one looks faster or has wrong outputs (1) or has no result (3), and is undecided (4) otherwise. It
     also reports the smallest difference that a run of this length can detect. The run is stored like any other.
+
+    --peak also measures the most operations per second that matrix products attain in each precision, with the best
+    backend and size, and how fast caches and main memory deliver data, with one core and with all. The result is kept
+    for this machine, and later reports show it with its age.
     """
-    from irbench.api.doctor import SelfComparisonOptions, diagnose
+    from irbench.api.doctor import diagnose
+    from irbench.api.peaks import PeakOptions
     from irbench.api.progress import displayed
+    from irbench.api.self_comparison import SelfComparisonOptions
     from irbench.cli.output.console import print_data, to_text
 
     asked = None
     if model is not None:
         asked = SelfComparisonOptions(model, backend, threads, cpus, budget, results, no_lock)
-    elif backend or threads or cpus or budget or results or no_lock:
-        raise click.UsageError("--backend, --threads, --cpus, --budget, --no-lock and --results need --aa.")
+    elif threads or budget:
+        raise click.UsageError("--threads and --budget need --aa.")
+    elif not peak and (backend or cpus or results or no_lock):
+        raise click.UsageError("--backend, --cpus, --no-lock and --results need --aa or --peak.")
+    peaks = PeakOptions(backend, cpus, results, no_lock) if peak else None
     with displayed() as reporter, plugin_warnings_told():
-        found = diagnose(asked, reporter)
+        found = diagnose(asked, reporter, peaks)
     text = found.to_json() if form == "json" else to_text(found.__rich__(), to_file=output is not None)
     print_data(text, output)
     if found.report.self_comparison is not None:

@@ -23,6 +23,7 @@ Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
 """What the table of a row is about."""
 
 _UNITS = {
+    "gflop_per_s": "GFLOP/s",
     "_ms": "ms",
     "_s": "s",
     "_ns": "ns",

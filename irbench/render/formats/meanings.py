@@ -75,6 +75,11 @@ _OF_ROWS = {
     "accuracy_samples": "Samples that the value was computed from.",
     "accuracy_max_rel": "Largest difference from the reference over them, relative to the largest reference value.",
     "accuracy_misses_tolerance": "Whether that is above the tolerance of the precision.",
+    "work_operations": "Arithmetic operations of an inference; null where no peak of the machine was known.",
+    "work_moved_bytes": "Its weights, inputs and outputs.",
+    "work_roofs": "What the machine attains at most for that, by precision: irbench doctor --peak.",
+    "gflop_per_s": "10^9 operations per second.",
+    "roof_share": "Share of what the machine attains at most for the model.",
 }
 _LATENCIES = {
     "p50_ms": "Median latency of one batch.",

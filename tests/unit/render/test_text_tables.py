@@ -17,10 +17,10 @@ from irbench.activity import ActivityCode
 from irbench.api import doctor
 from irbench.bisection.report import Conclusion, Criterion, Side
 from irbench.cold_row import ColdStop
+from irbench.cost_model import UncountedReason
 from irbench.counter_row import CounterStop
 from irbench.counters import CountedPhase, TopdownMethod
 from irbench.counters import ObstacleCode as CounterObstacle
-from irbench.cost_model import UncountedReason
 from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
@@ -30,9 +30,9 @@ from irbench.render import reduction as reduction_texts
 from irbench.render.across_runs_texts import CONDITION_TEXTS, DIFFERENCE_TEXTS, OBSTACLE_TEXTS, PROBLEM_TEXTS
 from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
+from irbench.render.cost import UNCOUNTED_TEXTS
 from irbench.render.counter_texts import COUNTER_STOP_TEXTS, PHASE_TEXTS, TOPDOWN_TEXTS
 from irbench.render.counter_texts import OBSTACLE_TEXTS as COUNTER_OBSTACLES
-from irbench.render.cost import UNCOUNTED_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS

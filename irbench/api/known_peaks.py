@@ -1,0 +1,16 @@
+"""What is known of the attainable peaks of this machine."""
+
+from __future__ import annotations
+
+from irbench import bundles
+from irbench.across_runs.environments import fingerprint
+from irbench.roofline import MachinePeaks
+from irbench.store.peaks import kept_peaks
+from irbench.system import host
+
+__all__ = ["known_peaks"]
+
+
+def known_peaks() -> MachinePeaks | None:
+    """Return what was measured on this machine last; ``None`` where nothing was."""
+    return kept_peaks(bundles.home(), fingerprint(host.describe()))

@@ -1,0 +1,250 @@
+"""Measure what this machine can attain at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from irbench import bundles, registry
+from irbench.across_runs.environments import fingerprint
+from irbench.address import BackendAddress
+from irbench.api.known_refusals import without_refused_rows
+from irbench.api.measurement import StoredRun, measure_planned
+from irbench.api.processors import allowed_cpus
+from irbench.api.progress import Reporter
+from irbench.api.resolve import resolve_backends, resolve_bundles
+from irbench.api.run_destination import RunDestination
+from irbench.diagnostics import Machine
+from irbench.diagnostics.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
+from irbench.diagnostics.matrix_peaks import (
+    FEWEST_LAUNCHES,
+    disturbed_share,
+    fastest_rows,
+    matrix_chains,
+    matrix_peaks,
+)
+from irbench.errors import IrbenchError
+from irbench.measure.clock import utc_now
+from irbench.measure.lock import MeasurementLock
+from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
+from irbench.render.peaks import bandwidth_progress, products_progress
+from irbench.result import SEARCH_RUN
+from irbench.roofline import ComputePeak, MachinePeaks
+from irbench.runner.plan import PlannedGroup, plan, with_rows
+from irbench.runner.prepare import prepare
+from irbench.runner.request import RunRequest
+from irbench.spec import Precision, Timing
+from irbench.store.peaks import keep_peaks
+from irbench.store.reading import read_launches
+from irbench.system import host
+
+__all__ = ["COMMAND", "PEAK_OPTIONS", "PeakOptions", "PeakPlan", "measure_peaks", "peak_plan"]
+
+COMMAND = "irbench doctor --peak"
+_READS = "onnx"
+_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8")
+_ONCE = Timing(min_launches=1, max_launches=1, blocks=3, max_blocks=4, min_blocks=3, most_blocks=4)
+"""Which size and backend is the fastest shows in a launch; nothing but the choice is taken from it."""
+_PRECISE = Timing(
+    min_launches=FEWEST_LAUNCHES, max_launches=FEWEST_LAUNCHES, blocks=4, max_blocks=6, budget=600.0, sized_for=90.0
+)
+
+
+@dataclass(frozen=True)
+class PeakOptions:
+    """What is asked of a measurement of peaks.
+
+    Attributes:
+        backend: The only one whose matrix products are measured; ``None`` for every installed one that reads ONNX.
+        cpus: Processors that may be used; ``None`` for all that are allowed.
+        results: Where the runs are kept; ``None`` for the usual place.
+        no_lock: Whether others may measure on this machine meanwhile.
+    """
+
+    backend: str | None = None
+    cpus: tuple[int, ...] | None = None
+    results: Path | None = None
+    no_lock: bool = False
+
+
+PEAK_OPTIONS = frozenset(option.name for option in fields(PeakOptions))
+
+
+@dataclass(frozen=True)
+class PeakPlan:
+    """What is measured.
+
+    Attributes:
+        chains: Products of matrices.
+        backends: Whose; none where no installed backend reads ONNX.
+        threads: Numbers of threads of a process.
+        bandwidth: Working sets, on which processors.
+        timing: The protocol's numbers for the fastest products.
+    """
+
+    chains: tuple[MatrixChain, ...]
+    backends: tuple[BackendAddress, ...]
+    threads: tuple[int, ...]
+    bandwidth: BandwidthPlan
+    timing: Timing = _PRECISE
+
+
+def peak_plan(options: PeakOptions, machine: Machine) -> PeakPlan:
+    """Return what is measured.
+
+    Raises:
+        IrbenchError: The backend is not there or does not read ONNX, or a processor is not available.
+    """
+    allowed = host.allowance(allowed_cpus(options.cpus))
+    cpus = host.one_per_core(allowed.cpus)[: allowed.threads]
+    return PeakPlan(
+        chains=matrix_chains(len(cpus)),
+        backends=_backends(options.backend),
+        threads=tuple(dict.fromkeys((1, len(cpus)))),
+        bandwidth=bandwidth_plan(machine, cpus),
+    )
+
+
+def measure_peaks(
+    asked: PeakPlan, options: PeakOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
+) -> MachinePeaks | None:
+    """Measure what was planned, and keep it in place of what was known before.
+
+    Args:
+        asked: From :func:`peak_plan`.
+        options: What it was made from.
+        scratch: A folder that is gone afterwards.
+        lock: Our place among those who measure on this machine.
+        reporter: Hears what is done.
+
+    Returns:
+        ``None`` where it was interrupted: what was known before is still kept.
+
+    Raises:
+        IrbenchError: A process cannot be started, or the results cannot be stored.
+    """
+    products = _Products(asked, options, scratch, lock, reporter).measured()
+    if products is None:
+        return None
+    launches = asked.bandwidth.launches
+    try:
+        samples = measure_bandwidth(
+            asked.bandwidth, scratch, lambda launch: reporter.say(bandwidth_progress(launch, launches))
+        )
+    except KeyboardInterrupt:
+        return None
+    peaks = MachinePeaks(
+        machine=fingerprint(host.describe()),
+        measured=utc_now().isoformat(timespec="seconds"),
+        command=COMMAND,
+        irbench_version=version("irbench"),
+        run_id=products.run_id,
+        compute=products.peaks,
+        bandwidth=bandwidth_from(samples, asked.bandwidth.levels),
+        samples=samples,
+        disturbed_share=products.disturbed_share,
+    )
+    keep_peaks(bundles.home(), peaks)
+    return peaks
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """The peaks of matrix products, the run that holds their samples if there is one, and how disturbed it was."""
+
+    peaks: tuple[ComputePeak, ...] = ()
+    run_id: str | None = None
+    disturbed_share: float | None = None
+
+
+class _Products:
+    """The runs of matrix products: every size and backend once, then the fastest of each precision as runs are."""
+
+    def __init__(
+        self, asked: PeakPlan, options: PeakOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
+    ) -> None:
+        self._asked = asked
+        self._options = options
+        self._scratch = scratch
+        self._lock = lock
+        self._reporter = reporter
+
+    def measured(self) -> _Measured | None:
+        """Return the peaks; ``None`` where the measurement was interrupted."""
+        if not self._asked.backends:
+            return _Measured()
+        self._reporter.say(products_progress(chosen=False))
+        request = self._request()
+        groups = self._groups(request)
+        if not groups:
+            return _Measured()
+        search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups)
+        if _is_interrupted(search):
+            return None
+        fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self._asked.chains)
+        if not fastest:
+            return _Measured((), search.document.run_id)
+        chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
+        self._reporter.say(products_progress(chosen=True))
+        run = self._run(request, [group for group in chosen if group.group.cells])
+        if _is_interrupted(run):
+            return None
+        found = run.document
+        peaks = matrix_peaks(found, read_launches(run.folder, found), self._asked.chains)
+        return _Measured(peaks, found.run_id, disturbed_share(found))
+
+    def _request(self) -> RunRequest:
+        files = [str(write_matrix_chain(chain, self._scratch)) for chain in self._asked.chains]
+        return RunRequest(
+            bundles=resolve_bundles(files, everything=False, say=self._reporter.say),
+            backends=self._asked.backends,
+            precisions=_PRECISIONS,
+            threads=self._asked.threads,
+            cpus=self._options.cpus,
+            io="bound",
+            allow_mixed=True,
+            apart=True,
+            timing=self._asked.timing,
+            is_part_of="peak",
+        )
+
+    def _groups(self, request: RunRequest) -> list[PlannedGroup]:
+        """Return the tables with the rows that may be possible: quantised graphs in int8, and others in floats."""
+        quantised = {chain.name: chain.quantised for chain in self._asked.chains}
+        groups = without_refused_rows(plan(request, prepare(request, self._scratch)), lambda _line: None)
+        kept = [with_rows(group, _fitting(group, quantised=quantised[_model(group)])) for group in groups]
+        return [group for group in kept if group.can_run]
+
+    def _run(self, request: RunRequest, groups: Sequence[PlannedGroup]) -> StoredRun:
+        place = RunDestination(self._options.results)
+        return measure_planned(request, groups, self._scratch, place, self._lock, self._reporter)
+
+
+def _fitting(group: PlannedGroup, *, quantised: bool) -> frozenset[str]:
+    return frozenset(cell.id for cell in group.measured if (cell.load.precision == "int8") == quantised)
+
+
+def _model(group: PlannedGroup) -> str:
+    return group.group.workloads[0].bundle.name
+
+
+def _is_interrupted(stored: StoredRun) -> bool:
+    return any(table.stopped_by == "interrupt" for table in stored.document.groups)
+
+
+def _backends(asked: str | None) -> tuple[BackendAddress, ...]:
+    if asked is not None:
+        (address,) = resolve_backends([asked])
+        if not _reads_onnx(address.name):
+            raise IrbenchError(
+                f"{address.name} does not read ONNX, which the matrix products are.",
+                hint=f"Choose one of: {', '.join(filter(_reads_onnx, registry.installed_backends())) or 'none'}.",
+            )
+        return (address,)
+    return tuple(map(BackendAddress, filter(_reads_onnx, registry.installed_backends())))
+
+
+def _reads_onnx(backend: str) -> bool:
+    return _READS in registry.backend(backend).consumes

@@ -1,0 +1,87 @@
+"""What a backend is measured against itself with, for ``irbench doctor --aa``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from irbench import bundles, registry
+from irbench.address import BackendAddress
+from irbench.api.processors import allowed_cpus, total_threads
+from irbench.api.progress import Say
+from irbench.api.resolve import resolve_backends, resolve_bundles
+from irbench.notices import Note
+from irbench.onnx.probe_graph import matmul
+from irbench.render.context import Context
+from irbench.render.note_texts import note_text
+from irbench.runner.request import RunRequest
+
+__all__ = ["SelfComparisonOptions", "self_comparison_request"]
+
+_OWN_SHAPE = (1, 512, 512)
+"""Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
+
+
+@dataclass(frozen=True)
+class SelfComparisonOptions:
+    """A backend that is to be measured against itself.
+
+    Attributes:
+        model: Anything that ``irbench run`` takes; empty for the model exported last, or one of our own.
+        backend: Its name, perhaps with a device; ``None`` for one that may serve as a reference.
+        threads: Total for each process, ``native``, or ``None`` for the physical cores.
+        cpus: Processors that it may use; ``None`` for all that are allowed.
+        budget: Wall time it may take, in seconds; ``None`` for the usual.
+        results: Where the run is kept; ``None`` for the usual place.
+        no_lock: Whether others may measure on this machine meanwhile.
+    """
+
+    model: str = ""
+    backend: str | None = None
+    threads: int | Literal["native"] | None = None
+    cpus: tuple[int, ...] | None = None
+    budget: float | None = None
+    results: Path | None = None
+    no_lock: bool = False
+
+
+def self_comparison_request(asked: SelfComparisonOptions, scratch: Path, say: Say) -> RunRequest:
+    """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
+    backend, why_backend = _backend(asked.backend)
+    model, why_model = _model(asked.model, scratch)
+    notes = tuple(note for note in (why_backend, why_model) if note is not None)
+    for note in notes:
+        say(note_text(note, Context()))
+    cpus = allowed_cpus(asked.cpus)
+    return RunRequest(
+        bundles=resolve_bundles([model], everything=False, say=say),
+        backends=(backend, backend),
+        notes=notes,
+        threads=(total_threads(asked.threads, cpus),),
+        cpus=cpus,
+        budget_s=asked.budget,
+    ).with_budget_for(1, 1)
+
+
+def _backend(asked: str | None) -> tuple[BackendAddress, Note | None]:
+    """Return the backend, and why it was chosen where none was named.
+
+    A runtime that others are held against is the one whose steadiness says most of the machine.
+    """
+    if asked is not None:
+        return resolve_backends([asked])[0], None
+    installed = resolve_backends(())
+    trusted = [address for address in map(BackendAddress, registry.references_in_order()) if address in installed]
+    chosen = (trusted or installed)[0]
+    return chosen, Note("chosen-backend", {"backend": str(chosen), "is_reference": bool(trusted)})
+
+
+def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
+    """Return the model's name, folder or file, and why it was chosen where none was named."""
+    if asked:
+        return asked, None
+    latest = bundles.latest()
+    if latest is None:
+        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), Note("chosen-model", {"model": None})
+    return str(latest), Note("chosen-model", {"model": latest.parent.name})

@@ -1,0 +1,150 @@
+"""Measure the bandwidth of every level of the memory hierarchy, with one core and with several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.diagnostics.facts import Machine
+from irbench.diagnostics.memory_levels import MemoryLevel, memory_levels
+from irbench.measure.bandwidth import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon
+from irbench.roofline import Bandwidth, BandwidthSamples
+from irbench.stats.intervals import Looks, interval_at
+from irbench.worker import Worker
+
+__all__ = ["BandwidthPlan", "bandwidth_from", "bandwidth_plan", "measure_bandwidth"]
+
+_PROBE = "irbench.measure.bandwidth:MemoryProbe"
+_CONFIDENCE = 0.95
+_LAUNCHES = 6
+"""From six launches on, the range over launches holds the median with more than 95 %, without any assumption."""
+_WINDOW_NS = 60_000_000
+_DEADLINE_S = 300.0
+
+
+@dataclass(frozen=True)
+class BandwidthPlan:
+    """What is measured.
+
+    Attributes:
+        cpus: Processors, one on each physical core; the first one alone, then all together.
+        levels: Those of one thread, and those of all where there are several.
+        launches: How many times fresh processes measure everything.
+        window_ns: How long each access to each level is timed in each launch.
+    """
+
+    cpus: tuple[int, ...]
+    levels: tuple[MemoryLevel, ...]
+    launches: int = _LAUNCHES
+    window_ns: int = _WINDOW_NS
+
+
+def bandwidth_plan(machine: Machine, cpus: Sequence[int]) -> BandwidthPlan:
+    """Return what is measured on a machine.
+
+    Args:
+        machine: As it was described.
+        cpus: Processors, one on each physical core that may be used; at least one.
+    """
+    cores = (machine.sockets or 1) * (machine.cores_per_socket or len(machine.cpu_per_core))
+    levels = [
+        level
+        for threads in dict.fromkeys((1, len(cpus)))
+        for level in memory_levels(machine.caches, threads, cores, machine.available_memory_bytes)
+    ]
+    return BandwidthPlan(tuple(cpus), tuple(levels))
+
+
+def measure_bandwidth(
+    plan: BandwidthPlan, scratch: Path, say: Callable[[int], None], start: Callable[..., Worker] | None = None
+) -> tuple[BandwidthSamples, ...]:
+    """Return the raw times of every access to every level, in the order of the plan.
+
+    Args:
+        plan: What is measured.
+        scratch: A folder for the logs of processes.
+        say: Hears the number of each launch, counted from 1, before it begins.
+        start: Makes a worker; ``None`` for a process.
+
+    Raises:
+        IrbenchError: A process cannot be started.
+        WorkerDied: A process ended, for example for want of memory.
+    """
+    found: dict[tuple[MemoryLevel, Access], list[tuple[MemoryTimes, ...]]] = {
+        (level, access): [] for level in plan.levels for access in ACCESSES
+    }
+    for launch in range(plan.launches):
+        say(launch + 1)
+        with ExitStack() as stack:
+            workers = [stack.enter_context(_worker(plan, place, scratch, start)) for place in range(len(plan.cpus))]
+            _hold_probes(workers, plan)
+            for (level, access), launches in found.items():
+                launches.append(_times(workers[: level.threads], level, access, plan.window_ns))
+    return tuple(
+        BandwidthSamples(level.name, level.threads, access, tuple(launches))
+        for (level, access), launches in found.items()
+    )
+
+
+def bandwidth_from(samples: Sequence[BandwidthSamples], levels: Sequence[MemoryLevel]) -> tuple[Bandwidth, ...]:
+    """Return the bandwidths with their intervals over launches; what was too fast to time is left out.
+
+    Args:
+        samples: The raw times.
+        levels: Those that were measured.
+    """
+    of_level = {(level.name, level.threads): level for level in levels}
+    found = (_bandwidth(each, of_level[each.level, each.threads]) for each in samples)
+    return tuple(each for each in found if each is not None)
+
+
+def _worker(plan: BandwidthPlan, place: int, scratch: Path, start: Callable[..., Worker] | None) -> Worker:
+    make = start or Worker
+    return make(scratch / f"bandwidth-{place}", cpus=plan.cpus[place : place + 1], environment=ONE_THREAD)
+
+
+def _hold_probes(workers: Sequence[Worker], plan: BandwidthPlan) -> None:
+    """Have every worker allocate as much as it will need, the first one for the time when it works alone."""
+    for place, worker in enumerate(workers):
+        most = max(level.bytes_per_thread for level in plan.levels if level.threads > place)
+        worker.send(_PROBE, most, deadline_s=_DEADLINE_S, hold=True)
+    for worker in workers:
+        worker.receive(deadline_s=_DEADLINE_S)
+
+
+def _times(workers: Sequence[Worker], level: MemoryLevel, access: Access, window_ns: int) -> tuple[MemoryTimes, ...]:
+    start_ns = begins_soon()
+    for worker in workers:
+        worker.send("measure", access, level.bytes_per_thread, start_ns, window_ns, deadline_s=_DEADLINE_S)
+    return tuple(worker.receive(deadline_s=_DEADLINE_S) for worker in workers)
+
+
+def _bandwidth(samples: BandwidthSamples, level: MemoryLevel) -> Bandwidth | None:
+    rates = [_rate(launch) for launch in samples.launches]
+    known = [math.log(rate) for rate in rates if rate is not None]
+    if not known or len(known) < len(rates):
+        return None
+    interval = interval_at(known, Looks(_LAUNCHES, _LAUNCHES), _CONFIDENCE)
+    return Bandwidth(
+        samples.level,
+        samples.threads,
+        samples.access,
+        math.exp(interval.value),
+        math.exp(interval.low),
+        math.exp(interval.high),
+        level.working_set_bytes,
+        level.capacity_bytes,
+        interval.confidence,
+    )
+
+
+def _rate(launch: Sequence[MemoryTimes]) -> float | None:
+    """Return the rate of all threads together, in bytes per nanosecond; ``None`` where one was too fast to time."""
+    if len(launch) == 1:
+        return launch[0].fastest_bytes_per_ns
+    rates = [times.median_bytes_per_ns for times in launch]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if len(known) == len(rates) else None

@@ -1,0 +1,168 @@
+"""How fast one thread moves memory: calls of NumPy on arrays of a given size, less what an empty call costs.
+
+NumPy's own work in a call, 0.3 to 0.5 microseconds, is longer than moving what a first-level cache holds. It is the
+same for arrays of a few bytes, so those are timed beside, and the difference is the time of the data.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.measure.clock import now_ns
+
+__all__ = ["ACCESSES", "ONE_THREAD", "Access", "MemoryProbe", "MemoryTimes", "begins_soon"]
+
+Access = Literal["read", "copy", "add"]
+"""``read`` adds up the products of two arrays, ``copy`` writes one into another, ``add`` writes the sum of two into a
+third."""
+ACCESSES: tuple[Access, ...] = get_args(Access)
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""For the environment of a process that probes: each has one thread, on a processor of its own."""
+
+_ARRAYS: dict[Access, int] = {"read": 2, "copy": 2, "add": 3}
+_TINY_ELEMENTS = 16
+_LINE_BYTES = 64
+_STAGGER_BYTES = 17 * _LINE_BYTES
+"""Arrays begin this far apart modulo a page: stores slow down loads of the same place in another page."""
+_REPEATED_BYTES = 1 << 20
+"""What a call reads at least: a dot product alone is no longer than the rest of its call in the first-level cache."""
+_BATCHES = 15
+_FEWEST_BATCHES = 3
+_PILOT_CALLS = 3
+_OVERHEAD_SHARE = 8
+_LEAD_NS = 20_000_000
+"""From asking for a measurement to its start: all processes must have been told by then."""
+
+
+@dataclass(frozen=True)
+class MemoryTimes:
+    """What one thread measured of one access at one size.
+
+    Attributes:
+        bytes_per_call: What a call reads and writes, each byte counted once.
+        calls_per_batch: Calls between two readings of the clock.
+        batch_ns: How long each batch took, in nanoseconds.
+        tiny_bytes_per_call: As ``bytes_per_call``, of the tiny arrays.
+        tiny_calls_per_batch: As ``calls_per_batch``.
+        tiny_batch_ns: As ``batch_ns``.
+    """
+
+    bytes_per_call: int
+    calls_per_batch: int
+    batch_ns: tuple[int, ...]
+    tiny_bytes_per_call: int
+    tiny_calls_per_batch: int
+    tiny_batch_ns: tuple[int, ...]
+
+    @property
+    def fastest_bytes_per_ns(self) -> float | None:
+        """The rate of the fastest batch, in bytes per nanosecond (10^9 bytes per second).
+
+        Others slow down some batches, and none is too fast. ``None`` where tiny calls take as long.
+        """
+        return self._bytes_per_ns(min(self.batch_ns))
+
+    @property
+    def median_bytes_per_ns(self) -> float | None:
+        """The rate of the median batch; see :attr:`fastest_bytes_per_ns`.
+
+        Of threads that share a bandwidth, the fastest batch may be one during which the others stood still.
+        """
+        return self._bytes_per_ns(statistics.median(self.batch_ns))
+
+    def _bytes_per_ns(self, batch_ns: float) -> float | None:
+        call_ns = batch_ns / self.calls_per_batch
+        tiny_ns = min(self.tiny_batch_ns) / self.tiny_calls_per_batch
+        if call_ns <= tiny_ns:
+            return None
+        return (self.bytes_per_call - self.tiny_bytes_per_call) / (call_ns - tiny_ns)
+
+
+def begins_soon() -> int:
+    """Return when several processes that are asked now should begin, in nanoseconds of the clock."""
+    return now_ns() + _LEAD_NS
+
+
+class MemoryProbe:
+    """Moves memory in a process of its own, which is to have one thread.
+
+    Args:
+        most_bytes: The largest working set that will be asked for.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        room = most_bytes + len(ACCESSES) * (_STAGGER_BYTES + _LINE_BYTES) + _LINE_BYTES
+        self._buffer = np.empty(room, np.uint8)
+        self._buffer.fill(0)  # every page is there before anything is timed
+        self._tiny = np.ones((len(ACCESSES), _TINY_ELEMENTS), np.float32)
+
+    def measure(self, access: Access, working_set_bytes: int, start_ns: int, window_ns: int) -> MemoryTimes:
+        """Time an access to a working set that is gone through again and again.
+
+        The same calls are made, untimed, until ``start_ns``, so that processes which are asked together are all at work
+        throughout each other's windows.
+
+        Args:
+            access: What to do.
+            working_set_bytes: Of all arrays together; at most what the probe was made for.
+            start_ns: When the timed window begins, in nanoseconds of the clock.
+            window_ns: How long it lasts, or three calls if that is longer.
+        """
+        arrays = self._arrays(_ARRAYS[access], working_set_bytes)
+        repeats = max(1, _REPEATED_BYTES // working_set_bytes) if access == "read" else 1
+        call = _call(access, arrays, repeats)
+        tiny = _call(access, list(self._tiny[: len(arrays)]), repeats)
+        calls = _calls_per_batch(call, window_ns)
+        tiny_calls = _calls_per_batch(tiny, window_ns // _OVERHEAD_SHARE)
+        tiny_batch_ns = tuple(_batch_ns(tiny, tiny_calls) for _ in range(_BATCHES))
+        while now_ns() < start_ns:
+            call()
+        batch_ns: list[int] = []
+        while len(batch_ns) < _FEWEST_BATCHES or (now_ns() < start_ns + window_ns and len(batch_ns) < 2 * _BATCHES):
+            batch_ns.append(_batch_ns(call, calls))
+        moved = repeats * sum(array.nbytes for array in arrays)
+        tiny_moved = repeats * len(arrays) * _TINY_ELEMENTS * arrays[0].itemsize
+        return MemoryTimes(moved, calls, tuple(batch_ns), tiny_moved, tiny_calls, tiny_batch_ns)
+
+    def _arrays(self, count: int, working_set_bytes: int) -> list[NDArray[np.float32]]:
+        """Return so many arrays of float32 in the buffer, which share no cache line and no place in their pages."""
+        size = working_set_bytes // count // _LINE_BYTES * _LINE_BYTES
+        place = -self._buffer.ctypes.data % _LINE_BYTES
+        arrays: list[NDArray[np.float32]] = []
+        for _ in range(count):
+            arrays.append(self._buffer[place : place + size].view(np.float32))
+            place += size + _STAGGER_BYTES
+        for array in arrays:
+            array.fill(1.0)
+        return arrays
+
+
+def _call(access: Access, arrays: list[NDArray[np.float32]], repeats: int) -> Callable[[], Any]:
+    if access == "read":
+        # rows that are all the same array: one call of NumPy reads it so many times
+        rows = [np.broadcast_to(array, (repeats, array.size)) for array in arrays]
+        return partial(np.vecdot, *rows)
+    if access == "copy":
+        return partial(np.copyto, arrays[1], arrays[0])
+    return partial(np.add, arrays[0], arrays[1], arrays[2])
+
+
+def _calls_per_batch(call: Callable[[], Any], window_ns: int) -> int:
+    """Return how many calls make a batch of which :data:`_BATCHES` fill a window; at least one."""
+    call()
+    pilot_ns = max(1, min(_batch_ns(call, 1) for _ in range(_PILOT_CALLS)))
+    return max(1, window_ns // _BATCHES // pilot_ns)
+
+
+def _batch_ns(call: Callable[[], Any], calls: int) -> int:
+    start_ns = now_ns()
+    for _ in range(calls):
+        call()
+    return now_ns() - start_ns

@@ -1,0 +1,141 @@
+"""Bandwidths from scripted processes: who is asked for what, and what follows from the times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import pytest
+from machines import QUIET
+
+from irbench.diagnostics.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
+from irbench.diagnostics.memory_levels import MemoryLevel
+from irbench.measure.bandwidth import MemoryTimes
+from irbench.roofline import BandwidthSamples
+
+L1 = MemoryLevel("L1d", 1, 24_000, 48_000)
+MEMORY = MemoryLevel("memory", 2, 1_000_000, None)
+
+
+def times(call_ns: int, moved: int = 10_128, tiny_ns: int = 400) -> MemoryTimes:
+    return MemoryTimes(moved, 10, (10 * call_ns,) * 3, 128, 10, (10 * tiny_ns,) * 3)
+
+
+class ScriptedWorker:
+    """Answers with times that the test gives, and remembers what it was asked."""
+
+    asked: ClassVar[list[tuple[int, str, Any]]] = []
+    open = 0
+
+    def __init__(self, _log: Path, *, cpus: Sequence[int], environment: Mapping[str, str]) -> None:
+        assert environment["OPENBLAS_NUM_THREADS"] == "1"
+        (self._cpu,) = cpus
+        type(self).open += 1
+
+    def send(self, target: str, *args: Any, deadline_s: float, hold: bool = False) -> None:
+        self.asked.append((self._cpu, target, args))
+
+    def receive(self, *, deadline_s: float) -> MemoryTimes:
+        return times(1_400)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        type(self).open -= 1
+
+
+@pytest.fixture
+def worker() -> type[ScriptedWorker]:
+    class Worker(ScriptedWorker):
+        asked: ClassVar[list[tuple[int, str, Any]]] = []
+
+    return Worker
+
+
+def test_every_launch_has_fresh_processes_and_measures_every_level(tmp_path: Path, worker: Any):
+    plan = BandwidthPlan((4, 5), (L1, MEMORY), launches=3)
+    said: list[int] = []
+    samples = measure_bandwidth(plan, tmp_path, said.append, worker)
+    assert said == [1, 2, 3]
+    assert worker.open == 0
+    assert [(each.level, each.threads, each.access) for each in samples] == [
+        ("L1d", 1, "read"), ("L1d", 1, "copy"), ("L1d", 1, "add"),
+        ("memory", 2, "read"), ("memory", 2, "copy"), ("memory", 2, "add"),
+    ]  # fmt: skip
+    assert {len(launch) for each in samples for launch in each.launches if each.level == "memory"} == {2}
+    assert {len(each.launches) for each in samples} == {3}
+
+
+def test_one_core_works_while_the_others_wait(tmp_path: Path, worker: Any):
+    measure_bandwidth(BandwidthPlan((4, 5), (L1, MEMORY), launches=1), tmp_path, lambda _launch: None, worker)
+    measured = [(cpu, *args) for cpu, target, args in worker.asked if target == "measure"]
+    assert [cpu for cpu, _, size, _, _ in measured if size == L1.bytes_per_thread] == [4] * 3
+    both = [(cpu, start_ns) for cpu, _, size, start_ns, _ in measured if size == MEMORY.bytes_per_thread]
+    assert [cpu for cpu, _ in both] == [4, 5] * 3
+    assert len({start_ns for _, start_ns in both}) == 3, "both begin at the same moment"
+
+
+def test_a_process_holds_no_more_than_it_goes_through(tmp_path: Path, worker: Any):
+    alone = MemoryLevel("memory", 1, 5_000_000, None)
+    measure_bandwidth(BandwidthPlan((4, 5), (alone, MEMORY), launches=1), tmp_path, lambda _launch: None, worker)
+    held = {cpu: args[0] for cpu, target, args in worker.asked if target.endswith("MemoryProbe")}
+    assert held == {4: 5_000_000, 5: 1_000_000}
+
+
+def test_an_interrupt_ends_every_process(tmp_path: Path, worker: Any):
+    def interrupt(launch: int) -> None:
+        if launch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_bandwidth(BandwidthPlan((4,), (L1,), launches=3), tmp_path, interrupt, worker)
+    assert worker.open == 0
+
+
+def test_what_an_empty_call_costs_is_not_the_time_of_data():
+    assert times(1_400).fastest_bytes_per_ns == pytest.approx(10.0)
+    assert times(1_400).median_bytes_per_ns == pytest.approx(10.0)
+
+
+def test_a_disturbed_batch_does_not_count():
+    disturbed = MemoryTimes(10_128, 10, (14_000, 14_000, 900_000), 128, 10, (4_000, 50_000, 4_000))
+    assert disturbed.fastest_bytes_per_ns == pytest.approx(10.0)
+
+
+def test_a_batch_during_which_the_other_threads_stood_still_does_not_count():
+    lucky = MemoryTimes(10_128, 10, (14_000, 14_000, 5_000), 128, 10, (4_000, 4_000, 4_000))
+    launches = ((lucky, lucky),) * 6
+    (found,) = bandwidth_from([BandwidthSamples("memory", 2, "read", launches)], [MEMORY])
+    assert found.high == pytest.approx(20.0)
+    (alone,) = bandwidth_from([BandwidthSamples("L1d", 1, "read", ((lucky,),) * 6)], [L1])
+    assert alone.high == pytest.approx(100.0)
+
+
+def test_threads_are_added_up_and_launches_give_the_interval():
+    launches = tuple((times(400 + cost), times(400 + cost)) for cost in (1_000, 1_010, 1_020, 1_030, 1_040, 2_000))
+    (found,) = bandwidth_from([BandwidthSamples("memory", 2, "read", launches)], [MEMORY])
+    assert (found.low, found.high) == (pytest.approx(10.0), pytest.approx(20.0))
+    assert found.gb_per_s == pytest.approx(19.5, rel=0.01)
+    assert (found.confidence, found.working_set_bytes, found.capacity_bytes) == (0.95, 2_000_000, None)
+
+
+def test_few_launches_give_a_range_and_no_confidence():
+    (found,) = bandwidth_from([BandwidthSamples("L1d", 1, "add", ((times(1_400),), (times(2_400),)))], [L1])
+    assert (found.low, found.high, found.confidence) == (pytest.approx(5.0), pytest.approx(10.0), None)
+
+
+def test_what_takes_no_longer_than_an_empty_call_is_left_out():
+    assert bandwidth_from([BandwidthSamples("L1d", 1, "read", ((times(1_400),), (times(400),)))], [L1]) == ()
+
+
+def test_a_machine_with_several_cores_is_measured_with_one_and_with_all():
+    plan = bandwidth_plan(QUIET, QUIET.cpu_per_core)
+    assert {(level.name, level.threads) for level in plan.levels} == {
+        (name, threads) for name in ("L1d", "L2", "L3", "memory") for threads in (1, 4)
+    }
+
+
+def test_a_single_core_is_measured_once():
+    assert {level.threads for level in bandwidth_plan(QUIET, (2,)).levels} == {1}
