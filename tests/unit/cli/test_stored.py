@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from cold_and_soak_runs import cold
 from documents import ENVIRONMENT, cell, example, group, launch
 
 from irbench.cli.commands import results, show
@@ -204,3 +205,23 @@ def test_a_listing_of_known_runs_imports_no_arrays():
     called = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "resnet50" in called.stdout
     assert not {"numpy", "onnx", "psutil"} & set(called.stderr.split())
+
+
+def test_the_memory_of_rows_is_shown_in_place_of_their_speed():
+    measured("alexnet")
+    text = shown("--memory").output
+    assert "private MB" in text
+    assert "p50 ms" not in text
+
+
+def test_memory_is_refused_where_a_run_has_no_table_of_it():
+    writer = Store(default_root()).begin(ENVIRONMENT, {})
+    writer.commit(replace(writer.document, cold_starts=cold().cold_starts, complete=True))
+    with pytest.raises(IrbenchError, match="--memory applies to runs that compare speeds"):
+        shown(writer.document.run_id, "--memory")
+
+
+def test_other_formats_hold_memory_anyway():
+    measured("alexnet")
+    with pytest.raises(IrbenchError, match="--memory applies to --format table only"):
+        shown("--memory", "--format", "csv")
