@@ -90,6 +90,8 @@ class OrtProfiledSession(OrtSession):
 
     @cached_property
     def _by_name(self) -> Mapping[str, tuple[str, ...]]:
+        if not self._recording.graph.exists():  # a provider that compiled parts of it has them in no form to be written
+            return {node.label: (node.label,) for node in self._nodes}
         return contained_nodes(self._artifact.path, self._recording.graph)
 
     @cached_property
