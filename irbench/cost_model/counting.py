@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
 from irbench.cost_model.moved_bytes import MovedBytes, moved_bytes
 from irbench.cost_model.rules import rule_for
-from irbench.cost_model.tensors import NodeView, Scope, Tensor, scope_of
+from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, scope_of
 from irbench.cost_model.trip_counts import trip_count
 from irbench.cost_model.work import Work
 from irbench.errors import IrbenchError, first_line
@@ -85,7 +85,7 @@ class _CountedNode:
     """A node's cost, the weights that it uses, and its activations by element type."""
 
     cost: NodeCost
-    weights: tuple[Tensor, ...] = ()
+    weights: tuple[KnownTensor, ...] = ()
     activations: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def times(self, executions: int) -> _CountedNode:

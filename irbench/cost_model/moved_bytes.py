@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from irbench.cost_model.tensors import NodeView, Tensor
+from irbench.cost_model.tensors import KnownTensor, NodeView
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS
 
 __all__ = ["MovedBytes", "moved_bytes"]
@@ -55,7 +55,7 @@ class MovedBytes:
         return self.weights_read + self.activations_read
 
 
-_Reads: TypeAlias = Iterator[tuple[Tensor, int]]
+_Reads: TypeAlias = Iterator[tuple[KnownTensor, int]]
 """Tensors, and how many elements of them are read."""
 
 

@@ -46,13 +46,6 @@ class Polynomial:
             Fraction(0),
         )
 
-    @property
-    def constant(self) -> Fraction | None:
-        """The value where it depends on no dimension, else ``None``."""
-        if any(any(powers) for powers, _ in self.terms):
-            return None
-        return sum((factor for _, factor in self.terms), Fraction(0))
-
 
 def polynomial(names: Sequence[str], coefficients: NDArray[Any]) -> Polynomial:
     """Return the polynomial with these coefficients, an axis for each name and its power along it."""

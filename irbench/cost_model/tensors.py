@@ -14,7 +14,7 @@ from irbench.onnx.reading.small_values import SmallValues
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["NodeView", "Scope", "Tensor", "UnknownShape", "scope_of"]
+__all__ = ["KnownTensor", "NodeView", "Scope", "UnknownShape", "scope_of"]
 
 _MAX_INTEGERS = 64
 """Axes, sizes and trip counts are shorter; longer constants are weights."""
@@ -25,7 +25,7 @@ class UnknownShape(LookupError):
 
 
 @dataclass(frozen=True)
-class Tensor:
+class KnownTensor:
     """What is known of one tensor.
 
     Attributes:
@@ -75,7 +75,7 @@ class Tensor:
 class Scope:
     """The tensors and small constant integers that a node can see, by name."""
 
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, KnownTensor]
     integers: Mapping[str, tuple[int, ...]]
 
 
@@ -95,7 +95,7 @@ def scope_of(graph: onnx.GraphProto, outer: Scope | None = None, values: SmallVa
     }
     integers |= dict(_listed_integers(graph))
     for name, content in _contents(graph):
-        tensors[name] = Tensor(NAMES.get(content.data_type, ""), tuple(content.dims), is_weight=True)
+        tensors[name] = KnownTensor(NAMES.get(content.data_type, ""), tuple(content.dims), is_weight=True)
         if (found := _integers(content)) is not None:
             integers[name] = found
     if outer is None:
@@ -120,7 +120,7 @@ class NodeView:
         """Whether an optional input is given."""
         return place < len(self.node.input) and bool(self.node.input[place])
 
-    def input(self, place: int) -> Tensor:
+    def input(self, place: int) -> KnownTensor:
         """Return an input.
 
         Raises:
@@ -128,7 +128,7 @@ class NodeView:
         """
         return self._tensor(self.node.input, place)
 
-    def output(self, place: int) -> Tensor:
+    def output(self, place: int) -> KnownTensor:
         """Return an output; raises as :meth:`input` does."""
         return self._tensor(self.node.output, place)
 
@@ -168,19 +168,19 @@ class NodeView:
         value = helper.get_attribute_value(self._attributes[name])
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
-    def given(self) -> Iterator[Tensor]:
+    def given(self) -> Iterator[KnownTensor]:
         """Yield the inputs that are given; nothing is known of some."""
         for name in self.node.input:
             if name:
-                yield self.scope.tensors.get(name, Tensor("", None))
+                yield self.scope.tensors.get(name, KnownTensor("", None))
 
-    def made(self) -> Iterator[Tensor]:
+    def made(self) -> Iterator[KnownTensor]:
         """Yield the outputs that are wanted; nothing is known of some."""
         for name in self.node.output:
             if name:
-                yield self.scope.tensors.get(name, Tensor("", None))
+                yield self.scope.tensors.get(name, KnownTensor("", None))
 
-    def _tensor(self, names: Sequence[str], place: int) -> Tensor:
+    def _tensor(self, names: Sequence[str], place: int) -> KnownTensor:
         name = names[place] if place < len(names) else ""
         if not name or name not in self.scope.tensors:
             raise UnknownShape
@@ -193,13 +193,13 @@ def _known(shape: tuple[int, ...] | None) -> tuple[int, ...]:
     return shape
 
 
-def _described(value: onnx.ValueInfoProto) -> Tensor:
+def _described(value: onnx.ValueInfoProto) -> KnownTensor:
     described = value.type.tensor_type
     dtype = NAMES.get(described.elem_type, "")
     if not described.HasField("shape"):
-        return Tensor(dtype, None)
+        return KnownTensor(dtype, None)
     sizes = [dimension.dim_value if dimension.HasField("dim_value") else -1 for dimension in described.shape.dim]
-    return Tensor(dtype, tuple(sizes) if all(size >= 0 for size in sizes) else None)
+    return KnownTensor(dtype, tuple(sizes) if all(size >= 0 for size in sizes) else None)
 
 
 def _contents(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:

@@ -30,6 +30,8 @@ UNCOUNTED_TEXTS: Mapping[UncountedReason, str] = {
     "unknown-trip-count": "how often the loop turns is unknown",
 }
 _MOST_NAMES = 5
+_LEAST_SHARE = 0.001
+"""Of all bytes: element types of sizes and axes are not named."""
 _COLUMN_NAMES = tuple(column.name for column in fields(CostRow))
 
 
@@ -188,6 +190,9 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
         yield "Terms that no size makes 0.05 % of another are left out; json and csv have them."
         if formulas.multiple_of > 1:
             yield f"They hold where each of these is a multiple of {formulas.multiple_of}; sizes between are rounded."
+    else:
+        yield from _types("Weights", costs.cost.weight_types)
+        yield from _types("Activations read and written", costs.cost.activation_types)
     for reason, text in UNCOUNTED_TEXTS.items():
         nodes = [node for node in costs.cost.uncounted if node.reason == reason]
         if nodes:
@@ -196,6 +201,14 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
     if missing:
         yield f"Bytes do not include {plural(missing, 'node')} of unknown shape or element type."
     yield "1 MAC is 2 FLOP; docs/cost.md says what counts."
+
+
+def _types(what: str, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield the bytes of each element type, where there are several that show."""
+    largest = sorted(sizes, key=lambda dtype: -sizes[dtype])
+    shown = [dtype for dtype in largest if sizes[dtype] > _LEAST_SHARE * sum(sizes.values())]
+    if len(shown) > 1:
+        yield f"{what}: {listing(f'{bytes_text(sizes[dtype])} of {dtype}' for dtype in shown)}."
 
 
 def _asked_for(names: Sequence[str]) -> str:

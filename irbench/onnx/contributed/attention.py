@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRules, UnknownShape, plus, times
+from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRules, UnknownInputType, plus, times
 
 __all__ = ["ATTENTION"]
 
@@ -15,7 +15,7 @@ def _projecting(node: NodeTypes, past: int, dtype_of: int) -> None:
     sizes = node.attribute("qkv_hidden_sizes", None)
     heads = int(node.attribute("num_heads", 0))
     if not isinstance(columns, int) or not heads:
-        raise UnknownShape
+        raise UnknownInputType
     value = sizes[2] if sizes else columns // 3
     dtype = node.dtype(dtype_of)
     node.set_output(0, dtype, [batch, length, value])
@@ -36,7 +36,7 @@ def _multi_head(node: NodeTypes) -> None:
     query = node.shape(0)
     heads = int(node.attribute("num_heads", 0))
     if not heads:
-        raise UnknownShape
+        raise UnknownInputType
     width, keys = _value_width(node, heads), _key_length(node)
     node.set_output(0, node.dtype(0), [*query[:2], width])
     size = width // heads if isinstance(width, int) else None
@@ -67,7 +67,7 @@ def _grouped_queries(node: NodeTypes) -> None:
     batch, length, width = node.shape(0)
     heads, shared = int(node.attribute("num_heads", 0)), int(node.attribute("kv_num_heads", 0))
     if not isinstance(width, int) or not heads or not shared:
-        raise UnknownShape
+        raise UnknownInputType
     size = width // heads if node.has_input(1) else width // (heads + 2 * shared)
     node.set_output(0, node.dtype(0), [batch, length, heads * size])
     keys = plus(length, node.shape(3)[-2]) if node.has_input(3) else length

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Dimension", "NodeTypes", "Shape", "ShapeRule", "ShapeRules", "UnknownShape", "plus", "times"]
+__all__ = ["Dimension", "NodeTypes", "ShapeRule", "ShapeRules", "Sizes", "UnknownInputType", "plus", "times"]
 
 Dimension: TypeAlias = int | str | None
 """A size, a name, or neither."""
-Shape: TypeAlias = Sequence[Dimension]
+Sizes: TypeAlias = Sequence[Dimension]
 
 
-class UnknownShape(LookupError):
+class UnknownInputType(LookupError):
     """The rank or a type of an input is not known."""
 
 
@@ -37,11 +37,11 @@ class NodeTypes:
         """Return the sizes of an input.
 
         Raises:
-            UnknownShape: Its rank is unknown, or it is not there.
+            UnknownInputType: Its rank is unknown, or it is not there.
         """
         tensor = self._type(place).tensor_type
         if not tensor.HasField("shape"):
-            raise UnknownShape
+            raise UnknownInputType
         return [_dimension(dimension) for dimension in tensor.shape.dim]
 
     def dtype(self, place: int) -> int:
@@ -62,7 +62,7 @@ class NodeTypes:
         """Return how many inputs there are."""
         return int(self._context.get_num_inputs())
 
-    def set_output(self, place: int, dtype: int, shape: Shape) -> None:
+    def set_output(self, place: int, dtype: int, shape: Sizes) -> None:
         """Set the type of an output; one that the node does not have is left out."""
         from onnx import helper
 
@@ -72,13 +72,13 @@ class NodeTypes:
     def _type(self, place: int) -> onnx.TypeProto:
         found = self._context.get_input_type(place) if self.has_input(place) else None
         if found is None or not found.HasField("tensor_type"):
-            raise UnknownShape
+            raise UnknownInputType
         described: onnx.TypeProto = found
         return described
 
 
 ShapeRule: TypeAlias = Callable[[NodeTypes], None]
-"""Sets the types of a node's outputs; raises :class:`UnknownShape`, or a ``LookupError``, where it cannot."""
+"""Sets the types of a node's outputs; raises :class:`UnknownInputType`, or a ``LookupError``, where it cannot."""
 
 ShapeRules: TypeAlias = Mapping[tuple[str, str], ShapeRule]
 """Rules by domain and operator."""

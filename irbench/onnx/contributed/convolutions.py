@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, UnknownShape
+from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, UnknownInputType
 
 __all__ = ["CONVOLUTIONS"]
 
@@ -51,7 +51,7 @@ def _set_windowed(
     shape = node.shape(0)
     spatial = shape[1:-1] if last else shape[2:]
     if len(kernel) != len(spatial):
-        raise UnknownShape
+        raise UnknownInputType
     sizes = [_windows(node, axis, size, kernel[axis]) for axis, size in enumerate(spatial)]
     found = [shape[0], *sizes, channels] if last else [shape[0], channels, *sizes]
     node.set_output(0, node.dtype(dtype_of), found)
@@ -70,7 +70,7 @@ def _windows(node: NodeTypes, axis: int, size: Dimension, kernel: Dimension) -> 
     added = pads[axis] + pads[axis + len(pads) // 2] if pads else 0
     rest = size + added - reach
     if rest < 0:
-        raise UnknownShape
+        raise UnknownInputType
     return (-(-rest // stride) if node.attribute("ceil_mode", 0) else rest // stride) + 1
 
 
@@ -98,7 +98,7 @@ def _upsampled(node: NodeTypes) -> None:
     scales = node.attribute("scales", ())
     sizes = node.shape(0)
     if len(scales) != len(sizes):
-        raise UnknownShape
+        raise UnknownInputType
     pairs = zip(sizes, scales, strict=True)
     node.set_output(0, node.dtype(0), [size * int(scale) if isinstance(size, int) else None for size, scale in pairs])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from irbench.onnx.contributed.context import Dimension, NodeTypes, Shape, ShapeRule, ShapeRules, UnknownShape
+from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, Sizes, UnknownInputType
 
 __all__ = ["ELEMENTWISE", "broadcast"]
 
@@ -16,7 +16,7 @@ _SAME = """
 """What has the type of its first input."""
 
 
-def broadcast(*shapes: Shape) -> list[Dimension]:
+def broadcast(*shapes: Sizes) -> list[Dimension]:
     """Return the shape that several shapes are stretched to, aligned at their last axes."""
     turned = zip_longest(*(list(reversed(shape)) for shape in shapes), fillvalue=1)
     return [_common(sizes) for sizes in turned][::-1]
@@ -74,7 +74,7 @@ def _concatenated(node: NodeTypes) -> None:
     shapes = [node.shape(place) for place in range(2, node.inputs(), 3)]
     axis = int(node.attribute("axis", 1))
     if not shapes or not -len(shapes[0]) <= axis < len(shapes[0]):
-        raise UnknownShape
+        raise UnknownInputType
     total: Dimension = 0
     for shape in shapes:
         size = shape[axis]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, UnknownShape
+from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, UnknownInputType
 from irbench.onnx.contributed.elementwise import broadcast
 
 __all__ = ["PRODUCTS"]
@@ -16,7 +16,7 @@ def _product(dtype_of: int = 0) -> ShapeRule:
     def infer(node: NodeTypes) -> None:
         first, second = node.shape(0), node.shape(1)
         if node.attribute("transBatchA", 0) or node.attribute("transBatchB", 0) or min(len(first), len(second)) < 2:
-            raise UnknownShape
+            raise UnknownInputType
         rows = first[-1] if node.attribute("transA", 0) else first[-2]
         columns = second[-2] if node.attribute("transB", 0) else second[-1]
         node.set_output(0, node.dtype(dtype_of), [*broadcast(first[:-2], second[:-2]), rows, columns])
@@ -42,7 +42,7 @@ def _quantised_gemm(node: NodeTypes) -> None:
 def _packed_weights(node: NodeTypes) -> None:
     columns = int(node.attribute("N", 0))
     if not columns:
-        raise UnknownShape
+        raise UnknownInputType
     node.set_output(0, node.dtype(0), [*node.shape(0)[:-1], columns])
 
 

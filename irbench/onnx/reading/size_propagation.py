@@ -25,7 +25,7 @@ def propagate_sizes(model: onnx.ModelProto) -> tuple[SmallValues, bool]:
     Returns:
         Contents of small tensors that the graph computes, and whether a shape was added.
     """
-    walk = _Walk(model)
+    walk = _SizeWalk(model)
     for node in model.graph.node:
         walk.visit(node)
     described = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}
@@ -48,7 +48,7 @@ def has_bodies(graph: onnx.GraphProto) -> bool:
     return any(_has_body(node) for node in graph.node)
 
 
-class _Walk:
+class _SizeWalk:
     """What is known of the values of a graph, from its beginning to where the walk is."""
 
     def __init__(self, model: onnx.ModelProto) -> None:

@@ -69,6 +69,13 @@ def test_what_is_not_counted_is_named_and_sums_say_that_they_are_a_lower_bound()
     assert "Bytes do not include 1 node of unknown shape or element type." in text
 
 
+def test_bytes_of_several_element_types_are_told_apart():
+    text = "(float[batch, 3, 32, 32] image) => (y) { q = QuantizeLinear (image, s, z)  y = DequantizeLinear (q, s, z) }"
+    model = graph(text, s=np.float32(1), z=np.int8(0))
+    assert "Activations read and written: 24.6 kB of float32 and 6.14 kB of int8." in shown(at_batch(model, 1), 140)
+    assert "of float32" not in shown(at_batch(MODEL, 1), 140)
+
+
 def test_a_table_for_programs_has_every_digit_and_no_unit():
     rows = list(csv.DictReader(cost_csv(at_batch(MODEL, 1), per_node=True).splitlines()))
     assert {row["scope"] for row in rows} == {"total", "class", "operator", "node"}
