@@ -16,12 +16,37 @@ from typing import Any
 import numpy as np
 from fake_answers import Answers
 from fake_faults import misbehave, refuse_form
+from fake_profiles import OPTIONS, profiles_of, refuse_profile
 from virtual_clock import VirtualClock
 
 from irbench.spec import Artifact, Io, Load
-from irbench.spi import Array, Availability, Backend, Description, Feed, Outputs, Phases, Session, Slot
+from irbench.spi import (
+    Array,
+    Availability,
+    Backend,
+    Description,
+    Feed,
+    InferenceProfile,
+    Outputs,
+    Phases,
+    ProfiledSession,
+    Session,
+    Slot,
+)
 
-KNOWN = ("call_us", "sample_us", "fault", "at", "when_batch", "precision", "device", "async", "cache", "clock")
+KNOWN = (
+    "call_us",
+    "sample_us",
+    "fault",
+    "at",
+    "when_batch",
+    "precision",
+    "device",
+    "async",
+    "cache",
+    "clock",
+    *OPTIONS,
+)
 OPENING_MS = 40
 DRIFT_AT = 30
 
@@ -110,6 +135,21 @@ class FakeSession:
     def close(self) -> None: ...
 
 
+class FakeProfiledSession(FakeSession):
+    """The same, with a recording of operators that takes its time."""
+
+    def __init__(self, artifact: Artifact, load: Load, device: str) -> None:
+        super().__init__(artifact, load, device)
+        self._model = artifact.path
+        self._unprofiled_ns = self.call_ns
+        self.call_ns += int(float(load.options.get("profiling_us", "0")) * 1000)
+
+    def start_profile(self) -> None: ...
+
+    def finish_profile(self, inferences: int) -> Sequence[InferenceProfile]:
+        return profiles_of(self._model, self._options, self._unprofiled_ns, inferences)
+
+
 def script_of(load: Load) -> Mapping[str, str]:
     """Return the options of a load, without its fault where the script wants that at another batch only."""
     if load.options.get("when_batch", str(load.batch)) == str(load.batch):
@@ -150,17 +190,31 @@ class FakeBackend:
         with phases("load"):
             refuse_form(artifact, load.options.get("fault", ""))
             session = FakeSession(artifact, load, device)
+        self._compile(load, phases)
+        return session
+
+    def _compile(self, load: Load, phases: Phases) -> None:
         with phases("compile"):
             misbehave(script_of(load), "compile")
             if self._launched_before():
                 misbehave(script_of(load), "relaunch")
+
+
+class ProfiledFakeBackend(FakeBackend):
+    """One that can also say how long operators took; ``fake-f`` cannot."""
+
+    def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> ProfiledSession:
+        refuse_profile(load.options)
+        with phases("load"):
+            session = FakeProfiledSession(artifact, load, device)
+        self._compile(load, phases)
         return session
 
 
-first: Backend = FakeBackend("fake-a")
-second: Backend = FakeBackend("fake-b")
-third: Backend = FakeBackend("fake-c")
-fourth: Backend = FakeBackend("fake-d")
-fifth: Backend = FakeBackend("fake-e")
+first: Backend = ProfiledFakeBackend("fake-a")
+second: Backend = ProfiledFakeBackend("fake-b")
+third: Backend = ProfiledFakeBackend("fake-c")
+fourth: Backend = ProfiledFakeBackend("fake-d")
+fifth: Backend = ProfiledFakeBackend("fake-e")
 sixth: Backend = FakeBackend("fake-f")
 absent: Backend = FakeBackend("fake-absent", version=None)

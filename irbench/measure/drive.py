@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irbench.measure.clock import now_ns
 from irbench.measure.ledger import Ledger, Window, WindowLedger
@@ -20,7 +21,7 @@ from irbench.measure.turns import Turns, turning_slot
 from irbench.spec import Io
 from irbench.spi import AsyncSlot, Feed, Slot
 
-__all__ = ["Driver", "FollowingDriver", "Window", "complete_call", "make_driver", "make_turning_driver"]
+__all__ = ["Driver", "FollowingDriver", "Window", "complete_call", "make_driver", "make_turning_driver", "time_calls"]
 
 
 class Driver(Protocol):
@@ -85,6 +86,19 @@ def complete_call(slot: Slot, feed: Feed, io: Io) -> Callable[[], object]:
         fetch()
 
     return call
+
+
+def time_calls(call: Callable[[], object], calls: int) -> NDArray[np.int64]:
+    """Return the latency of each of so many calls in nanoseconds, where no other call may come before or between them.
+
+    A driver settles first; a runtime that records what it runs would record that too.
+    """
+    latency_ns = np.empty(calls, np.int64)
+    for index in range(calls):
+        issued_at = now_ns()
+        call()
+        latency_ns[index] = now_ns() - issued_at
+    return latency_ns
 
 
 class _Synchronous:

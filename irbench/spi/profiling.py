@@ -38,7 +38,9 @@ class OperatorTime:
         kind: The runtime's own operator type.
         duration_ns: Time in it, without that of operators nested in it, in nanoseconds.
         nodes: Names of the ONNX nodes that it computes, as far as the runtime tells; several where it fused them, none
-            where names were lost.
+            where names were lost. A node without a name is called as
+            :attr:`irbench.onnx.reading.inventory.NodeEntry.label` does. Of an artifact that is not ONNX, these are the
+            names of its own nodes.
         start_ns: Start since the inference's first operator, in nanoseconds; ``None`` where the runtime tells none.
         thread: Number of the thread or queue that ran it; ``None`` where the runtime does not tell.
         device: Where it ran: ``cpu``, ``cuda``; or the provider's or plugin's own name where that says more.
@@ -75,7 +77,11 @@ class InferenceProfile:
 
 
 class ProfiledSession(Session, Protocol):
-    """A session whose runtime records operators between two calls; it runs like any other."""
+    """A session whose runtime records operators between two calls; it runs like any other.
+
+    It is called before :meth:`start_profile` only as often as a warm-up needs: some runtimes count from their first
+    inference on.
+    """
 
     def start_profile(self) -> None:
         """Forget what was recorded so far; what runs from now on counts."""
@@ -83,6 +89,9 @@ class ProfiledSession(Session, Protocol):
 
     def finish_profile(self, inferences: int, /) -> Sequence[InferenceProfile]:
         """Return what was recorded of ``inferences`` inferences since :meth:`start_profile`, oldest first.
+
+        Each inference is in exactly one profile: the ``averages`` of all add up to ``inferences``. It is called once;
+        some runtimes record nothing afterwards.
 
         Raises:
             Refusal: The runtime recorded nothing, or something else than so many inferences.
@@ -96,6 +105,12 @@ class ProfilingBackend(Protocol):
 
     def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> ProfiledSession:
         """Compile as ``compile`` does, with the runtime's recording of operators switched on.
+
+        Args:
+            artifact: As for ``compile``.
+            load: As for ``compile``; one inference at a time, so ``streams`` is 1.
+            device: As for ``compile``.
+            phases: As for ``compile``.
 
         Raises:
             Refusal: The runtime cannot profile what was asked.

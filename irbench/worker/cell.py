@@ -114,7 +114,7 @@ class CellHost:
             for sizes in self._workload.other_sizes
         ]
         # held besides its slots, which need not keep it alive
-        self._session = self._backend.compile(cell.artifact, cell.load, cell.device, self._phases)
+        self._session = self._compile(cell.artifact)
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, cell.io)
         with self._phases("first_inference"):
@@ -127,6 +127,10 @@ class CellHost:
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         return Prepared(effective, answers)
+
+    def _compile(self, artifact: Artifact) -> Session:
+        """Return the session that this host holds."""
+        return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
 
     def warm_up(self, most_s: float = math.inf) -> Warmed:
         """Call for the protocol's time, and choose the length of a sample.

@@ -53,6 +53,11 @@ class NodeEntry:
         """The operator with its domain, as ``com.microsoft.Gelu``; the bare name for ONNX's own."""
         return f"{self.domain}.{self.op_type}" if self.domain else self.op_type
 
+    @property
+    def label(self) -> str:
+        """Its name; operator and first output where it has none, as ``Relu of positive``."""
+        return self.name or f"{self.op_type} of {next(iter(self.outputs), 'nothing')}"
+
 
 @dataclass(frozen=True, slots=True)
 class WeightEntry:

@@ -1,0 +1,109 @@
+"""A cell whose runtime records how long each operator takes, while the harness times the same inferences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irbench.errors import IrbenchError
+from irbench.measure.drive import Window, time_calls
+from irbench.spec import Artifact, Scalar
+from irbench.spi import InferenceProfile, ProfiledSession, ProfilingBackend, Session
+from irbench.worker.cell import CellTask, median_completion_ns, plain_scalar
+from irbench.worker.run import RunHost
+
+__all__ = ["MOST_CALLS", "ProfileHost", "ProfiledRun"]
+
+MOST_CALLS = 300
+"""Calls of a warm-up, and those that are profiled unless more are asked for.
+
+Some runtimes record from their first call on, into a file of limited length or a mean over all of them, so that a
+warm-up must not be much longer than what is profiled.
+"""
+
+
+@dataclass(frozen=True)
+class ProfiledRun:
+    """Inferences that were profiled.
+
+    Attributes:
+        effective: What the runtime read back.
+        latency_ns: Of each inference, in nanoseconds, from issue to completion: on the harness's clock, with the
+            runtime's recording switched on.
+        profiles: What the runtime recorded of them, oldest first; their ``averages`` add up to the inferences.
+    """
+
+    effective: Mapping[str, Scalar]
+    latency_ns: tuple[int, ...]
+    profiles: tuple[InferenceProfile, ...]
+
+
+class ProfileHost(RunHost):
+    """Holds one cell's profiled session between the coordinator's requests.
+
+    Args:
+        task: The cell; it makes one inference at a time.
+
+    Raises:
+        IrbenchError: It would make several at a time, which no profile tells apart.
+    """
+
+    def __init__(self, task: CellTask) -> None:
+        super().__init__(task)
+        self._profiled: ProfiledSession | None = None
+        self._call_ns = math.inf
+        if task.cell.load.concurrency > 1:
+            raise IrbenchError(
+                "Operators are profiled one inference at a time.", hint="Leave --streams and --instances out."
+            )
+
+    def profile(self, inferences: int) -> ProfiledRun:
+        """Profile at least so many inferences, after :meth:`warm_up`; only once.
+
+        Short ones are repeated for about as long as the warm-up lasted, up to :data:`MOST_CALLS`.
+
+        Args:
+            inferences: How many at least.
+
+        Raises:
+            IrbenchError: The backend's profiles are of another number of inferences.
+        """
+        assert self._profiled is not None
+        in_time = math.ceil(self._task.timing.warm_up * 1e9 / self._call_ns)
+        count = max(inferences, min(MOST_CALLS, in_time))
+        for turns in self._turns:
+            turns.begin(0)
+        (call,) = self._calls()
+        self._profiled.start_profile()
+        latency_ns = time_calls(call, count)
+        profiles = tuple(self._profiled.finish_profile(count))
+        self._require_all(profiles, count)
+        effective = {str(name): plain_scalar(value) for name, value in self._profiled.effective.items()}
+        return ProfiledRun(effective, tuple(map(int, latency_ns)), profiles)
+
+    def _compile(self, artifact: Artifact) -> Session:
+        backend, cell = self._backend, self._task.cell
+        if not isinstance(backend, ProfilingBackend):
+            raise IrbenchError(
+                f"{cell.backend} does not tell how long operators take.", hint="Leave it out of --backends."
+            )
+        self._profiled = backend.compile_profiled(artifact, cell.load, cell.device, self._phases)
+        return self._profiled
+
+    def _call_for(self, seconds: float, fewest: int) -> Window:
+        """Call for about so long, but not as often as would harm the profile."""
+        assert self._driver is not None
+        pilot = self._driver.drive(fewest)
+        wanted = math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots)))
+        window = self._driver.drive(max(fewest, min(MOST_CALLS, wanted)))
+        self._call_ns = median_completion_ns(window, len(self._slots))
+        return window
+
+    def _require_all(self, profiles: Sequence[InferenceProfile], count: int) -> None:
+        found = sum(profile.averages for profile in profiles)
+        if found != count:
+            raise IrbenchError(
+                f"{self._task.cell.backend} recorded {found} of {count} inferences.",
+                hint="Its profile cannot be used: leave it out of --backends.",
+            )
