@@ -72,6 +72,8 @@ class Description:
         reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
         int8_methods: How an ONNX graph may be quantised so that it is computed in integers: ``static``, ``dynamic``.
         tunable: Options that are worth trying when the best setting is searched for, with their values.
+        operator_kinds: The class of work (:mod:`irbench.onnx.operator_classes`) of operators that compute no node of a
+            model, or none that is known, by the runtime's own operator type: ``Reorder`` is ``movement``.
         hints: What its vendor advises for an objective, as options, by the objective: ``fps`` or ``latency``.
         cache_folders: Keys of options that name a folder in which the runtime keeps what it compiled, so that a cold
             start can be given an empty one.
@@ -92,6 +94,7 @@ class Description:
     cache_folders: tuple[str, ...] = ()
     tunable: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     hints: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    operator_kinds: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
