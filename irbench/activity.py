@@ -21,6 +21,7 @@ ActivityCode = Literal[
     "cold-launch",
     "warm-launch",
     "soak",
+    "profile",
 ]
 
 

@@ -26,6 +26,7 @@ _ACTIVITIES: Mapping[ActivityCode, str] = {
     "cold-launch": "{row}, cold cache (--cold)",
     "warm-launch": "{row}, warm cache (--cold)",
     "soak": "{row}: block {block}",
+    "profile": "profiling {row}",
 }
 
 

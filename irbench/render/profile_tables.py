@@ -1,0 +1,222 @@
+"""The tables of an operator profile: parts by backend, what they add up to, and what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from irbench.profiling.estimates import Estimate
+from irbench.profiling.report import By, CellSummary, Change, Comparison, Figures, PartRow, ProfileReport
+from irbench.render.figures import NOT_MEASURED, ratio, significant
+from irbench.render.profile_texts import class_name, milliseconds
+from irbench.render.table import Column, Row, TextTable
+
+__all__ = ["class_change_table", "difference_table", "fitting", "node_change_table", "part_table"]
+
+_PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
+_LAST = "all others"
+_SLOWEST = 1e8
+"""Operations per second below which their number says nothing."""
+
+
+def fitting(
+    cells: Sequence[CellSummary], table_of: Callable[[Sequence[CellSummary]], TextTable], width: int
+) -> Iterator[TextTable]:
+    """Yield a table of all cells, or several where there is no room for all columns side by side.
+
+    Args:
+        cells: That have columns.
+        table_of: Makes the table of some of them.
+        width: In terminal cells.
+    """
+    group: list[CellSummary] = []
+    for cell in cells:
+        if group and table_of([*group, cell]).narrowest > width:
+            yield table_of(group)
+            group = []
+        group.append(cell)
+    if group:
+        yield table_of(group)
+
+
+def part_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
+    """Return a row for each part with time and share in each backend, then what the parts add up to.
+
+    Args:
+        report: All figures.
+        cells: Those that have columns.
+        by: What parts are.
+        top: How many rows of operators or nodes are shown; classes are shown all.
+    """
+    parts = [row for row in report.rows(by) if any(cell.id in row.figures for cell in cells)]
+    largest = sorted(parts, key=lambda row: -max(_time(row, cell) for cell in cells))
+    shown = largest if by == "class" else largest[:top]
+    kept = {row.key for row in shown}
+    rows = [_part_row(row, cells) for row in shown]
+    left = [row for row in parts if row.key not in kept]
+    rows += [_rest_row(left, cells)] if left else []
+    return TextTable(_columns(cells, _PART_HEADINGS[by]), (*rows, *_sum_rows(cells)))
+
+
+def difference_table(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> TextTable:
+    """Return the groups of nodes that differ most between backends."""
+    columns = (
+        Column("ms", words=True, folds=True, least=20),
+        Column("class", words=True, drops=1),
+        *(Column(cell.label) for cell in cells),
+        Column("differ"),
+    )
+    return TextTable(
+        columns,
+        tuple(
+            Row(
+                (
+                    _node_name(row),
+                    class_name(row.operator_class),
+                    *(milliseconds(_time(row, cell)) if cell.id in row.figures else NOT_MEASURED for cell in cells),
+                    milliseconds(row.spread_ns),
+                )
+            )
+            for row in rows
+        ),
+    )
+
+
+def class_change_table(comparison: Comparison, before: str, after: str) -> TextTable:
+    """Return what became of each class of work between two levels."""
+    columns = (
+        Column("ms", words=True),
+        Column(before),
+        Column(after),
+        Column("change"),
+        Column("interval", words=True),
+    )
+    rows = [(class_name(change.operator_class), change) for change in comparison.classes]
+    rows.append(("sum of operators", comparison.total))
+    return TextTable(
+        columns,
+        tuple(
+            Row(
+                (
+                    name,
+                    _estimated(change.before_ns),
+                    _estimated(change.after_ns),
+                    f"{change.change_ns.value / 1e6:+.3g}",
+                    _ends(change.change_ns),
+                )
+            )
+            for name, change in rows
+        ),
+    )
+
+
+def node_change_table(changes: Sequence[Change], before: str, after: str) -> TextTable:
+    """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
+    columns = (
+        Column("ms", words=True, folds=True, least=20),
+        Column(before),
+        Column(after),
+        Column("change"),
+        Column("computed by", words=True, folds=True, least=14),
+    )
+    return TextTable(
+        columns,
+        tuple(
+            Row(
+                (
+                    change.name,
+                    _estimated(change.before_ns),
+                    _estimated(change.after_ns),
+                    f"{change.change_ns.value / 1e6:+.3g}",
+                    _kinds(change),
+                )
+            )
+            for change in changes
+        ),
+    )
+
+
+def _columns(cells: Sequence[CellSummary], heading: str) -> tuple[Column, ...]:
+    first = Column(heading, words=True, folds=True, least=14)
+    return (
+        first,
+        *(column for cell in cells for column in (Column(cell.label), Column("%"), Column("GFLOP/s", drops=1))),
+    )
+
+
+def _part_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
+    return Row((_part_name(row), *(text for cell in cells for text in _figures(row.figures.get(cell.id)))))
+
+
+def _part_name(row: PartRow) -> str:
+    if row.key == str(row.operator_class):
+        return class_name(row.operator_class)
+    return _node_name(row) if row.nodes else row.name
+
+
+def _node_name(row: PartRow) -> str:
+    more = len(row.nodes) - 1
+    return f"{row.name} +{more}" if more > 0 else row.name
+
+
+def _figures(figures: Figures | None) -> tuple[str, str, str]:
+    if figures is None:
+        return NOT_MEASURED, "", ""
+    rate = figures.flops_per_s
+    speed = NOT_MEASURED if rate is None else significant(rate / 1e9) if rate >= _SLOWEST else f"<{_SLOWEST / 1e9:g}"
+    return milliseconds(figures.time_ns.value), _share(figures.share), speed
+
+
+def _share(share: Estimate) -> str:
+    """Return ``71 ±1``: whole points, the half width rounded up; without it where a single launch gives none."""
+    points = 100 * share.value
+    value = f"{points:.0f}" if points >= 0.95 or points == 0 else f"{points:.1f}"
+    return value if share.low == share.high else f"{value} ±{_points(100 * share.half_width)}"
+
+
+def _points(half_width: float) -> str:
+    return f"{math.ceil(half_width)}" if half_width > 0.95 else f"{math.ceil(10 * half_width) / 10:.1f}"
+
+
+def _rest_row(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> Row:
+    cells_of_row = [_LAST if len(rows) > 1 else "1 other"]
+    for cell in cells:
+        cells_of_row += [milliseconds(sum(_time(row, cell) for row in rows)), "", ""]
+    return Row(tuple(cells_of_row), style="dim")
+
+
+def _sum_rows(cells: Sequence[CellSummary]) -> Iterator[Row]:
+    """Yield what the parts add up to: the operators, what lies between them, and the latency."""
+    figures = (
+        ("sum of operators", [cell.sum_ns for cell in cells]),
+        ("between operators", [cell.between_ns for cell in cells]),
+        ("latency, profiled", [cell.latency_ns for cell in cells]),
+        ("latency, plain", [cell.plain_ns for cell in cells]),
+    )
+    for name, estimates in figures:
+        texts = (text for found in estimates for text in (_estimated(found), "", ""))
+        yield Row((name, *texts), style="bold" if name == "sum of operators" else "")
+    yield Row(("cost of profiling", *(text for cell in cells for text in (_cost(cell.cost), "", ""))))
+
+
+def _estimated(found: Estimate | None) -> str:
+    return NOT_MEASURED if found is None else milliseconds(found.value)
+
+
+def _cost(cost: Estimate | None) -> str:
+    return NOT_MEASURED if cost is None else f"{ratio(cost.value, cost.low, cost.high)[0]}x"
+
+
+def _ends(found: Estimate) -> str:
+    if found.low == found.high:
+        return ""
+    return f"[{found.low / 1e6:+.3g}, {found.high / 1e6:+.3g}]{'' if found.confidence else ' preview'}"
+
+
+def _kinds(change: Change) -> str:
+    before, after = (", ".join(kinds) or "nothing" for kinds in change.kinds)
+    return before if before == after else f"{before} -> {after}"
+
+
+def _time(row: PartRow, cell: CellSummary) -> float:
+    return row.figures[cell.id].time_ns.value if cell.id in row.figures else 0.0
