@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from irbench.spec import Artifact, InputSpec, TensorSpec
 
-__all__ = ["VOCABULARY", "logical_inputs", "mlp", "two_inputs"]
+__all__ = ["VOCABULARY", "layers", "logical_inputs", "mlp", "two_inputs"]
 
 VOCABULARY = 20
 _OPSET = 17
@@ -46,6 +46,53 @@ def mlp(folder: Path, dtype: str = "float32", name: str = "mlp") -> Artifact:
         folder / f"{name}.onnx",
         (TensorSpec("pixels", dtype, ("batch", 3, 8, 8)),),
         (TensorSpec("scores", dtype, ("batch", 5)),),
+    )
+
+
+def layers(folder: Path) -> Artifact:
+    """Operators that runtimes fuse or lay out anew: "image" float32 (batch, 16, 32, 32) to "scores" (16, batch).
+
+    A residual convolution with its activation, a product with its bias, a normalisation, a softmax and a transposition.
+    The second activation has no name.
+    """
+    random = np.random.default_rng(13)
+    weights = {
+        "kernel": random.normal(0, 0.1, (32, 16, 3, 3)),
+        "kernel_bias": random.normal(0, 0.1, (32,)),
+        "residual": random.normal(0, 0.1, (32, 32, 3, 3)),
+        "residual_bias": random.normal(0, 0.1, (32,)),
+        "dense": random.normal(0, 0.1, (32, 16)),
+        "dense_bias": random.normal(0, 0.1, (16,)),
+        "scale": random.normal(1, 0.1, (16,)),
+        "shift": random.normal(0, 0.1, (16,)),
+    }
+    node, around = helper.make_node, [1, 1, 1, 1]
+    nodes = [
+        node("Conv", ["image", "kernel", "kernel_bias"], ["convolved"], "conv", pads=around),
+        node("Relu", ["convolved"], ["positive"], "relu"),
+        node("Conv", ["positive", "residual", "residual_bias"], ["convolved_again"], "residual_conv", pads=around),
+        node("Add", ["convolved_again", "positive"], ["sum"], "residual_add"),
+        node("Relu", ["sum"], ["positive_sum"]),
+        node("GlobalAveragePool", ["positive_sum"], ["pooled"], "pool"),
+        node("Flatten", ["pooled"], ["flat"], "flatten"),
+        node("MatMul", ["flat", "dense"], ["product"], "product"),
+        node("Add", ["product", "dense_bias"], ["biased"], "bias"),
+        node("LayerNormalization", ["biased", "scale", "shift"], ["normal"], "normalisation", axis=-1),
+        node("Softmax", ["normal"], ["shares"], "softmax", axis=-1),
+        node("Transpose", ["shares"], ["scores"], "transposition", perm=[1, 0]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "layers",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 16, 32, 32])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, [16, "batch"])],
+        [numpy_helper.from_array(value.astype(np.float32), key) for key, value in weights.items()],
+    )
+    return _save(
+        graph,
+        folder / "layers.onnx",
+        (TensorSpec("image", "float32", ("batch", 16, 32, 32)),),
+        (TensorSpec("scores", "float32", (16, "batch")),),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,18 @@ from irbench.onnx.reading.external_data import external_tensors
 from irbench.onnx.reading.protobuf import mapped
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Refusal, Session, UsedModel, install_command
+from irbench.spi import (
+    Availability,
+    Description,
+    Phases,
+    ProfiledSession,
+    Refusal,
+    Session,
+    UsedModel,
+    install_command,
+)
 from irbench_openvino import precision, runtime
+from irbench_openvino.operator_kinds import OPERATOR_KINDS
 from irbench_openvino.probing import probe
 from irbench_openvino.properties import (
     CACHE_FOLDERS,
@@ -58,6 +69,7 @@ class OpenVinoBackend:
             int8_methods=("static",),
             cache_folders=CACHE_FOLDERS,
             hints=HINTS,
+            operator_kinds=OPERATOR_KINDS,
         )
 
     def probe(self) -> Availability:
@@ -78,9 +90,23 @@ class OpenVinoBackend:
         """Make a session; see :class:`irbench.spi.Backend`."""
         from irbench_openvino.session import OpenVinoSession
 
+        return OpenVinoSession(*self._compile(artifact, load, device, phases, {}))
+
+    def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> ProfiledSession:
+        """Make a session whose compiled model counts time; see :class:`irbench.spi.ProfilingBackend`."""
+        from irbench_openvino.profiling import PERF_COUNT, OpenVinoProfiledSession
+
+        if device != "cpu":
+            raise Refusal("OpenVINO's profile can be read on the CPU alone.", hint="Profile it on the CPU.")
+        return OpenVinoProfiledSession(*self._compile(artifact, load, device, phases, {PERF_COUNT: True}))
+
+    def _compile(
+        self, artifact: Artifact, load: Load, device: str, phases: Phases, further: Mapping[str, Any]
+    ) -> tuple[Any, Artifact, Mapping[str, Scalar]]:
+        """Return a compiled model, its artifact, and what it really uses; ``further`` properties go before others."""
         core = runtime.load().Core()
         target = _require(core, device)
-        wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
+        wanted = {**compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES")), **further}
         with phases("load"), runtime.plain_reasons():
             model = _read(core, artifact.path)
         with phases("compile"), runtime.plain_reasons():
@@ -96,7 +122,7 @@ class OpenVinoBackend:
             "device_name": str(core.get_property(target, "FULL_DEVICE_NAME")),
             **read_back(compiled, load.options),
         }
-        return OpenVinoSession(compiled, artifact, effective)
+        return compiled, artifact, effective
 
     def advised_streams(self, artifact: Artifact, load: Load, device: str) -> int:
         """Compile a model with the hints of a load, and return what OpenVINO calls the optimal number of requests."""

@@ -25,8 +25,11 @@ class OpenVinoSession:
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
         """Return slots that are ready for ``run`` and for ``start``."""
         kind = CopySlot if io == "copy" else BoundSlot
-        requests = [self._compiled.create_infer_request() for _ in range(count)]
+        requests = [self._create_request() for _ in range(count)]
         return [kind(request, self._inputs, self._outputs, self._watch) for request in requests]
+
+    def _create_request(self) -> Any:
+        return self._compiled.create_infer_request()
 
     def close(self) -> None:
         """Stop watching and drop the model; its memory goes with the last slot."""

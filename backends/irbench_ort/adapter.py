@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Availability, Description, Phases, Session, UsedModel, install_command
+from irbench.spi import Availability, Description, Phases, ProfiledSession, Session, UsedModel, install_command
 from irbench_ort import devices, precision
 from irbench_ort.creation import create_session
 from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
 from irbench_ort.probing import computes, probe
 from irbench_ort.usage import usage
+
+if TYPE_CHECKING:
+    from irbench_ort.profiling import Recording
 
 __all__ = ["OrtBackend"]
 
@@ -65,6 +69,25 @@ class OrtBackend:
         """Make a session; see :class:`irbench.spi.Backend`."""
         from irbench_ort.session import OrtSession
 
+        session, effective = self._create(artifact, load, device, phases)
+        return OrtSession(session, artifact, device, effective)
+
+    def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> ProfiledSession:
+        """Make a session that records its kernels; see :class:`irbench.spi.ProfilingBackend`."""
+        from irbench_ort.profiling import OrtProfiledSession, Recording
+
+        recording = Recording()
+        try:
+            session, effective = self._create(artifact, load, device, phases, recording)
+        except BaseException:
+            recording.remove()
+            raise
+        return OrtProfiledSession(session, artifact, device, effective, recording)
+
+    def _create(
+        self, artifact: Artifact, load: Load, device: str, phases: Phases, recording: Recording | None = None
+    ) -> tuple[Any, Mapping[str, Scalar]]:
+        """Return an InferenceSession, and what it really uses."""
         options = parse_options(load.options, device, load.precision)
         with phases("load"):
             graph = read_precision(artifact.path)
@@ -72,12 +95,15 @@ class OrtBackend:
                 precision.require_convertible(graph, load.precision, lambda other: computes(self, device, other))
         with phases("compile"), tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
             written = Path(folder) / "optimised.onnx" if precision.must_be_read_back(graph) else None
+            written = written if recording is None else recording.graph
             settings = self._settings(load, options, device, written)
+            if recording is not None:
+                recording.switch_on(settings)
             before = _thread_count()
             providers = devices.providers(device, load.precision, options.provider)
             session, lowered = create_session(artifact.path, settings, providers, Path(folder))
             pool_threads = _thread_count() - before
-            computed = precision.read_back(graph, written)
+            computed = precision.read_back(graph, written if precision.must_be_read_back(graph) else None)
         assigned = devices.read_back(session, device)
         if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
             computed = "tf32"
@@ -94,7 +120,7 @@ class OrtBackend:
             **{name: bool(getattr(settings, name)) for name, _ in options.attributes},
             **{key: settings.get_session_config_entry(key) for key, _ in options.config_entries},
         }
-        return OrtSession(session, artifact, device, effective)
+        return session, effective
 
     def usage(self, model: UsedModel, load: Load, device: str) -> str:
         """Return how ONNX Runtime is called for a load."""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from irbench.spec import Artifact, Load
-from irbench.spi import Availability, Description, Phases, Refusal, Session, install_command
+from irbench.spi import Availability, Description, Phases, ProfiledSession, Refusal, Session, install_command
 from irbench_tf import environment, lean, precision
+from irbench_tf.operator_kinds import TENSORFLOW_KINDS, XLA_KINDS
 from irbench_tf.options import KNOWN, parse_options
+
+if TYPE_CHECKING:
+    from irbench_tf.compiler import Job
+    from irbench_tf.session import GraphSession
 
 __all__ = ["TensorFlowBackend"]
 
@@ -45,6 +51,7 @@ class TensorFlowBackend:
             install_command(*_REQUIRED),
             options=options,
             is_original=not self._jit,
+            operator_kinds=XLA_KINDS if self._jit else TENSORFLOW_KINDS,
         )
 
     def probe(self) -> Availability:
@@ -86,10 +93,25 @@ class TensorFlowBackend:
         Raises:
             Refusal: The graph cannot be run as asked.
         """
+        return self._compile(artifact, load, device, phases)[1]
+
+    def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> ProfiledSession:
+        """Compile as :meth:`compile` does; the session can be traced.
+
+        Raises:
+            Refusal: The graph cannot be run as asked, or the device is no CPU.
+        """
+        from irbench_tf.profiling import ProfiledGraphSession
+
+        if device != "cpu":
+            raise Refusal(f"{self.name} can be profiled on the CPU alone.", hint="Profile it on the CPU.")
+        return ProfiledGraphSession(*self._compile(artifact, load, device, phases))
+
+    def _compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> tuple[Job, GraphSession]:
         from irbench_tf.compiler import Job, compile_graph, load_graph
 
         job = Job(artifact, load, device, self._jit)
         with phases("load"):
             graph = load_graph(job)
         with phases("compile"):
-            return compile_graph(job, graph)
+            return job, compile_graph(job, graph)

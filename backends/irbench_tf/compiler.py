@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Refusal
+from irbench.spi import Feed, Refusal
 from irbench_tf import precision
 from irbench_tf.computation import as_one_computation, bind_shapes
 from irbench_tf.control_flow import lower
@@ -19,7 +19,7 @@ from irbench_tf.options import TensorFlowOptions, parse_options
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
 
-__all__ = ["Job", "compile_graph", "load_graph", "session_config"]
+__all__ = ["Job", "compile_graph", "executed_graphs", "load_graph", "session_config"]
 
 
 @dataclass(frozen=True)
@@ -130,25 +130,34 @@ def session_config(job: Job, plan: ThreadPlan) -> Any:
 
 def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[str, Scalar]:
     """Run what must run before the first inference counts, and return what precision came of it."""
-    zeros = [np.zeros([int(size) for size in spec.shape], spec.dtype) for spec in job.artifact.inputs]
     if job.jit:
-        call(*zeros)
+        call(*_zeros(job))
     wanted = job.load.precision
     if not precision.rewriters(wanted):
         return {"precision": _unpinned(job, loaded)}
-    from tensorflow.core.protobuf import config_pb2
-
-    options = callable_options(job.artifact, on_caller=True)
-    options.run_options.output_partition_graphs = True
-    report = config_pb2.RunMetadata()
-    session._make_callable_from_options(options)(*zeros, run_metadata=report)  # noqa: SLF001 - only it takes run metadata with feeds by name
-    nodes = precision.count_nodes(report.partition_graphs, wanted)
+    nodes = precision.count_nodes(executed_graphs(job, session), wanted)
     if nodes == 0:
         raise Refusal(
             f"TensorFlow converted no operation of this graph to {wanted} on this machine.",
             hint="Use --precision fp32 or native.",
         )
     return {"precision": wanted, f"{wanted}_nodes": nodes}
+
+
+def executed_graphs(job: Job, session: Any) -> Sequence[Any]:
+    """Return the graphs that a session runs, as rewritten for the device, from one inference of zeros."""
+    from tensorflow.core.protobuf import config_pb2
+
+    options = callable_options(job.artifact, on_caller=True)
+    options.run_options.output_partition_graphs = True
+    report = config_pb2.RunMetadata()
+    session._make_callable_from_options(options)(*_zeros(job), run_metadata=report)  # noqa: SLF001 - only it takes run metadata with feeds by name
+    graphs: Sequence[Any] = report.partition_graphs
+    return graphs
+
+
+def _zeros(job: Job) -> Feed:
+    return tuple(np.zeros([int(size) for size in spec.shape], spec.dtype) for spec in job.artifact.inputs)
 
 
 def _unpinned(job: Job, loaded: LoadedGraph) -> str:

@@ -36,12 +36,14 @@ class GraphSession:
     """One session with one callable.
 
     Attributes:
+        session: Of TensorFlow.
+        call: Makes one inference.
         effective: What TensorFlow really uses.
     """
 
     def __init__(self, session: Any, call: Any, effective: Mapping[str, Scalar]) -> None:
-        self._session = session
-        self._call = call
+        self.session = session
+        self.call = call
         self.effective = effective
 
     def open_slots(self, count: int, io: Io, /) -> Sequence[Slot]:
@@ -54,11 +56,11 @@ class GraphSession:
             raise Refusal(
                 "A TensorFlow session copies inputs and outputs within each run on a GPU.", hint="Use --io copy."
             )
-        return [GraphSlot(self._call) for _ in range(count)]
+        return [GraphSlot(self.call) for _ in range(count)]
 
     def close(self) -> None:
         """Close the session."""
-        self._session.close()
+        self.session.close()
 
 
 def import_graph(graph_def: bytes) -> Any:

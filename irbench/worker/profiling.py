@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irbench.errors import IrbenchError
 from irbench.measure.drive import Window, time_calls
+from irbench.onnx.reading.counterparts import FrameworkOperator, onnx_counterparts
+from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Scalar
-from irbench.spi import InferenceProfile, ProfiledSession, ProfilingBackend, Session
+from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, Session
 from irbench.worker.cell import CellTask, median_completion_ns, plain_scalar
 from irbench.worker.run import RunHost
+from irbench.worker.watchdog import MARK, worker_folder
 
-__all__ = ["MOST_CALLS", "ProfileHost", "ProfiledRun"]
+__all__ = ["MOST_CALLS", "ProfileHost", "ProfiledRun", "with_onnx_names"]
 
 MOST_CALLS = 300
 """Calls of a warm-up, and those that are profiled unless more are asked for.
@@ -31,7 +36,8 @@ class ProfiledRun:
         effective: What the runtime read back.
         latency_ns: Of each inference, in nanoseconds, from issue to completion: on the harness's clock, with the
             runtime's recording switched on.
-        profiles: What the runtime recorded of them, oldest first; their ``averages`` add up to the inferences.
+        profiles: What the runtime recorded of them, oldest first; their ``averages`` add up to the inferences. Nodes
+            are those of the ONNX form of the model where it has one, whatever form the backend read.
     """
 
     effective: Mapping[str, Scalar]
@@ -57,6 +63,7 @@ class ProfileHost(RunHost):
             raise IrbenchError(
                 "Operators are profiled one inference at a time.", hint="Leave --streams and --instances out."
             )
+        _own_temporary_files()
 
     def profile(self, inferences: int) -> ProfiledRun:
         """Profile at least so many inferences, after :meth:`warm_up`; only once.
@@ -79,6 +86,7 @@ class ProfileHost(RunHost):
         latency_ns = time_calls(call, count)
         profiles = tuple(self._profiled.finish_profile(count))
         self._require_all(profiles, count)
+        profiles = self._with_onnx_names(profiles)
         effective = {str(name): plain_scalar(value) for name, value in self._profiled.effective.items()}
         return ProfiledRun(effective, tuple(map(int, latency_ns)), profiles)
 
@@ -100,6 +108,13 @@ class ProfileHost(RunHost):
         self._call_ns = median_completion_ns(window, len(self._slots))
         return window
 
+    def _with_onnx_names(self, profiles: tuple[InferenceProfile, ...]) -> tuple[InferenceProfile, ...]:
+        """Return profiles of another form of the model with the names of the ONNX nodes, where there is that form."""
+        artifact, exported = self._task.cell.artifact, self._workload.bundle.artifact(("onnx",))
+        if artifact is None or artifact.kind == "onnx" or exported is None:
+            return profiles
+        return with_onnx_names(profiles, take_inventory(exported.path))
+
     def _require_all(self, profiles: Sequence[InferenceProfile], count: int) -> None:
         found = sum(profile.averages for profile in profiles)
         if found != count:
@@ -107,3 +122,35 @@ class ProfileHost(RunHost):
                 f"{self._task.cell.backend} recorded {found} of {count} inferences.",
                 hint="Its profile cannot be used: leave it out of --backends.",
             )
+
+
+def _own_temporary_files() -> None:
+    """Have runtimes record into the worker's own folder, which goes with the worker even where it is killed."""
+    mark = os.environ.get(MARK)
+    if mark is not None:
+        folder = worker_folder(mark)
+        folder.mkdir(exist_ok=True)
+        tempfile.tempdir = str(folder)
+
+
+def with_onnx_names(profiles: Sequence[InferenceProfile], exported: Inventory) -> tuple[InferenceProfile, ...]:
+    """Return profiles whose operators name ONNX nodes instead of those of the framework's graph.
+
+    Args:
+        profiles: Of a graph in its framework's own form.
+        exported: The ONNX model that the same exporter made of it.
+    """
+    executed = dict.fromkeys(_identity(operator) for profile in profiles for operator in profile.operators)
+    counterparts = onnx_counterparts((FrameworkOperator(kind, nodes) for _, kind, nodes in executed), exported)
+    labels = dict(zip(executed, counterparts, strict=True))
+    return tuple(
+        replace(
+            profile,
+            operators=tuple(replace(operator, nodes=labels[_identity(operator)]) for operator in profile.operators),
+        )
+        for profile in profiles
+    )
+
+
+def _identity(operator: OperatorTime) -> tuple[str, str, tuple[str, ...]]:
+    return operator.name, operator.kind, operator.nodes

@@ -1,0 +1,96 @@
+"""What XLA compiled: the instructions of a module, with the TensorFlow nodes that each of them computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irbench.spi import TensorShape
+
+__all__ = ["Instruction", "read_instructions"]
+
+_NO_WORK = frozenset({"constant", "parameter"})
+_LAYOUT = frozenset({"bitcast", "broadcast", "copy", "get-tuple-element", "reshape", "transpose", "tuple"})
+"""What XLA puts between other instructions, under the name of a node that computes more than that."""
+_CALLS_INSIDE = frozenset({"call", "custom-call", "fusion"})
+"""Instructions whose called computations are a part of them; the bodies of loops and branches are traced themselves."""
+_WIDTHS = {"S": "int", "U": "uint", "F": "float", "BF": "bfloat", "C": "complex"}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction of a compiled module.
+
+    Attributes:
+        kind: Its opcode, or what a custom call calls.
+        nodes: Names of the nodes of the TensorFlow graph in it.
+        inputs: Its operands.
+        outputs: What it makes.
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+    inputs: tuple[TensorShape, ...]
+    outputs: tuple[TensorShape, ...]
+
+
+def read_instructions(module: Any, type_name: Callable[[int], str]) -> Mapping[str, Instruction]:
+    """Return the instructions of a module by their names, which are unique in it.
+
+    Args:
+        module: An ``HloModuleProto`` message.
+        type_name: Returns what XLA calls an element type, ``F32`` for example.
+    """
+    computations = {computation.id: computation for computation in module.computations}
+    by_id = {found.id: found for computation in module.computations for found in computation.instructions}
+    return {
+        instruction.name: Instruction(
+            kind=instruction.custom_call_target or instruction.opcode,
+            nodes=_nodes(instruction, computations)
+            or _of_constants(by_id[operand] for operand in instruction.operand_ids),
+            inputs=tuple(
+                shape for operand in instruction.operand_ids for shape in _shapes(by_id[operand].shape, type_name)
+            ),
+            outputs=tuple(_shapes(instruction.shape, type_name)),
+        )
+        for instruction in by_id.values()
+    }
+
+
+def _nodes(instruction: Any, computations: Mapping[int, Any]) -> tuple[str, ...]:
+    """Return the names of what an instruction computes, or of what it only lays out where it computes nothing."""
+    parts = [part for part in _parts(instruction, computations) if part.metadata.op_type and part.metadata.op_name]
+    computed = [part for part in parts if part.opcode not in _LAYOUT] or parts
+    return tuple(dict.fromkeys(part.metadata.op_name for part in computed))
+
+
+def _parts(instruction: Any, computations: Mapping[int, Any]) -> Iterator[Any]:
+    """Give what an instruction consists of, in the order of computation, itself last."""
+    if instruction.opcode in _CALLS_INSIDE:
+        for called in instruction.called_computation_ids:
+            for inner in computations[called].instructions:
+                yield from _parts(inner, computations)
+    if instruction.opcode not in _NO_WORK:
+        yield instruction
+
+
+def _of_constants(operands: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of constants: an instruction that XLA made of another and did not name reads that one's."""
+    names = (operand.metadata.op_name for operand in operands if operand.opcode == "constant")
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def _shapes(shape: Any, type_name: Callable[[int], str]) -> Iterator[TensorShape]:
+    if shape.tuple_shapes:
+        for part in shape.tuple_shapes:
+            yield from _shapes(part, type_name)
+    else:
+        yield TensorShape(_dtype(type_name(shape.element_type)), tuple(shape.dimensions))
+
+
+def _dtype(name: str) -> str:
+    letters = name.rstrip("0123456789")
+    if name == "PRED":
+        return "bool"
+    return f"{_WIDTHS[letters]}{name.removeprefix(letters)}" if letters in _WIDTHS and letters != name else ""

@@ -1,0 +1,140 @@
+"""Which ONNX nodes an exported graph has for the operators of the framework that it was exported from.
+
+Exporters keep names: an ONNX node or tensor is called as the framework's node, with a suffix where it has become
+several nodes. What they rewrite further has names of its own, and is found by where it lies: between nodes that kept
+theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.inventory import Inventory
+
+__all__ = ["FrameworkOperator", "onnx_counterparts"]
+
+_SUFFIX = re.compile(r"__\d+$")
+_CALLED = re.compile(r".*/_\d+/")
+"""What the name of a node begins with where it comes from the body of a loop or a function."""
+_PRODUCT = re.compile("Conv|Einsum|Gemm|MatMul|Attention|LSTM|GRU|RNN")
+_OWN_SCOPE = re.compile(r"(einsum|Tensordot|convolution)(_\d+)?/[^/]*$")
+_FRAMEWORK_PRODUCT = re.compile("conv|dot|einsum|matmul", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class FrameworkOperator:
+    """An operator as the framework executed it.
+
+    Attributes:
+        kind: Its operator.
+        nodes: Names of the nodes of the framework's graph in it; none where they are unknown.
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a product or a convolution."""
+        return _FRAMEWORK_PRODUCT.search(self.kind) is not None
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of its nodes; a product's own is left out, such as that of ``query/einsum/Einsum``."""
+        return tuple(_OWN_SCOPE.sub("", _plain(name)).rpartition("/")[0] for name in self.nodes)
+
+
+def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventory) -> tuple[tuple[str, ...], ...]:
+    """Return, for each operator, the labels of the ONNX nodes that compute the same; none where they are unknown.
+
+    Args:
+        operators: In the order of execution.
+        exported: The ONNX model.
+    """
+    executed = tuple(operators)
+    search = _Search(exported)
+    for place, operator in enumerate(executed):
+        search.add(place, operator)
+    products = {
+        label for place, operator in enumerate(executed) if operator.is_product for label in search.found(place)
+    }
+    return tuple(
+        tuple(label for label in search.found(place) if operator.is_product or not search.is_taken(label, products))
+        for place, operator in enumerate(executed)
+    )
+
+
+class _Search:
+    """Walks along the order of execution, and shares out what lies between nodes of the same name."""
+
+    def __init__(self, exported: Inventory) -> None:
+        self._graph = ContainedNodes(exported.nodes, (weight.name for weight in exported.weights))
+        self._of_names: dict[str, dict[str, None]] = defaultdict(dict)
+        self._of_operators: dict[int, dict[str, None]] = defaultdict(dict)
+        self._added: list[FrameworkOperator] = []
+        self._waiting: list[int] = []
+
+    def add(self, place: int, operator: FrameworkOperator) -> None:
+        """Take the next operator."""
+        self._added.append(operator)
+        names = [_plain(name) for name in operator.nodes]
+        tensors = {f"{name}:0": name for name in names} | {name: name for name in names}
+        makers = {maker.label: name for tensor, name in tensors.items() if (maker := self._graph.maker(tensor))}
+        same = [name for name in names if self._graph.node(name) is not None]
+        if not makers and not same:
+            self._waiting.append(place)
+            return
+        claimed = [*self._graph.claim(tensors), *(label for name in same for label in self._graph.claim((), name))]
+        shared: list[str] = []
+        for label in claimed:
+            owner = makers.get(label, _SUFFIX.sub("", label))
+            if owner in names:
+                self._of_names[owner][label] = None
+            else:
+                shared.append(label)
+        self._share(shared, place)
+
+    def found(self, place: int) -> tuple[str, ...]:
+        """Return what was found for an operator and for all of its names."""
+        of_names = (label for name in self._added[place].nodes for label in self._of_names[_plain(name)])
+        return tuple(dict.fromkeys((*self._of_operators[place], *of_names)))
+
+    def is_taken(self, label: str, products: Collection[str]) -> bool:
+        """Whether a node is a product that an operator computes which is one: others only lay it out."""
+        return self._is_product(label) and label in products
+
+    def _share(self, labels: Sequence[str], behind: int) -> None:
+        """Give each product, with what comes before it, to a product that waits; all to the operator behind if none.
+
+        Args:
+            labels: Of nodes that were claimed, and that are called as no operator.
+            behind: The operator that they lead to.
+        """
+        products = sum(map(self._is_product, labels))
+        takers = [place for place in (*self._waiting, behind) if self._takes(place, behind)][-products:]
+        if not products or not takers:
+            takers = [behind]
+        self._waiting = [place for place in self._waiting if place not in takers]
+        at = 0
+        for label in labels:
+            self._of_operators[takers[at]][label] = None
+            if self._is_product(label):
+                at = min(at + 1, len(takers) - 1)
+
+    def _takes(self, place: int, behind: int) -> bool:
+        """Whether an operator is a product whose scope is also that of the operator behind it."""
+        operator, around = self._added[place], self._added[behind].scopes
+        near = (f"{outer}/".startswith(f"{scope}/") for scope in operator.scopes for outer in around)
+        return operator.is_product and (place == behind or not operator.nodes or any(near))
+
+    def _is_product(self, label: str) -> bool:
+        node = self._graph.node(label)
+        return node is not None and _PRODUCT.search(node.op_type) is not None
+
+
+def _plain(name: str) -> str:
+    return _CALLED.sub("", name)

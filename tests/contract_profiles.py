@@ -1,0 +1,134 @@
+"""What the contract suite does with a backend that profiles, inside a worker; the tests judge what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import models
+import numpy as np
+
+from irbench import registry
+from irbench.feeds import generate, lay_out
+from irbench.measure.drive import complete_call, time_calls
+from irbench.measure.phases import PhaseLog
+from irbench.onnx.reading.inventory import take_inventory
+from irbench.onnx.rewriting.bind import bind
+from irbench.spec import Artifact, InputSpec, Load
+from irbench.spi import Array, Feed, InferenceProfile, ProfiledSession, ProfilingBackend, Refusal, Session
+
+BATCH = 2
+SETTLING = 5
+_NO_WORK = frozenset({"Const", "NoOp", "Placeholder", "Reshape"})
+
+
+def write_onnx(folder: Path) -> Artifact:
+    return bind(models.layers(folder), {"batch": BATCH}, folder)
+
+
+def write_tf_graph(folder: Path) -> Artifact:
+    import tf_models
+
+    return bind(tf_models.write_convolution(folder), {"batch": BATCH}, folder)
+
+
+def labels(artifact: Artifact) -> list[str]:
+    """Return what the nodes that compute are called; a framework's graph may have others too."""
+    if artifact.kind == "onnx":
+        return [node.label for node in take_inventory(artifact.path).nodes]
+    from tensorflow.core.framework import graph_pb2
+
+    graph = graph_pb2.GraphDef.FromString(artifact.path.read_bytes())
+    outputs = {spec.name for spec in artifact.outputs}
+    return [node.name for node in graph.node if node.op not in _NO_WORK and node.name not in outputs]
+
+
+def profiled(name: str, artifact: Artifact, load: Load, inferences: int) -> tuple[list[int], list[InferenceProfile]]:
+    """Return the latencies of inferences in nanoseconds, and their profiles."""
+    session = _profiled_session(name, artifact, load)
+    call = _call(session, artifact)
+    time_calls(call, SETTLING)
+    session.start_profile()
+    latency_ns = time_calls(call, inferences)
+    profiles = list(session.finish_profile(inferences))
+    session.close()
+    return [int(latency) for latency in latency_ns], profiles
+
+
+def effective(name: str, artifact: Artifact, load: Load) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a session and a profiled one read back."""
+    plain, recording = _session(name, artifact, load), _profiled_session(name, artifact, load)
+    found = dict(plain.effective), dict(recording.effective)
+    plain.close()
+    recording.close()
+    return found
+
+
+def answers(name: str, artifact: Artifact, load: Load) -> tuple[Sequence[Array], Sequence[Array]]:
+    """Return what a session answers that is made after a profiled one, and what that one answered."""
+    recording = _profiled_session(name, artifact, load)
+    during = _answer(recording, artifact)
+    recording.close()
+    plain = _session(name, artifact, load)
+    after = _answer(plain, artifact)
+    plain.close()
+    return after, during
+
+
+def missing(name: str, artifact: Artifact, load: Load) -> tuple[str, str]:
+    """Return the refusal of a session that is asked for more inferences than it made."""
+    session = _profiled_session(name, artifact, load)
+    call = _call(session, artifact)
+    session.start_profile()
+    time_calls(call, 2)
+    try:
+        session.finish_profile(1000)
+    except Refusal as refusal:
+        return refusal.message, refusal.hint
+    finally:
+        session.close()
+    return "", ""
+
+
+def files_left(name: str, artifact: Artifact, load: Load, folder: Path) -> list[str]:
+    """Return what a profile leaves behind in the folder for temporary files, once its session is closed."""
+    import tempfile
+
+    tempfile.tempdir = str(folder)
+    try:
+        profiled(name, artifact, load, 2)
+        _profiled_session(name, artifact, load).close()
+    finally:
+        tempfile.tempdir = None
+    return [path.name for path in folder.iterdir()]
+
+
+def _profiled_session(name: str, artifact: Artifact, load: Load) -> ProfiledSession:
+    backend = registry.backend(name)
+    assert isinstance(backend, ProfilingBackend)
+    backend.import_runtime(load, "cpu")
+    return backend.compile_profiled(artifact, load, "cpu", PhaseLog())
+
+
+def _session(name: str, artifact: Artifact, load: Load) -> Session:
+    backend = registry.backend(name)
+    backend.import_runtime(load, "cpu")
+    return backend.compile(artifact, load, "cpu", PhaseLog())
+
+
+def _feed(artifact: Artifact) -> Feed:
+    specs = [InputSpec(tensor, -1.0, 1.0) for tensor in artifact.inputs]
+    return lay_out(generate(specs, {"batch": BATCH}, 0), artifact)
+
+
+def _call(session: Session, artifact: Artifact) -> Any:
+    (slot,) = session.open_slots(1, "copy")
+    return complete_call(slot, _feed(artifact), "copy")
+
+
+def _answer(session: Session, artifact: Artifact) -> Sequence[Array]:
+    (slot,) = session.open_slots(1, "copy")
+    slot.stage(_feed(artifact))
+    slot.run()
+    return [np.array(output) for output in slot.fetch()]

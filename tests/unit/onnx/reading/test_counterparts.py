@@ -1,0 +1,101 @@
+"""Which ONNX nodes belong to the operators of the framework that a model was exported from."""
+
+from __future__ import annotations
+
+from irbench.onnx.reading.counterparts import FrameworkOperator, onnx_counterparts
+from irbench.onnx.reading.inventory import Inventory, NodeEntry
+
+
+def node(op_type: str, inputs: str, outputs: str, name: str) -> NodeEntry:
+    return NodeEntry(name, op_type, "", tuple(inputs.split()), tuple(outputs.split()))
+
+
+ATTENTION = Inventory(
+    nodes=(
+        node("Reshape", "x", "r", "Reshape__10"),
+        node("MatMul", "r query", "p", "MatMul__11"),
+        node("Add", "p bias", "block/query/add:0", "block/query/add"),
+        node("Cast", "block/query/add:0", "c", "block/less__5"),
+        node("Less", "c", "block/less:0", "block/less"),
+        node("MatMul", "block/less:0 value", "v", "MatMul__20"),
+        node("Transpose", "v", "t", "Transpose__21"),
+        node("Gemm", "t output", "g", "Gemm__22"),
+        node("Add", "g bias", "block/output/add:0", "block/output/add"),
+        node("Conv", "block/output/add:0 kernel", "block/norm/add:0", "block/conv"),
+    )
+)
+
+
+def counterparts(*operators: tuple[str, str]) -> list[tuple[str, ...]]:
+    executed = [FrameworkOperator(kind, tuple(nodes.split())) for kind, nodes in operators]
+    return list(onnx_counterparts(executed, ATTENTION))
+
+
+def test_nodes_keep_their_names_and_parts_have_a_suffix():
+    assert counterparts(("AddV2", "block/query/add"), ("Less", "block/less"))[1] == ("block/less__5", "block/less")
+
+
+def test_what_was_rewritten_belongs_to_the_product_before_the_next_known_node():
+    product, add = counterparts(("Einsum", "block/query/einsum"), ("AddV2", "block/query/add"))
+    assert product == ("Reshape__10", "MatMul__11")
+    assert add == ("block/query/add",)
+
+
+def test_several_products_are_told_apart_by_their_order():
+    *_, value, output, add = counterparts(
+        ("Einsum", "block/query/einsum"),
+        ("AddV2", "block/query/add"),
+        ("Less", "block/less"),
+        ("Einsum", "block/einsum_1"),
+        ("Einsum", "block/output/einsum"),
+        ("BiasAdd", "block/output/add"),
+    )
+    assert value == ("MatMul__20",)
+    assert output == ("Transpose__21", "Gemm__22")
+    assert add == ("block/output/add",)
+
+
+def test_a_fused_operator_has_the_counterparts_of_all_its_nodes():
+    (fused,) = counterparts(("_FusedMatMul", "block/query/einsum block/query/add"))
+    assert set(fused) == {"Reshape__10", "MatMul__11", "block/query/add"}
+
+
+def test_a_node_that_several_operators_compute_is_named_in_each():
+    first, second = counterparts(("fusion", "block/query/add"), ("fusion", "block/query/add"))
+    assert "block/query/add" in first
+    assert second == ("block/query/add",)
+
+
+def test_what_only_lays_out_a_product_is_no_product():
+    layout, product, add = counterparts(
+        ("fusion", "block/query/einsum"), ("dot", "block/query/einsum"), ("fusion", "block/query/add")
+    )
+    assert "MatMul__11" in product
+    assert not {"MatMul__11"} & {*layout, *add}
+
+
+def test_products_that_run_side_by_side_are_told_apart_by_their_scopes():
+    early, product, *_ = counterparts(
+        ("Einsum", "block/value/einsum/Einsum"), ("Einsum", "block/query/einsum/Einsum"), ("AddV2", "block/query/add")
+    )
+    assert early == ()
+    assert "MatMul__11" in product
+
+
+def test_a_product_whose_name_is_lost_is_found_by_where_it_lies():
+    product, _ = counterparts(("dot", ""), ("AddV2", "block/query/add"))
+    assert product == ("Reshape__10", "MatMul__11")
+
+
+def test_a_node_is_found_by_the_tensor_that_it_makes():
+    *_, norm = counterparts(("AddV2", "block/output/add"), ("FusedBatchNormV3", "block/norm/add"))
+    assert norm == ("block/conv",)
+
+
+def test_names_from_bodies_of_loops_are_found_without_their_prefix():
+    (product,) = counterparts(("AddV2", "while/body/_12/block/query/add"))
+    assert "block/query/add" in product
+
+
+def test_what_is_unknown_has_no_counterpart():
+    assert counterparts(("Sqrt", "elsewhere"), ("SessionRun", "")) == [(), ()]
