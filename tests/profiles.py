@@ -71,7 +71,7 @@ def cell(
 ) -> ProfiledCell:
     """Return a cell whose calls all take the same time in a launch."""
     launches = tuple(
-        LaunchLatencies(number, (round(1e6 * profiled),) * 20, (round(1e6 * plain),) * 20)
+        LaunchLatencies(number, (round(1e6 * profiled),) * 20, (round(1e6 * plain),) * 20, tuple(range(5, 15)))
         for number, (profiled, plain) in enumerate(zip(profiled_ms, plain_ms, strict=True))
     )
     backend = label.partition("+")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from irbench.errors import IrbenchError
-from irbench.profiling.record import PROFILE_VERSION, ProfiledCell, ProfileDocument
+from irbench.profiling.record import PROFILE_VERSION, LaunchLatencies, ProfiledCell, ProfileDocument
 from irbench.store.document import representable
 
 __all__ = ["decode_profile", "encode_profile"]
@@ -60,8 +60,15 @@ def _is_sound(cell: ProfiledCell) -> bool:
     launches = len(cell.launches)
     return (
         all(len(operator.duration_ns) == launches for operator in cell.operators)
-        and all(launch.profiled_ns and launch.plain_ns and min(launch.plain_ns) > 0 for launch in cell.launches)
+        and all(map(_is_sound_launch, cell.launches))
         and all(0 <= span.operator < len(cell.operators) for span in cell.timeline)
+    )
+
+
+def _is_sound_launch(launch: LaunchLatencies) -> bool:
+    calls = len(launch.profiled_ns)
+    return bool(launch.counted and launch.plain_ns and min(launch.plain_ns) > 0) and all(
+        0 <= place < calls for place in launch.counted
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -50,7 +50,7 @@ def match_operators(
         nodes: Of the graph, in topological order.
         kinds: The class of operators that compute no node, by the runtime's own operator type.
     """
-    names = _Names(nodes)
+    names = _Names(nodes, {name for operator in operators for name in operator.nodes}, kinds)
     found = [names.match(operator) for operator in operators]
     signed = _by_signature(operators, found, nodes, kinds)
     return tuple(
@@ -62,7 +62,10 @@ def match_operators(
 class _Names:
     """What nodes are found by."""
 
-    def __init__(self, nodes: Sequence[GraphNode]) -> None:
+    def __init__(self, nodes: Sequence[GraphNode], told: Collection[str], kinds: Mapping[str, OperatorClass]) -> None:
+        self._nodes = nodes
+        self._told = told
+        self._kinds = kinds
         self._by_name = {node.name: (place,) for place, node in enumerate(nodes)}
         self._by_tensor = {tensor: (place,) for place, node in enumerate(nodes) for tensor in node.outputs if tensor}
         self._by_stem: dict[str, tuple[int, ...]] = defaultdict(tuple)
@@ -74,7 +77,19 @@ class _Names:
         if operator.is_overhead:
             return Match((), "overhead")
         told = operator.nodes or (operator.name,)
-        return self._named(told, self._node, "name") or self._named(told, self._tensor, "tensor")
+        found = self._named(told, self._node, "name") or self._named(told, self._tensor, "tensor")
+        return found if found is None or operator.nodes or self._is_credible(operator, found) else None
+
+    def _is_credible(self, operator: OperatorProfile, found: Match) -> bool:
+        """Whether an operator that tells no nodes computes those of its own name.
+
+        Nobody else claims them, and their class is that of its kind, as far as that is known: where an exporter folded
+        an addition into a convolution, the convolution has the addition's name.
+        """
+        nodes = [self._nodes[place] for place in found.nodes]
+        kind = class_of_kind(operator.kind, self._kinds)
+        fits = kind is OperatorClass.OTHER or kind in {node.operator_class for node in nodes}
+        return fits and all(node.name not in self._told for node in nodes)
 
     def _named(self, told: Iterable[str], find: _Find, matched_by: MatchedBy) -> Match | None:
         places = sorted({place for name in told for place in find(name)})

@@ -1,4 +1,4 @@
-"""What a profile saw: the stored document of raw medians, from which every figure is derived.
+"""What a profile saw: the stored document, from which every figure is derived.
 
 Durations are integers in nanoseconds. Format history:
 
@@ -70,8 +70,9 @@ class OperatorProfile:
         implementation: The kernel that was chosen.
         shapes: Of its outputs, where the runtime tells.
         is_overhead: Whether this is the runtime's own work, and computes no node.
-        executions: How often it was executed in an inference; the median.
-        duration_ns: Of each launch, the median over inferences of the time that all its executions in one took.
+        executions: How often it was executed in an inference.
+        duration_ns: Of each launch, the time that all its executions in an inference took: the mean over those
+            inferences that count.
     """
 
     name: str
@@ -110,11 +111,14 @@ class LaunchLatencies:
         launch: Its number, counted from 0.
         profiled_ns: Of the calls that were profiled.
         plain_ns: Of calls of a session without profiling, before and after those.
+        counted: Places of the profiled calls that count: the middle half by latency, or all where the runtime tells
+            only the mean of all.
     """
 
     launch: int
     profiled_ns: tuple[int, ...]
     plain_ns: tuple[int, ...]
+    counted: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""The operators of a launch's inferences as medians, added to what earlier launches showed."""
+"""The operators of a launch's inferences, added to what earlier launches showed.
+
+Of a launch the middle half of its inferences counts, by latency. The time of an operator is its mean over these, and so
+is the latency: parts add up to the whole, which medians of parts do not, and a few slow inferences change nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +11,78 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irbench.profiling.record import LaunchLatencies, OperatorProfile, ProfiledCell, TimelineSpan
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
-__all__ = ["with_launch"]
+__all__ = ["Launch", "middle_half", "with_launch"]
 
 _Key: TypeAlias = tuple[str, str, tuple[str, ...], str, bool]
 
 
-def with_launch(cell: ProfiledCell, latencies: LaunchLatencies, profiles: Sequence[InferenceProfile]) -> ProfiledCell:
+@dataclass(frozen=True)
+class Launch:
+    """What was seen in a launch of a cell.
+
+    Attributes:
+        number: Counted from 0.
+        profiled_ns: Latency of each profiled call.
+        plain_ns: Latency of each call of a session without profiling.
+        profiles: Of the profiled calls, oldest first; at least one, and their ``averages`` add up to the calls.
+    """
+
+    number: int
+    profiled_ns: tuple[int, ...]
+    plain_ns: tuple[int, ...]
+    profiles: tuple[InferenceProfile, ...]
+
+    @property
+    def counted(self) -> NDArray[np.intp]:
+        """Places of the calls that count: all of them where the mean of several cannot be taken apart."""
+        if len(self.profiles) < len(self.profiled_ns):
+            return np.arange(len(self.profiled_ns))
+        return middle_half(self.profiled_ns)
+
+    def profile_of(self, calls: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the place of each call's profile."""
+        ends = np.cumsum([profile.averages for profile in self.profiles])
+        return np.searchsorted(ends, calls, side="right")
+
+
+def middle_half(latencies_ns: Sequence[int]) -> NDArray[np.intp]:
+    """Return the places of the middle half of values by their size, ascending; at least one."""
+    quarter = len(latencies_ns) // 4
+    order = np.argsort(latencies_ns, kind="stable")
+    return np.sort(order[quarter : len(order) - quarter])
+
+
+def with_launch(cell: ProfiledCell, launch: Launch) -> ProfiledCell:
     """Return a cell with one more launch.
 
     Args:
         cell: With the launches before.
-        latencies: Of this launch.
-        profiles: Of its inferences, oldest first; at least one.
+        launch: What was seen in it.
     """
     before = {_key_of_profile(operator): operator for operator in cell.operators}
-    found = _operators(profiles)
-    operators = {key: _extended(operator, found.get(key)) for key, operator in before.items()}
+    executed = _operators(launch)
+    operators = {key: _extended(operator, executed.get(key)) for key, operator in before.items()}
     nothing = (0,) * len(cell.launches)
-    for key, new in found.items():
+    for key, new in executed.items():
         if key not in operators:
             operators[key] = new.as_profile(nothing)
+    counted = tuple(map(int, launch.counted))
     return replace(
         cell,
         operators=tuple(operators.values()),
-        launches=(*cell.launches, latencies),
-        timeline=cell.timeline or _timeline(latencies, profiles, {key: place for place, key in enumerate(operators)}),
+        launches=(*cell.launches, LaunchLatencies(launch.number, launch.profiled_ns, launch.plain_ns, counted)),
+        timeline=cell.timeline or _timeline(launch, {key: place for place, key in enumerate(operators)}),
     )
 
 
 @dataclass(frozen=True)
 class _Operator:
-    """An operator over the inferences of a launch."""
+    """An operator over the inferences of a launch that count."""
 
     first: OperatorTime
     executions: int
@@ -66,39 +107,28 @@ def _extended(operator: OperatorProfile, found: _Operator | None) -> OperatorPro
     return replace(operator, duration_ns=(*operator.duration_ns, 0 if found is None else found.duration_ns))
 
 
-def _operators(profiles: Sequence[InferenceProfile]) -> Mapping[_Key, _Operator]:
+def _operators(launch: Launch) -> Mapping[_Key, _Operator]:
     """Return what each operator took in an inference, in the order in which they were first executed."""
     first: dict[_Key, OperatorTime] = {}
-    totals: dict[_Key, list[int]] = {}
-    counts: dict[_Key, list[int]] = {}
-    for place, profile in enumerate(profiles):
-        for operator in profile.operators:
+    totals: dict[_Key, float] = {}
+    counts: dict[_Key, float] = {}
+    places, calls = np.unique(launch.profile_of(launch.counted), return_counts=True)
+    for place, share in zip(places, calls / calls.sum(), strict=True):
+        for operator in launch.profiles[place].operators:
             key = _key(operator)
             first.setdefault(key, operator)
-            totals.setdefault(key, [0] * len(profiles))[place] += operator.duration_ns
-            counts.setdefault(key, [0] * len(profiles))[place] += 1
-    weights = [profile.averages for profile in profiles]
-    return {
-        key: _Operator(operator, round(_median(counts[key], weights)), round(_median(totals[key], weights)))
-        for key, operator in first.items()
-    }
+            totals[key] = totals.get(key, 0.0) + float(share) * operator.duration_ns
+            counts[key] = counts.get(key, 0.0) + float(share)
+    return {key: _Operator(operator, round(counts[key]), round(totals[key])) for key, operator in first.items()}
 
 
-def _median(values: Sequence[int], weights: Sequence[int]) -> float:
-    """Return the median over inferences, of which a profile may stand for several."""
-    return float(np.median(np.repeat(values, weights)))
-
-
-def _timeline(
-    latencies: LaunchLatencies, profiles: Sequence[InferenceProfile], places: Mapping[_Key, int]
-) -> tuple[TimelineSpan, ...]:
-    """Return the executions of the inference whose latency is the median."""
-    middle = int(np.argsort(latencies.profiled_ns, kind="stable")[len(latencies.profiled_ns) // 2])
-    ends = np.cumsum([profile.averages for profile in profiles])
-    profile = profiles[min(int(np.searchsorted(ends, middle, side="right")), len(profiles) - 1)]
+def _timeline(launch: Launch, places: Mapping[_Key, int]) -> tuple[TimelineSpan, ...]:
+    """Return the executions of the inference whose latency is the median of those that count."""
+    by_latency = sorted(launch.counted, key=lambda place: launch.profiled_ns[place])
+    (middle,) = launch.profile_of(np.array([by_latency[len(by_latency) // 2]]))
     return tuple(
         TimelineSpan(places[_key(operator)], operator.start_ns, operator.duration_ns, operator.thread)
-        for operator in profile.operators
+        for operator in launch.profiles[middle].operators
     )
 
 

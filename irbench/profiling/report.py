@@ -93,9 +93,9 @@ class CellSummary:
         label: What tables call it.
         launches: How many launches it has.
         sum_ns: Time of all operators in an inference; ``None`` without a launch, as all figures.
-        latency_ns: Median latency of the calls that were profiled.
+        latency_ns: Latency of the profiled calls that count: the mean of the middle half.
         between_ns: The latency less the operators: what lies between them. Below 0 where operators overlap.
-        plain_ns: Median latency without profiling, in the same launches.
+        plain_ns: Latency without profiling, in the same launches.
         cost: The latency with profiling divided by that without.
         flops: Floating-point operations of an inference, as far as they are known.
         matched: Shares of the time of all operators, by how their nodes were found.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from irbench.profiling.comparison import comparisons
 from irbench.profiling.estimates import Estimate, estimate, looks_at
 from irbench.profiling.joining import ORIGINAL, JoinedCell, joined_cells
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.node_groups import node_groups
 from irbench.profiling.parts import Grouping, class_rows, node_rows, operator_rows
-from irbench.profiling.record import ProfileDocument
+from irbench.profiling.record import LaunchLatencies, ProfileDocument
+from irbench.profiling.reduction import middle_half
 from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
 from irbench.stats.intervals import Looks
 
@@ -27,9 +26,9 @@ _NOTHING = Estimate(0.0, 0.0, 0.0)
 def derive_report(document: ProfileDocument) -> ProfileReport:
     """Return all figures of a profile.
 
-    Operators are joined with nodes, and counted by class of work, by operator type and by node. The time of a part in a
-    launch is the sum of its operators' medians over inferences, so parts add up in each launch; figures are medians
-    over launches.
+    Operators are joined with nodes, and counted by class of work, by operator type and by node. The time of an operator
+    in a launch is its mean over the inferences that count, as is the latency, so parts add up in each launch; figures
+    are medians over launches.
     """
     cells, looks = joined_cells(document), looks_at(document.launches)
     original = document.graphs.get(ORIGINAL, ())
@@ -52,8 +51,8 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
     cell = joined.cell
     if not cell.launches:
         return CellSummary(cell.id, cell.label, 0, device=cell.device, failure=cell.failure)
-    profiled = [float(np.median(launch.profiled_ns)) for launch in cell.launches]
-    plain = [float(np.median(launch.plain_ns)) for launch in cell.launches]
+    profiled = [_mean(launch.profiled_ns, launch.counted) for launch in cell.launches]
+    plain = [_mean(launch.plain_ns, _counted_plain(launch)) for launch in cell.launches]
     known = [operator.flops for operator in joined.operators if operator.flops is not None]
     return CellSummary(
         id=cell.id,
@@ -69,6 +68,16 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
         device=cell.device,
         failure=cell.failure,
     )
+
+
+def _counted_plain(launch: LaunchLatencies) -> Sequence[int]:
+    """Return the places of the calls without profiling that count: chosen as those with profiling are."""
+    is_mean_of_all = len(launch.counted) == len(launch.profiled_ns)
+    return range(len(launch.plain_ns)) if is_mean_of_all else [int(place) for place in middle_half(launch.plain_ns)]
+
+
+def _mean(latencies_ns: Sequence[int], counted: Sequence[int]) -> float:
+    return sum(latencies_ns[place] for place in counted) / len(counted)
 
 
 def _matched(joined: JoinedCell) -> Mapping[MatchedBy, float]:

@@ -15,6 +15,7 @@ __all__ = ["class_change_table", "difference_table", "fitting", "node_change_tab
 
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
 _LAST = "all others"
+_LONGEST_SUM = len("between operators")
 _SLOWEST = 1e8
 """Operations per second below which their number says nothing."""
 
@@ -137,7 +138,7 @@ def node_change_table(changes: Sequence[Change], before: str, after: str) -> Tex
 
 
 def _columns(cells: Sequence[CellSummary], heading: str) -> tuple[Column, ...]:
-    first = Column(heading, words=True, folds=True, least=14)
+    first = Column(heading, words=True, folds=True, least=_LONGEST_SUM)
     return (
         first,
         *(column for cell in cells for column in (Column(cell.label), Column("%"), Column("GFLOP/s", drops=1))),

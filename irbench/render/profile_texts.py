@@ -67,6 +67,7 @@ PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
     "failures": "",
     "unfinished": "Unfinished: these are the results until then.",
 }
+_SHORT_MS = 0.1
 _TOLD_SHARE = 0.01
 """The least share of the time that is worth a word on how it was joined."""
 
@@ -152,11 +153,11 @@ def _interval(report: ProfileReport, measured: list[CellSummary]) -> str:
 
 
 def milliseconds(value_ns: float | None) -> str:
-    """Return a time in milliseconds with three digits, and none after the point from 100 on."""
+    """Return a time in milliseconds with three digits, at most three of them after the point."""
     if value_ns is None:
         return significant(None)
     value = value_ns / 1e6
-    return f"{value:.0f}" if abs(value) >= 100 else significant(value) if abs(value) >= 0.001 else "0.000"
+    return significant(value) if abs(value) >= _SHORT_MS else f"{value:.3f}"
 
 
 def class_name(operator_class: OperatorClass) -> str:

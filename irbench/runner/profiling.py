@@ -12,8 +12,8 @@ from typing import TypeAlias
 from irbench.activity import Activity
 from irbench.measure.clock import Stopwatch
 from irbench.notices import Note
-from irbench.profiling.record import LaunchLatencies, ProfiledCell, ProfileDocument, ProfileStop
-from irbench.profiling.reduction import with_launch
+from irbench.profiling.record import ProfiledCell, ProfileDocument, ProfileStop
+from irbench.profiling.reduction import Launch, with_launch
 from irbench.runner.answers import worse
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
 from irbench.runner.other_graph import refusal_note
@@ -171,8 +171,8 @@ class _Profiling:
             run, error = profile_cell(cell, setting, self._task.plan.inferences)
             plain.thaw()
             plain_ns += _timed(plain, calls)
-        latencies = LaunchLatencies(self._launch, run.latency_ns, tuple(plain_ns))
-        found = with_launch(candidate.profiled, latencies, run.profiles)
+        launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles)
+        found = with_launch(candidate.profiled, launch)
         return replace(found, effective=run.effective, output_error=worse(found.output_error, error))
 
     def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:

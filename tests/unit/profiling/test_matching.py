@@ -76,3 +76,12 @@ def test_an_operator_whose_nodes_are_of_another_graph_is_unmatched_and_not_inser
 def test_every_operator_of_the_example_has_an_outcome() -> None:
     for cell in profiles.example().cells:
         assert len(match_operators(cell.operators, NODES, KINDS)) == len(cell.operators)
+
+
+def test_a_name_alone_makes_no_addition_a_convolution() -> None:
+    assert matched(operator("block/conv", "Add", shape=None)) == [((), "unmatched")]
+
+
+def test_a_node_that_another_operator_claims_is_not_found_by_name_alone() -> None:
+    claims = operator("fused", "Conv", nodes=["block/conv"])
+    assert matched(claims, operator("block/conv", "Conv"))[1] == ((), "unmatched")
