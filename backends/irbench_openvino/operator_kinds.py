@@ -1,4 +1,4 @@
-"""Classes of OpenVINO's own operators: those of the CPU plugin's runtime graph."""
+"""Classes of OpenVINO's own operators: those of its models, and those of the CPU plugin's runtime graph."""
 
 from __future__ import annotations
 
@@ -10,21 +10,31 @@ __all__ = ["OPERATOR_KINDS"]
 
 _KINDS: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
-        Convolution Deconvolution DeformableConvolution FullyConnected GatherMatmul LLMMLP MHA MatMul PagedAttention
-        QKVProjection ScaledDotProductAttention
+        BinaryConvolution Convolution ConvolutionBackpropData Deconvolution DeformableConvolution FullyConnected
+        FullyConnectedCompressed GatherMatmul GroupConvolution GroupConvolutionBackpropData LLMMLP MHA MatMul
+        PagedAttention QKVProjection SDPAWithKVCache ScaledDotProductAttention ScaledDotProductAttentionWithKVCache
     """,
-    OperatorClass.RECURRENT: "AUGRUCell AUGRUSeq RNNCell RNNSeq",
-    OperatorClass.NORMALISATION: "GRN LRN LogSoftmax MVN NormalizeL2 RMS RMSNorm Softmax",
+    OperatorClass.RECURRENT: """
+        AUGRUCell AUGRUSeq AUGRUSequence GRUCell GRUSequence LSTMCell LSTMSequence RNNCell RNNSeq RNNSequence
+    """,
+    OperatorClass.NORMALISATION: """
+        BatchNormInference GRN GroupNormalization LRN LogSoftmax MVN NormalizeL2 RMS RMSNorm Softmax
+    """,
     OperatorClass.ELEMENTWISE: """
-        Bucketize Eltwise FakeQuantize Gelu Math RoPE Select Subgraph SwiGLU
+        Bucketize Clamp Divide Eltwise FakeQuantize FloorMod Gelu GreaterEqual HSigmoid HSwish LessEqual LogicalAnd
+        LogicalNot LogicalOr LogicalXor Math Maximum Minimum MulAdd Multiply Negative NotEqual Power PowerStatic RoPE
+        Select SoftPlus SoftSign SquaredDifference Subgraph Subtract SwiGLU Swish
     """,
-    OperatorClass.REDUCTION: "AdaptivePooling CumSum Pooling ROIAlign ROIPooling Reduce SegmentMax SegmentSum",
+    OperatorClass.REDUCTION: """
+        AdaptiveAvgPool AdaptiveMaxPool AdaptivePooling AvgPool CumSum MaxPool Pooling ROIAlign ROIPooling Reduce
+        ReduceLogicalAnd ReduceLogicalOr SegmentMax SegmentSum
+    """,
     OperatorClass.MOVEMENT: """
-        BatchToSpace Broadcast ColorConvert Concatenation Convert DepthToSpace EmbeddingBagOffsetsSum Eye Gather
-        GatherElements GatherND GatherTree GridSample Identity Input Interpolate MemoryInput MemoryOutput OneHot Output
-        Pad Range Reorder ReorgYolo Reshape ReverseSequence Roll ScatterElementsUpdate ScatterNDUpdate ScatterUpdate
-        SearchSorted ShapeOf ShuffleChannels SliceScatter SpaceToBatch SpaceToDepth Split StridedSlice Tile Transpose
-        Unsqueeze
+        BatchToSpace Broadcast ColorConvert Concatenation Constant Convert DepthToSpace EmbeddingBagOffsetsSum Eye
+        Gather GatherElements GatherND GatherTree GridSample Identity Input Interpolate MemoryInput MemoryOutput OneHot
+        Output Pad Parameter Range Reorder ReorgYolo Reshape Result ReverseSequence Roll ScatterElementsUpdate
+        ScatterNDUpdate ScatterUpdate SearchSorted ShapeOf ShuffleChannels SliceScatter SpaceToBatch SpaceToDepth Split StridedSlice
+        Tile Transpose Unsqueeze VariadicSplit
     """,
     OperatorClass.CONTROL_FLOW: "If Loop TensorIterator",
 }

@@ -16,6 +16,16 @@ __all__ = ["RuntimeOperator", "read_graph"]
 _LAYOUT_OF = {"Convert": "Cast", "Reorder": "", "Transpose": "Transpose"}
 """Operators that OpenVINO inserts or moves about, with the ONNX operator that they may stand for."""
 _NO_WORK = frozenset({"Const", "Input", "Output"})
+# fmt: off
+_TAKEN_APART = frozenset({
+    "Attention", "BiasGelu", "FastGelu", "GRU", "Gelu", "GroupNormalization", "GroupQueryAttention",
+    "InstanceNormalization", "LSTM", "LayerNormalization", "LpNormalization", "MeanVarianceNormalization",
+    "MultiHeadAttention", "QuickGelu", "RMSNormalization", "RNN", "RotaryEmbedding", "SimplifiedLayerNormalization",
+    "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
+})
+# fmt: on
+"""ONNX operators that OpenVINO makes several of; the last one keeps the name."""
+_NOT_EXECUTED = "not_executed"
 _WITHOUT_BIASES = "/WithoutBiases"
 """What OpenVINO appends to the name of a product whose bias it split off."""
 _DTYPES = {
@@ -83,7 +93,7 @@ class _Nodes:
             nameless = tuple(dict.fromkeys(_nameless_before(operator, told)))
             found[name] = told[name] if nameless else (*others, *told[name])
             if len(nameless) == 1 or not others:  # which of several computes which is unknown
-                found.update(dict.fromkeys(nameless, others or told[name][-1:]))
+                found.update(dict.fromkeys(nameless, others or self._taken_apart(told[name])))
         return found
 
     def _told(self, operator: Any) -> Iterator[str]:
@@ -98,6 +108,10 @@ class _Nodes:
             if maker is not None and _LAYOUT_OF.get(kind, maker.op_type) == maker.op_type:
                 yield maker.label  # a moved transposition may have the name of the tensor that another node made
 
+    def _taken_apart(self, labels: Sequence[str]) -> tuple[str, ...]:
+        nodes = (self._graph.node(label) for label in labels)
+        return tuple(node.label for node in nodes if node is not None and node.op_type in _TAKEN_APART)
+
     def _outputs(self, label: str) -> tuple[str, ...]:
         node = self._graph.node(label)
         return () if node is None else node.outputs
@@ -109,7 +123,7 @@ def _nameless_before(operator: Any, told: Mapping[str, tuple[str, ...]]) -> Iter
         source = port.get_source_output().get_node()
         name, kind = source.get_friendly_name(), _text(source, "layerType")
         if not told[name] and kind not in _NO_WORK:
-            if kind not in _LAYOUT_OF:
+            if kind not in _LAYOUT_OF and _text(source, "execTimeMcs") != _NOT_EXECUTED:
                 yield name
             yield from _nameless_before(source, told)
 

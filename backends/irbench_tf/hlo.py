@@ -24,7 +24,8 @@ class Instruction:
 
     Attributes:
         kind: Its opcode, or what a custom call calls.
-        nodes: Names of the nodes of the TensorFlow graph in it.
+        nodes: Names of the nodes of the TensorFlow graph in it; those that an instruction before it has computed, and
+            that it computes again for itself, are left out unless there are no others.
         inputs: Its operands.
         outputs: What it makes.
     """
@@ -44,18 +45,34 @@ def read_instructions(module: Any, type_name: Callable[[int], str]) -> Mapping[s
     """
     computations = {computation.id: computation for computation in module.computations}
     by_id = {found.id: found for computation in module.computations for found in computation.instructions}
-    return {
-        instruction.name: Instruction(
+    named: set[str] = set()
+    found: dict[str, Instruction] = {}
+    for instruction in _executed(module):
+        operands = [by_id[operand] for operand in instruction.operand_ids]
+        names = _nodes(instruction, computations)
+        fresh = tuple(name for name in names if name not in named)
+        named.update(names)
+        found[instruction.name] = Instruction(
             kind=instruction.custom_call_target or instruction.opcode,
-            nodes=_nodes(instruction, computations)
-            or _of_constants(by_id[operand] for operand in instruction.operand_ids),
-            inputs=tuple(
-                shape for operand in instruction.operand_ids for shape in _shapes(by_id[operand].shape, type_name)
-            ),
+            nodes=fresh or names[-1:] or _of_constants(operands),
+            inputs=tuple(shape for operand in operands for shape in _shapes(operand.shape, type_name)),
             outputs=tuple(_shapes(instruction.shape, type_name)),
         )
-        for instruction in by_id.values()
+    return found
+
+
+def _executed(module: Any) -> Iterator[Any]:
+    """Give the instructions of all computations but those that are a part of an instruction, in their order."""
+    parts = {
+        called
+        for computation in module.computations
+        for instruction in computation.instructions
+        if instruction.opcode in _CALLS_INSIDE
+        for called in instruction.called_computation_ids
     }
+    for computation in module.computations:
+        if computation.id not in parts:
+            yield from computation.instructions
 
 
 def _nodes(instruction: Any, computations: Mapping[int, Any]) -> tuple[str, ...]:

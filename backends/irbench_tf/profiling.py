@@ -6,6 +6,7 @@ are wrong, and it tells one inference from another no better.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from functools import cached_property
@@ -22,6 +23,8 @@ from irbench_tf.trace import inferences_of
 __all__ = ["ProfiledGraphSession"]
 
 _NO_WORK = frozenset({"Const", "NoOp", "Placeholder"})
+_CALLED = re.compile(r".*/_\d+/")
+"""What the names of nodes begin with that TensorFlow took from the body of a loop or of a function."""
 
 
 class ProfiledGraphSession(GraphSession):
@@ -71,9 +74,10 @@ class ProfiledGraphSession(GraphSession):
             self._folder.cleanup()
 
     def _contained(self, name: str) -> tuple[str, ...]:
-        if name not in self._claims:
-            self._claims[name] = self._graph.claim((name,)) or ((name,) if self._graph.node(name) else ())
-        return self._claims[name]
+        plain = _plain(name)
+        if plain not in self._claims:
+            self._claims[plain] = self._graph.claim((plain,)) or ((plain,) if self._graph.node(plain) else ())
+        return self._claims[plain]
 
     @cached_property
     def _claims(self) -> dict[str, tuple[str, ...]]:
@@ -87,7 +91,9 @@ class ProfiledGraphSession(GraphSession):
         graph = graph_pb2.GraphDef.FromString(self._job.artifact.path.read_bytes())
         inner = [node for function in graph.library.function for node in function.node_def]
         nodes = [*graph.node, *inner]
-        executed = frozenset(node.name for part in executed_graphs(self._job, self.session) for node in part.node)
+        executed = frozenset(
+            _plain(node.name) for part in executed_graphs(self._job, self.session) for node in part.node
+        )
         return ContainedNodes(
             [_entry(node) for node in nodes if node.op not in _NO_WORK],
             weights=(node.name for node in nodes if node.op == "Const"),
@@ -99,3 +105,7 @@ def _entry(node: Any) -> NodeEntry:
     """Return a node whose only output is called as it is."""
     inputs = tuple(reference.split(":")[0] for reference in node.input if not reference.startswith("^"))
     return NodeEntry(node.name, node.op, "", inputs, (node.name,))
+
+
+def _plain(name: str) -> str:
+    return _CALLED.sub("", name)

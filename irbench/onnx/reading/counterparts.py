@@ -18,9 +18,10 @@ from irbench.onnx.reading.inventory import Inventory
 __all__ = ["FrameworkOperator", "onnx_counterparts"]
 
 _SUFFIX = re.compile(r"__\d+$")
-_CALLED = re.compile(r".*/_\d+/")
-"""What the name of a node begins with where it comes from the body of a loop or a function."""
-_PRODUCT = re.compile("Conv|Einsum|Gemm|MatMul|Attention|LSTM|GRU|RNN")
+_LOOP = re.compile(r"(?:.*?/)?while(?:_\d+)?(?=/|$)")
+"""The scope of a loop, in the names of the nodes in it."""
+_PRODUCT = re.compile("Conv|Einsum|Gemm|MatMul|Attention")
+_RECURRENT = frozenset({"GRU", "LSTM", "Loop", "RNN", "Scan"})
 _OWN_SCOPE = re.compile(r"(einsum|Tensordot|convolution)(_\d+)?/[^/]*$")
 _FRAMEWORK_PRODUCT = re.compile("conv|dot|einsum|matmul", re.IGNORECASE)
 
@@ -43,9 +44,15 @@ class FrameworkOperator:
         return _FRAMEWORK_PRODUCT.search(self.kind) is not None
 
     @property
+    def loop(self) -> str:
+        """The scope of the loop that it is a part of; empty where it is part of none."""
+        found = (_LOOP.match(name) for name in self.nodes)
+        return next((match[0] for match in found if match is not None), "")
+
+    @property
     def scopes(self) -> tuple[str, ...]:
         """The scopes of its nodes; a product's own is left out, such as that of ``query/einsum/Einsum``."""
-        return tuple(_OWN_SCOPE.sub("", _plain(name)).rpartition("/")[0] for name in self.nodes)
+        return tuple(_OWN_SCOPE.sub("", name).rpartition("/")[0] for name in self.nodes)
 
 
 def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventory) -> tuple[tuple[str, ...], ...]:
@@ -81,7 +88,7 @@ class _Search:
     def add(self, place: int, operator: FrameworkOperator) -> None:
         """Take the next operator."""
         self._added.append(operator)
-        names = [_plain(name) for name in operator.nodes]
+        names = operator.nodes
         tensors = {f"{name}:0": name for name in names} | {name: name for name in names}
         makers = {maker.label: name for tensor, name in tensors.items() if (maker := self._graph.maker(tensor))}
         same = [name for name in names if self._graph.node(name) is not None]
@@ -92,7 +99,7 @@ class _Search:
         shared: list[str] = []
         for label in claimed:
             owner = makers.get(label, _SUFFIX.sub("", label))
-            if owner in names:
+            if owner in names and (operator.is_product or not self._is_product(label)):
                 self._of_names[owner][label] = None
             else:
                 shared.append(label)
@@ -100,7 +107,7 @@ class _Search:
 
     def found(self, place: int) -> tuple[str, ...]:
         """Return what was found for an operator and for all of its names."""
-        of_names = (label for name in self._added[place].nodes for label in self._of_names[_plain(name)])
+        of_names = (label for name in self._added[place].nodes for label in self._of_names[name])
         return tuple(dict.fromkeys((*self._of_operators[place], *of_names)))
 
     def is_taken(self, label: str, products: Collection[str]) -> bool:
@@ -108,33 +115,54 @@ class _Search:
         return self._is_product(label) and label in products
 
     def _share(self, labels: Sequence[str], behind: int) -> None:
-        """Give each product, with what comes before it, to a product that waits; all to the operator behind if none.
+        """Share nodes out among the operators that wait and the one behind them.
+
+        Each recurrent node goes to all operators of a loop, and each product, with what comes before it, to a product;
+        the operator behind has what is left.
 
         Args:
             labels: Of nodes that were claimed, and that are called as no operator.
             behind: The operator that they lead to.
         """
-        products = sum(map(self._is_product, labels))
-        takers = [place for place in (*self._waiting, behind) if self._takes(place, behind)][-products:]
-        if not products or not takers:
-            takers = [behind]
+        given = self._share_loops(labels)
+        left = [label for label in labels if label not in given]
+        products = sum(map(self._is_product, left))
+        takers = self._takers(behind)[-products:] if products else []
+        takers = takers or [behind]
         self._waiting = [place for place in self._waiting if place not in takers]
         at = 0
-        for label in labels:
+        for label in left:
             self._of_operators[takers[at]][label] = None
             if self._is_product(label):
                 at = min(at + 1, len(takers) - 1)
 
-    def _takes(self, place: int, behind: int) -> bool:
-        """Whether an operator is a product whose scope is also that of the operator behind it."""
+    def _share_loops(self, labels: Sequence[str]) -> Collection[str]:
+        """Give recurrent nodes to the loops that wait, the last to the last, and return those that were given."""
+        recurrent = [label for label in labels if self._op_type(label) in _RECURRENT]
+        loops: dict[str, list[int]] = defaultdict(list)
+        for place in self._waiting:
+            if self._added[place].loop:
+                loops[self._added[place].loop].append(place)
+        pairs = list(zip(reversed(recurrent), reversed(loops.values()), strict=False))
+        for label, places in pairs:
+            self._waiting = [place for place in self._waiting if place not in places]
+            for place in places:
+                self._of_operators[place][label] = None
+        return {label for label, _ in pairs}
+
+    def _takers(self, behind: int) -> list[int]:
+        """Return the products that wait, and the operator behind them if it is one; only those in its scope, if any."""
+        products = [place for place in (*self._waiting, behind) if self._added[place].is_product]
+        return [place for place in products if self._is_near(place, behind)] or products
+
+    def _is_near(self, place: int, behind: int) -> bool:
         operator, around = self._added[place], self._added[behind].scopes
         near = (f"{outer}/".startswith(f"{scope}/") for scope in operator.scopes for outer in around)
-        return operator.is_product and (place == behind or not operator.nodes or any(near))
+        return place == behind or not operator.nodes or any(near)
 
     def _is_product(self, label: str) -> bool:
+        return _PRODUCT.search(self._op_type(label)) is not None
+
+    def _op_type(self, label: str) -> str:
         node = self._graph.node(label)
-        return node is not None and _PRODUCT.search(node.op_type) is not None
-
-
-def _plain(name: str) -> str:
-    return _CALLED.sub("", name)
+        return "" if node is None else node.op_type

@@ -144,6 +144,14 @@ def test_a_node_that_was_taken_apart_is_in_all_of_its_parts(original: Path):
     assert found["MVN_57"] == found["Multiply_64"] == ("normalisation",)
 
 
+def test_an_operator_that_openvino_added_is_no_part_of_what_it_feeds(original: Path):
+    conv = Operator("conv", "Convolution", "conv,relu", IMAGE)
+    again = Operator("residual_conv", "Convolution", "residual_conv", conv)
+    pool = Operator("MaxPool_60", "Pooling", "MaxPool_60", again)
+    found = nodes_of(original, IMAGE, conv, again, pool, Operator("sum", "Eltwise", "residual_add", pool))
+    assert found["MaxPool_60"] == ()
+
+
 def test_an_operator_that_lost_its_name_has_the_only_nodes_that_it_can_have(original: Path):
     bias = Operator("bias", "FullyConnected", "bias", IMAGE)
     lost = Operator("MVN_57", "MVN", "MVN_57", bias)

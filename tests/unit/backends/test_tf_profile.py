@@ -123,6 +123,9 @@ def test_a_fusion_names_the_nodes_of_what_it_computes_and_a_loop_not_those_of_it
         instructions=[
             instruction("dot", "dot", 5, op="model/dense"),
             instruction("fusion", "fusion", 6, 5, op="model/relu", called_computation_ids=(1,)),
+            instruction("again", "fusion", 9, 5, op="model/relu", called_computation_ids=(1,)),
+            instruction("reduce", "reduce", 10, 11),
+            instruction("scale", "constant", 11, op="model/mean"),
             instruction("while", "while", 7, 6, op="model/while", called_computation_ids=(1,), shape=pair),
             instruction("call", "custom-call", 8, 6, custom_call_target="__onednn$matmul"),
         ],
@@ -131,6 +134,8 @@ def test_a_fusion_names_the_nodes_of_what_it_computes_and_a_loop_not_those_of_it
     found = read_instructions(SimpleNamespace(computations=[inner, entry]), names.__getitem__)
     assert found["fusion"].nodes == ("model/bias", "model/relu")
     assert found["fusion"].inputs == found["fusion"].outputs == (TensorShape("float32", (2, 16)),)
+    assert found["again"].nodes == ("model/relu",)
+    assert found["reduce"].nodes == ("model/mean",)
     assert found["while"].nodes == ("model/while",)
     assert found["while"].outputs == (TensorShape("bool", (4,)), TensorShape("bfloat16", ()))
     assert (found["call"].kind, found["call"].nodes) == ("__onednn$matmul", ())

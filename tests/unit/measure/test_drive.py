@@ -96,6 +96,13 @@ def test_a_sample_lasts_from_issue_to_completion(clock: HandTurnedClock) -> None
     assert window.completion_ns.tolist() == [2 * MS, 5 * MS, 9 * MS]
 
 
+def test_calls_that_a_runtime_records_are_timed_one_by_one_from_the_first(clock: HandTurnedClock) -> None:
+    slot = ScriptedSlot(clock, [9 * MS, 2 * MS, 5 * MS])
+    latency_ns = drive.time_calls(slot.run, 3)
+    assert latency_ns.tolist() == [9 * MS, 2 * MS, 5 * MS]
+    assert slot.calls == ["run"] * 3
+
+
 def test_the_first_call_of_a_round_is_never_timed(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [99 * MS, 1 * MS])
     window = drive.make_driver([slot], [FEED], "copy").drive(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,13 @@ from fake_backend import FakeBackend, ProfiledFakeBackend
 
 from irbench import registry
 from irbench.errors import IrbenchError
+from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Bundle, Cell, InputSpec, Load, Timing, Workload
-from irbench.spi import Backend, Refusal
+from irbench.spi import Backend, InferenceProfile, OperatorTime, Refusal
 from irbench.worker.cell import CellTask
-from irbench.worker.profiling import MOST_CALLS, ProfiledRun, ProfileHost
+from irbench.worker.profiling import MOST_CALLS, ProfiledRun, ProfileHost, with_onnx_names
+from irbench.worker.watchdog import MARK, worker_folder
 
 CALL_US = 5000
 NODES = ("conv", "relu", "pool", "flatten", "dense_layer", "softmax")
@@ -117,3 +120,31 @@ def test_several_inferences_at_a_time_cannot_be_told_apart(
     task = host_of(tmp_path, monkeypatch)._task
     with pytest.raises(IrbenchError, match="one inference at a time"):
         ProfileHost(replace(task, cell=replace(task.cell, load=replace(task.cell.load, **asked))))
+
+
+def test_operators_of_a_framework_are_given_the_names_of_onnx_nodes() -> None:
+    exported = Inventory(
+        nodes=(
+            NodeEntry("MatMul__3", "MatMul", "", ("x", "w"), ("p",)),
+            NodeEntry("dense/BiasAdd", "Add", "", ("p", "b"), ("dense/BiasAdd:0",)),
+        )
+    )
+    operators = (
+        OperatorTime("dense/MatMul", "MatMul", 30, ("dense/MatMul",)),
+        OperatorTime("dense/BiasAdd", "BiasAdd", 10, ("dense/BiasAdd",)),
+        OperatorTime("SessionRun", "SessionRun", 5, is_overhead=True),
+    )
+    renamed = with_onnx_names([InferenceProfile(operators), InferenceProfile(operators[:1], 7)], exported)
+    assert [operator.nodes for operator in renamed[0].operators] == [("MatMul__3",), ("dense/BiasAdd",), ()]
+    assert renamed[1] == InferenceProfile((replace(operators[0], nodes=("MatMul__3",)),), 7)
+
+
+def test_runtimes_record_into_a_folder_that_goes_with_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv(MARK, "profiled")
+    expected = worker_folder("profiled")
+    host_of(tmp_path, monkeypatch)
+    assert Path(tempfile.gettempdir()) == expected
+    assert expected.is_dir()

@@ -55,6 +55,19 @@ def test_several_products_are_told_apart_by_their_order():
     assert add == ("block/output/add",)
 
 
+def test_a_product_that_is_called_as_what_follows_it_belongs_to_the_product():
+    *_, product, activation = counterparts(
+        ("AddV2", "block/output/add"), ("Conv2D", "block/convolution"), ("BiasAdd", "block/conv")
+    )
+    assert product == ("block/conv",)
+    assert activation == ()
+
+
+def test_a_product_of_another_scope_is_taken_where_none_is_of_the_same():
+    product, _ = counterparts(("_FusedConv2D", "elsewhere/conv/BiasAdd"), ("AddV2", "block/query/add"))
+    assert "MatMul__11" in product
+
+
 def test_a_fused_operator_has_the_counterparts_of_all_its_nodes():
     (fused,) = counterparts(("_FusedMatMul", "block/query/einsum block/query/add"))
     assert set(fused) == {"Reshape__10", "MatMul__11", "block/query/add"}
@@ -92,9 +105,27 @@ def test_a_node_is_found_by_the_tensor_that_it_makes():
     assert norm == ("block/conv",)
 
 
-def test_names_from_bodies_of_loops_are_found_without_their_prefix():
-    (product,) = counterparts(("AddV2", "while/body/_12/block/query/add"))
-    assert "block/query/add" in product
+RECURRENT = Inventory(
+    nodes=(
+        node("LSTM", "x w r", "h1", "LSTM__1"),
+        node("Squeeze", "h1", "s1", "Squeeze__2"),
+        node("LSTM", "s1 w r", "h2", "LSTM__3"),
+        node("MatMul", "h2 dense", "logits/MatMul:0", "logits/MatMul"),
+    )
+)
+
+
+def test_all_operators_of_a_loop_compute_the_recurrent_node_that_it_became():
+    executed = [
+        FrameworkOperator("MatMul", ("lstm1/while/lstm_cell/MatMul",)),
+        FrameworkOperator("fusion", ("lstm1/while/lstm_cell/Tanh", "lstm1/while/lstm_cell/mul")),
+        FrameworkOperator("MatMul", ("lstm2/while_1/lstm_cell/MatMul",)),
+        FrameworkOperator("MatMul", ("logits/MatMul",)),
+    ]
+    *first, second, dense = onnx_counterparts(executed, RECURRENT)
+    assert first == [("LSTM__1",), ("LSTM__1",)]
+    assert second == ("LSTM__3",)
+    assert "logits/MatMul" in dense
 
 
 def test_what_is_unknown_has_no_counterpart():

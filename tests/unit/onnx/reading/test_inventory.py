@@ -43,6 +43,12 @@ def test_nodes_weights_and_origin_are_told(tmp_path):
     assert found.weights_bytes == {"float32": 48, "int64": 16}
 
 
+def test_a_node_without_a_name_is_called_after_its_output(tmp_path):
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Tanh", ["a"], ["y"], name="bounded")]
+    found = take_inventory(save(tmp_path / "m.onnx", nodes))
+    assert [node.label for node in found.nodes] == ["Relu of a", "bounded"]
+
+
 def test_sizes_and_axes_are_no_parameters(tmp_path):
     weights = [
         numpy_helper.from_array(np.ones((4, 3), np.float32), "w"),
