@@ -139,7 +139,7 @@ def compared() -> ProfileDocument:
         node("block/fused_conv", "FusedConv", OperatorClass.MATRIX, reads=["x"], flops=231_411_712),
         *NODES[2:],
     )
-    fused = (replace(fused[0], outputs=("block/relu:0",)), *fused[1:])
+    fused = (replace(fused[0], outputs=("block/relu:0",), original=("block/conv", "block/relu")), *fused[1:])
     operators = (
         operator("block/fused_conv", "FusedConv", *_around(10.5), nodes=["block/fused_conv"]),
         operator("block/transpose", "Transpose", *_around(1.0), nodes=["block/transpose"]),

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from irbench.cost_model import model_cost
 from irbench.onnx.operator_classes import operator_class
+from irbench.onnx.reading.inventory import take_inventory
 from irbench.onnx.reading.value_shapes import inferred_at
 from irbench.onnx.reading.weightless import read_outline
+from irbench.profiling.origins import origins
 from irbench.profiling.record import GraphNode
 from irbench.spec import TensorSpec
 from irbench.spi.profiling import TensorShape
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["read_graph"]
 
 
-def read_graph(path: Path, inputs: Sequence[TensorSpec]) -> tuple[GraphNode, ...]:
+def read_graph(path: Path, inputs: Sequence[TensorSpec], exported: Path | None = None) -> tuple[GraphNode, ...]:
     """Return the nodes of an ONNX file in topological order, those of bodies behind the node that has them.
 
     ONNX's own code reads what is in the file: call this in a worker.
@@ -29,15 +31,17 @@ def read_graph(path: Path, inputs: Sequence[TensorSpec]) -> tuple[GraphNode, ...
     Args:
         path: The file; its weights are not read.
         inputs: Its inputs with bound sizes.
+        exported: The file that it was made from by optimising; ``None`` where it is the exported one itself.
 
     Raises:
         IrbenchError: The file is missing or not an ONNX model.
     """
     outline = read_outline(path)
     flops = {node.name: node.flops for node in model_cost(outline, inputs).nodes}
+    stands_for = {} if exported is None else origins(take_inventory(path), take_inventory(exported))
     found: dict[str, GraphNode] = {}
     for node in _nodes(inferred_at(outline, inputs).graph, {}):
-        found.setdefault(node.name, replace(node, flops=flops.get(node.name)))
+        found.setdefault(node.name, replace(node, flops=flops.get(node.name), original=stands_for.get(node.name, ())))
     return tuple(found.values())
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.classes import class_of, main_node
 from irbench.profiling.matching import Match, MatchedBy, match_operators
-from irbench.profiling.origins import origins
+from irbench.profiling.products import with_products
 from irbench.profiling.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
 
 __all__ = ["ORIGINAL", "JoinedCell", "JoinedOperator", "joined_cells"]
@@ -70,19 +70,17 @@ class JoinedCell:
 
 def joined_cells(document: ProfileDocument) -> tuple[JoinedCell, ...]:
     """Return the cells of a profile with their operators joined, in the document's order."""
-    original = document.graphs.get(ORIGINAL, ())
-    return tuple(_joined(cell, document, original) for cell in document.cells)
+    return tuple(_joined(cell, document) for cell in document.cells)
 
 
-def _joined(cell: ProfiledCell, document: ProfileDocument, original: Sequence[GraphNode]) -> JoinedCell:
+def _joined(cell: ProfiledCell, document: ProfileDocument) -> JoinedCell:
     nodes = document.graphs.get(cell.graph, ())
     kinds = document.kinds.get(cell.backend, {})
-    matches = match_operators(cell.operators, nodes, kinds)
-    stands_for = {} if nodes is original else origins(nodes, original)
+    matches = with_products(cell.operators, match_operators(cell.operators, nodes, kinds), nodes, kinds)
     owners = _owners(cell.operators, matches)
     own = [[node for node in match.nodes if owners[node] == place] for place, match in enumerate(matches)]
     found = zip(cell.operators, matches, own, strict=True)
-    return JoinedCell(cell, tuple(_operator(*each, nodes, stands_for, kinds) for each in found))
+    return JoinedCell(cell, tuple(_operator(*each, nodes, kinds) for each in found))
 
 
 def _owners(operators: Sequence[OperatorProfile], matches: Sequence[Match]) -> dict[int, int]:
@@ -101,11 +99,10 @@ def _operator(
     match: Match,
     owned: Sequence[int],
     nodes: Sequence[GraphNode],
-    stands_for: Mapping[str, tuple[str, ...]],
     kinds: Mapping[str, OperatorClass],
 ) -> JoinedOperator:
     computed = tuple(nodes[place] for place in match.nodes)
-    names = {name: None for node in computed for name in stands_for.get(node.name, (node.name,))}
+    names = {name: None for node in computed for name in node.original or (node.name,)}
     known = [flops for place in owned if (flops := nodes[place].flops) is not None]
     return JoinedOperator(
         profile=profile,

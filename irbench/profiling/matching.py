@@ -15,9 +15,9 @@ from irbench.spi.profiling import TensorShape
 
 __all__ = ["Match", "MatchedBy", "match_operators"]
 
-MatchedBy: TypeAlias = Literal["name", "tensor", "signature", "inserted", "overhead", "unmatched"]
-"""How the nodes of an operator were found. An ``inserted`` operator moves data and computes no node: the runtime added
-it. Of ``unmatched`` ones it is unknown what they compute."""
+MatchedBy: TypeAlias = Literal["name", "tensor", "position", "signature", "inserted", "overhead", "unmatched"]
+"""How the nodes of an operator were found; by ``position``, those of the operator behind it. An ``inserted`` operator
+moves data and computes no node: the runtime added it. Of ``unmatched`` ones it is unknown what they compute."""
 
 _Find: TypeAlias = Callable[[str], tuple[int, ...]]
 _MADE_BY_CONVERTER = "__"

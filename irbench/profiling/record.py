@@ -46,6 +46,7 @@ class GraphNode:
         outputs: Names of the tensors that it computes.
         shapes: Of its outputs, as far as they are known.
         flops: Floating-point operations of one inference; ``None`` where they are unknown.
+        original: Names of the exported nodes that it stands for, in an optimised graph; itself where there are none.
     """
 
     name: str
@@ -56,6 +57,7 @@ class GraphNode:
     outputs: tuple[str, ...] = ()
     shapes: tuple[TensorShape, ...] = ()
     flops: int | None = None
+    original: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -93,10 +93,10 @@ class ProfileView:
         for comparison in self.report.comparisons:
             names = labels[comparison.before], labels[comparison.after]
             yield f"What changed from {names[0]} to {names[1]}:"
-            yield class_change_table(comparison, *names)
+            yield class_change_table(comparison)
             changed = [change for change in comparison.nodes if change.change_ns.value]
             yield "The nodes that changed most:"
-            yield node_change_table(changed[: self.top], *names)
+            yield node_change_table(changed[: self.top])
         differing = self.report.differing(self.top)
         if differing and not self.report.comparisons:
             yield "The nodes that differ most between backends:"

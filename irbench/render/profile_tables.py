@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import By, CellSummary, Change, Comparison, Figures, PartRow, ProfileReport
-from irbench.render.figures import NOT_MEASURED, ratio, significant
+from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["class_change_table", "difference_table", "fitting", "node_change_table", "part_table"]
 
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
+_CHANGED = (Column("before"), Column("after"), Column("change"))
+_MOST_KINDS = 3
 _LAST = "all others"
 _LONGEST_SUM = len("between operators")
 _SLOWEST = 1e8
@@ -83,15 +85,9 @@ def difference_table(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> T
     )
 
 
-def class_change_table(comparison: Comparison, before: str, after: str) -> TextTable:
+def class_change_table(comparison: Comparison) -> TextTable:
     """Return what became of each class of work between two levels."""
-    columns = (
-        Column("ms", words=True),
-        Column(before),
-        Column(after),
-        Column("change"),
-        Column("interval", words=True),
-    )
+    columns = (Column("ms", words=True), *_CHANGED, Column("interval", words=True))
     rows = [(class_name(change.operator_class), change) for change in comparison.classes]
     rows.append(("sum of operators", comparison.total))
     return TextTable(
@@ -111,13 +107,11 @@ def class_change_table(comparison: Comparison, before: str, after: str) -> TextT
     )
 
 
-def node_change_table(changes: Sequence[Change], before: str, after: str) -> TextTable:
+def node_change_table(changes: Sequence[Change]) -> TextTable:
     """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
     columns = (
         Column("ms", words=True, folds=True, least=20),
-        Column(before),
-        Column(after),
-        Column("change"),
+        *_CHANGED,
         Column("computed by", words=True, folds=True, least=14),
     )
     return TextTable(
@@ -205,7 +199,7 @@ def _estimated(found: Estimate | None) -> str:
 
 
 def _cost(cost: Estimate | None) -> str:
-    return NOT_MEASURED if cost is None else f"{ratio(cost.value, cost.low, cost.high)[0]}x"
+    return NOT_MEASURED if cost is None else f"{cost.value:.2f}x"
 
 
 def _ends(found: Estimate) -> str:
@@ -215,8 +209,13 @@ def _ends(found: Estimate) -> str:
 
 
 def _kinds(change: Change) -> str:
-    before, after = (", ".join(kinds) or "nothing" for kinds in change.kinds)
+    before, after = map(_kinds_text, change.kinds)
     return before if before == after else f"{before} -> {after}"
+
+
+def _kinds_text(kinds: Sequence[str]) -> str:
+    more = len(kinds) - _MOST_KINDS
+    return ", ".join((*kinds[:_MOST_KINDS], *([f"{more} more"] if more > 0 else []))) or "nothing"
 
 
 def _time(row: PartRow, cell: CellSummary) -> float:

@@ -55,6 +55,7 @@ CLASS_WORDS: Mapping[OperatorClass, str] = {
 MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "name": "joined with nodes by name",
     "tensor": "joined by the names of tensors",
+    "position": "joined by their place before an operator that has a name",
     "signature": "joined by class and shape along the graph",
     "inserted": "in data movement that the runtime added",
     "overhead": "the runtime's own work",
@@ -136,7 +137,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
 
 def _joined(cell: CellSummary) -> str:
     """Return how operators were joined, where that is worth a word."""
-    doubtful: tuple[MatchedBy, ...] = ("signature", "unmatched")
+    doubtful: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
     shares = ((way, cell.matched.get(way, 0.0)) for way in doubtful)
     told = [f"{percent(share, 0)} {MATCHED_TEXTS[way]}" for way, share in shares if share >= _TOLD_SHARE]
     return f"{cell.label}: {', '.join(told)}." if told else ""

@@ -106,17 +106,18 @@ def _graphs(planned: PlannedGroup) -> Iterator[tuple[str, tuple[GraphNode, ...]]
     if ORIGINAL not in found and exported is not None:
         found[ORIGINAL] = exported
     for level, artifact in found.items():
-        yield level, _read(artifact.path, _bound(artifact, planned.group.main))
+        made_from = None if level == ORIGINAL or exported is None else exported.path
+        yield level, _read(artifact.path, _bound(artifact, planned.group.main), made_from)
 
 
 def _bound(artifact: Artifact, workload: Workload) -> tuple[TensorSpec, ...]:
     return tuple(spec.bind(workload.sizes) for spec in artifact.inputs)
 
 
-def _read(path: Path, inputs: tuple[TensorSpec, ...]) -> tuple[GraphNode, ...]:
+def _read(path: Path, inputs: tuple[TensorSpec, ...], made_from: Path | None) -> tuple[GraphNode, ...]:
     target = "irbench.profiling.graph_reading:read_graph"
     try:
-        found: tuple[GraphNode, ...] = call_in_worker(target, path, inputs, deadline_s=_DEADLINE_S)
+        found: tuple[GraphNode, ...] = call_in_worker(target, path, inputs, made_from, deadline_s=_DEADLINE_S)
     except IrbenchError as error:
         raise IrbenchError(f"The nodes of {path.name} cannot be read: {error.message}", hint=error.hint) from error
     return found
