@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from irbench.api.backend_rows import BackendRow
     from irbench.api.bisect import Bisection, bisect
     from irbench.api.compare import ComparedRuns, compare
+    from irbench.api.cost import GraphCost, cost
     from irbench.api.doctor import Diagnosis, doctor
     from irbench.api.export import ExportedModel, export
     from irbench.api.history import RunHistory, history
@@ -52,6 +53,7 @@ __all__ = [
     "ComparedRuns",
     "Diagnosis",
     "ExportedModel",
+    "GraphCost",
     "GraphDifference",
     "GraphInspection",
     "Interrupted",
@@ -81,6 +83,7 @@ __all__ = [
     "backends",
     "bisect",
     "compare",
+    "cost",
     "diff",
     "doctor",
     "export",
@@ -116,6 +119,7 @@ _MODULES = {
     "CellContext": "spi.own_code",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
+    "GraphCost": "api.cost",
     "GraphDifference": "api.inspect",
     "GraphInspection": "api.inspect",
     "Interrupted": "api.results",
@@ -144,6 +148,7 @@ _MODULES = {
     "backends": "api.listings",
     "bisect": "api.bisect",
     "compare": "api.compare",
+    "cost": "api.cost",
     "diff": "api.inspect",
     "doctor": "api.doctor",
     "export": "api.export",

@@ -28,7 +28,7 @@ from irbench.render.export_texts import export_notice_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from irbench.render.inspect import CountedMacs
+    from irbench.cost_model import ModelCost
 
 __all__ = ["GraphDifference", "GraphInspection", "diff", "inspect", "inspect_at", "to_json"]
 
@@ -63,7 +63,7 @@ class GraphInspection(Displayable):
     @cached_property
     def values(self) -> tuple[ValueShape, ...]:
         """What the nodes compute, with the shapes that follow from the sizes asked for; empty where none was."""
-        from irbench.api.macs import values_of
+        from irbench.api.graph_costs import values_of
 
         signature = self._read[0]
         if signature is None or not self.sizes:
@@ -83,11 +83,11 @@ class GraphInspection(Displayable):
             return None, error.message
 
     @cached_property
-    def work(self) -> CountedMacs | None:
-        """Multiply-accumulates for the sizes asked for, else for one sample; ``None`` where ONNX infers no shapes."""
-        from irbench.api.macs import work_of
+    def work(self) -> ModelCost | None:
+        """What it costs at the sizes asked for, else for one sample; ``None`` where ONNX infers no shapes."""
+        from irbench.api.graph_costs import cost_of
 
-        return work_of(self._graph, self.signature)
+        return cost_of(self._graph, self.signature)
 
     @property
     def outdated(self) -> str:
@@ -253,11 +253,11 @@ def _node_json(node: NodeEntry) -> dict[str, Any]:
     }
 
 
-def _work_json(work: CountedMacs | None) -> dict[str, Any] | None:
+def _work_json(work: ModelCost | None) -> dict[str, Any] | None:
     if work is None:
         return None
     inputs = {spec.name: list(spec.shape) for spec in work.inputs}
-    return {"macs": work.count.macs, "inputs": inputs, "uncounted": list(work.count.uncounted)}
+    return {"macs": work.macs, "inputs": inputs, "uncounted": list(work.without_macs)}
 
 
 def _dynamic_dimensions(signature: Signature) -> list[str]:

@@ -49,6 +49,7 @@ _COMMANDS = {
     "models": "List the models of the zoo.",
     "optimize": "Fuse, simplify and convert ONNX graphs, checking every step.",
     "inspect": "Show what an ONNX graph contains, or how two graphs differ.",
+    "cost": "Count the arithmetic, parameters and bytes of a graph, from its shapes.",
     "results": "List, remove, export and import stored runs.",
     "show": "Show a stored run again, or its raw samples.",
     "compare": "Compare stored runs: which rows became slower, and how sure that is.",

@@ -3,8 +3,10 @@
 Weights are not read. ``docs/cost.md`` states the conventions.
 
 - :mod:`irbench.cost_model.counting` counts at one size of the inputs.
-- :mod:`irbench.cost_model.rules` has what each operator computes, :mod:`irbench.cost_model.moved_bytes` what it reads and writes.
+- :mod:`irbench.cost_model.rules` says what each operator computes, and :mod:`irbench.cost_model.moved_bytes` what it
+  reads and writes.
 - :mod:`irbench.cost_model.formulas` finds the polynomials in dynamic dimensions that counts follow.
+- :mod:`irbench.cost_model.rows` makes flat rows of either.
 
 :func:`irbench.cost` is the function of the Python API, which a package of that name would hide.
 """

@@ -16,7 +16,7 @@ from irbench.cost_model.trip_counts import trip_count
 from irbench.cost_model.work import Work
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type
-from irbench.onnx.reading.value_shapes import inferred_at
+from irbench.onnx.reading.value_shapes import inferred_with_values
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec
 
@@ -49,8 +49,8 @@ def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCos
         model: Left as it is; large weights may lack their content.
         inputs: Its inputs with the sizes to count for.
     """
-    graph = inferred_at(model, inputs).graph
-    part = _of_graph(graph, scope_of(graph))
+    inferred, values = inferred_with_values(model, inputs)
+    part = _of_graph(inferred.graph, scope_of(inferred.graph, values=values))
     weights: Counter[str] = Counter()
     nodes = tuple(_with_new_weights(part.nodes, weights))
     activations: Counter[str] = Counter()
@@ -86,8 +86,16 @@ class _CountedNode:
 
     def without_costs(self) -> _CountedNode:
         """Return it for a number of executions that nobody knows."""
-        unknown = dict.fromkeys(("macs", "flops", "read_bytes", "written_bytes", "activation_bytes"))
-        return replace(self, cost=replace(self.cost, executions=0, **unknown), activations={})
+        cost = replace(
+            self.cost,
+            executions=0,
+            macs=None,
+            flops=None,
+            read_bytes=None,
+            written_bytes=None,
+            activation_bytes=None,
+        )
+        return replace(self, cost=cost, activations={})
 
 
 @dataclass(frozen=True)

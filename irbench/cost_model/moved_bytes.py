@@ -14,12 +14,21 @@ __all__ = ["MovedBytes", "moved_bytes"]
 
 _VIEWS = frozenset(
     {
-        *("Constant", "ExpandDims", "Flatten", "Identity", "Optional", "OptionalGetElement", "OptionalHasElement"),
-        *("Reshape", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceLength", "Shape", "Size"),
-        *("Squeeze", "Unsqueeze"),
+        *(
+            "Constant",
+            "Dropout",
+            "ExpandDims",
+            "Flatten",
+            "Identity",
+            "Optional",
+            "OptionalGetElement",
+            "OptionalHasElement",
+        ),
+        *("Reshape", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceLength", "Shape"),
+        *("Size", "Squeeze", "Unsqueeze"),
     }
 )
-"""What only describes or renames a tensor; runtimes move nothing for it."""
+"""What only describes or renames a tensor, or does nothing in inference; runtimes move nothing for it."""
 _BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """What their bodies move is told by the nodes in them."""
 

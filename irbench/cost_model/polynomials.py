@@ -29,6 +29,13 @@ class Polynomial:
     names: tuple[str, ...]
     terms: tuple[tuple[tuple[int, ...], Fraction], ...] = ()
 
+    def __add__(self, other: Polynomial) -> Polynomial:
+        """Return the sum of two polynomials in the same dimensions."""
+        factors = dict(self.terms)
+        for powers, factor in other.terms:
+            factors[powers] = factors.get(powers, Fraction(0)) + factor
+        return Polynomial(self.names, _ordered(factors))
+
     def at(self, sizes: Mapping[str, int]) -> Fraction:
         """Return the value at a size of each dimension."""
         return sum(
@@ -51,8 +58,13 @@ def polynomial(names: Sequence[str], coefficients: NDArray[Any]) -> Polynomial:
     """Return the polynomial with these coefficients, an axis for each name and its power along it."""
     import numpy as np
 
-    terms = [(powers, Fraction(factor)) for powers, factor in np.ndenumerate(coefficients) if factor]
-    return Polynomial(tuple(names), tuple(sorted(terms, key=lambda term: (-sum(term[0]), tuple(-p for p in term[0])))))
+    return Polynomial(tuple(names), _ordered(dict(np.ndenumerate(coefficients))))
+
+
+def _ordered(factors: Mapping[tuple[int, ...], Any]) -> tuple[tuple[tuple[int, ...], Fraction], ...]:
+    """Return the terms that are not 0, those of the most dimensions first."""
+    terms = [(powers, Fraction(factor)) for powers, factor in factors.items() if factor]
+    return tuple(sorted(terms, key=lambda term: (-sum(term[0]), *(-power for power in term[0]))))
 
 
 def degree_of(samples: Sequence[Sequence[int]]) -> int | None:

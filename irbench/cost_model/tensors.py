@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.small_values import SmallValues
 
 if TYPE_CHECKING:
     import onnx
@@ -78,10 +79,21 @@ class Scope:
     integers: Mapping[str, tuple[int, ...]]
 
 
-def scope_of(graph: onnx.GraphProto, outer: Scope | None = None) -> Scope:
-    """Return what the nodes of a graph see; the graph in whose body it stands lies around it."""
+def scope_of(graph: onnx.GraphProto, outer: Scope | None = None, values: SmallValues | None = None) -> Scope:
+    """Return what the nodes of a graph see.
+
+    Args:
+        graph: It, with the shapes of its values.
+        outer: What the graph sees in whose body it stands.
+        values: Contents of small tensors that it computes.
+    """
     tensors = {value.name: _described(value) for value in (*graph.input, *graph.output, *graph.value_info)}
-    integers: dict[str, tuple[int, ...]] = dict(_listed_integers(graph))
+    integers: dict[str, tuple[int, ...]] = {
+        name: tuple(int(number) for number in value.reshape(-1))
+        for name, value in (values or {}).items()
+        if value.dtype.kind in "iu"
+    }
+    integers |= dict(_listed_integers(graph))
     for name, content in _contents(graph):
         tensors[name] = Tensor(NAMES.get(content.data_type, ""), tuple(content.dims), is_weight=True)
         if (found := _integers(content)) is not None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from irbench.cost_model import ModelCost
 from irbench.onnx.reading.difference import Difference, Fusion
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
-from irbench.onnx.reading.macs import MacCount
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.render.figures import significant
@@ -20,18 +20,10 @@ from irbench.render.line_wrapping import plain
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import Bundle, TensorSpec, shape_text
 
-__all__ = ["Arithmetic", "CountedMacs", "difference_view", "graph_view", "macs_text", "size_text"]
+__all__ = ["Arithmetic", "difference_view", "graph_view", "macs_text", "size_text"]
 
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
-
-
-@dataclass(frozen=True)
-class CountedMacs:
-    """How much arithmetic a graph takes, and for which inputs."""
-
-    count: MacCount
-    inputs: tuple[TensorSpec, ...]
 
 
 @dataclass(frozen=True)
@@ -43,7 +35,7 @@ class Arithmetic:
         values: The shapes of what its nodes compute; empty where no sizes were asked for.
     """
 
-    work: CountedMacs | None
+    work: ModelCost | None
     values: Sequence[ValueShape] = ()
 
 
@@ -179,11 +171,11 @@ def _sizes(spec: TensorSpec) -> str:
     return shape_text(spec.shape)
 
 
-def _work(work: CountedMacs) -> str:
+def _work(work: ModelCost) -> str:
     """Return ``3.86 GMACs for image 1x3x224x224``."""
     inputs = ", ".join(f"{plain(spec.name)} {_sizes(spec)}" for spec in work.inputs)
-    counted = f"{macs_text(work.count.macs)} for {inputs}"
-    missing = len(work.count.uncounted)
+    counted = f"{macs_text(work.macs)} for {inputs}"
+    missing = len(work.without_macs)
     return f"at least {counted}; {_nodes(missing)} could not be counted" if missing else counted
 
 

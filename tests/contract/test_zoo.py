@@ -16,9 +16,10 @@ import pytest
 from front_door import irbench
 
 from irbench import bundles, registry
+from irbench.cost_model import ModelCost, model_cost
+from irbench.cost_model.counting import cost_of_file
 from irbench.exporter import ExportOptions, export
 from irbench.feeds import POOL, repeat_pool
-from irbench.onnx.reading.macs import MacCount, count_macs, macs_of_file
 from irbench.optimizer.passes.fold_shapes import fold_shapes
 from irbench.optimizer.passes.loop_to_gru import loop_to_gru
 from irbench.output_check import compare, judge
@@ -96,18 +97,19 @@ def test_a_zoo_model_is_optimised_and_measured(folder: Path):
 @pytest.mark.slow
 def test_a_zoo_model_takes_the_multiply_accumulates_that_its_source_says(folder: Path):
     bundle = bundles.load(folder)
-    assert counted(bundle) == MacCount(registry.model(bundle.name).macs or 0)
+    cost = counted(bundle)
+    assert (cost.macs, cost.without_macs) == (registry.model(bundle.name).macs or 0, ())
 
 
-def counted(bundle: Bundle) -> MacCount:
-    """Count the exported graph's multiply-accumulates; how often a loop turns only its recurrent operator tells."""
+def counted(bundle: Bundle) -> ModelCost:
+    """Count what the exported graph costs; how often a loop turns only its recurrent operator tells."""
     graph = bundle.artifact(("onnx",))
     assert graph is not None
     inputs = [spec.bind({FIRST_AXIS: 1, **bundle.defaults}) for spec in graph.inputs]
-    count = macs_of_file(graph.path, inputs)
-    if not count.uncounted:
-        return count
+    cost = cost_of_file(graph.path, inputs)
+    if not cost.without_macs:
+        return cost
     model = onnx_ir.load(graph.path)
     fold_shapes(model)
     loop_to_gru(model)
-    return count_macs(onnx_ir.to_proto(model), inputs)
+    return model_cost(onnx_ir.to_proto(model), inputs)

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.onnx.contributed import contributed_schemas
+from irbench.onnx.reading.small_values import SmallValues, small_values
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import Shape, TensorSpec
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ValueShape", "inferred_at", "shapes_of_file"]
+__all__ = ["ValueShape", "inferred_at", "inferred_with_values", "shapes_of_file"]
+
+_MOST_ROUNDS = 10
+_CONSTANT = "/irbench-constant"
+"""How the names of constants end that stand for computed values while shapes are inferred."""
 
 
 @dataclass(frozen=True)
@@ -60,26 +65,103 @@ def shapes_of_file(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape
 
 def inferred_at(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
     """Return the model with all shapes that follow from those of its inputs; ``model`` is left as it is."""
+    return inferred_with_values(model, inputs)[0]
+
+
+def inferred_with_values(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> tuple[onnx.ModelProto, SmallValues]:
+    """Return the model with all shapes, and the contents of small tensors that its main graph computes from shapes."""
     from onnx import inliner, shape_inference
 
     bound = _bound(model, inputs)
     if bound.functions:
         bound = inliner.inline_local_functions(bound)
     with contributed_schemas(bound):
-        inferred = shape_inference.infer_shapes(bound, data_prop=True)
-        if _is_complete(inferred.graph) or find_spec("onnx_ir") is None:
-            return inferred
-        return shape_inference.infer_shapes(_with_computed_sizes(bound), data_prop=True)
+        if _has_sizes(bound.graph):
+            return _inferred_by_values(bound)
+        if find_spec("onnx_ir") is not None:  # our own inference follows names that ONNX's gives up on
+            bound = _with_computed_sizes(bound)
+        return shape_inference.infer_shapes(bound, data_prop=True), {}
+
+
+def _has_sizes(graph: onnx.GraphProto) -> bool:
+    return all(_is_known(value) for value in graph.input if value.type.HasField("tensor_type"))
+
+
+def _inferred_by_values(model: onnx.ModelProto) -> tuple[onnx.ModelProto, SmallValues]:
+    """Infer shapes, compute what follows from them, and infer with these as constants, until nothing new follows."""
+    from onnx import shape_inference
+
+    values: SmallValues = {}
+    inferred = shape_inference.infer_shapes(model, data_prop=True)
+    for _ in range(_MOST_ROUNDS):
+        found = small_values(inferred.graph, _known_shapes(inferred.graph))
+        if found.keys() == values.keys():
+            break
+        values = found
+        if _is_complete(inferred.graph):
+            break
+        again = shape_inference.infer_shapes(_with_constants(model, values), data_prop=True)
+        inferred = _with_shapes_of(model, again)
+    return inferred, values
+
+
+def _with_constants(model: onnx.ModelProto, values: SmallValues) -> onnx.ModelProto:
+    """Return the model with constants in place of what is known of them, where nodes of the main graph read it."""
+    import onnx
+    from onnx import numpy_helper
+
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    read: set[str] = set()
+    for node in changed.graph.node:
+        for place, name in enumerate(node.input):
+            if name in values:
+                node.input[place] = name + _CONSTANT
+                read.add(name)
+    changed.graph.initializer.extend(numpy_helper.from_array(values[name], name + _CONSTANT) for name in sorted(read))
+    return changed
+
+
+def _with_shapes_of(model: onnx.ModelProto, inferred: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with what was inferred for values of the same names, in bodies too."""
+    import onnx
+
+    found = onnx.ModelProto()
+    found.CopyFrom(inferred)
+    for node, original in zip(found.graph.node, model.graph.node, strict=True):
+        del node.input[:]
+        node.input.extend(original.input)
+    kept = [tensor for tensor in found.graph.initializer if not tensor.name.endswith(_CONSTANT)]
+    del found.graph.initializer[:]
+    found.graph.initializer.extend(kept)
+    return found
+
+
+def _known_shapes(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        sizes = _sizes(value)
+        if sizes is not None:
+            shapes[value.name] = sizes
+    return shapes
 
 
 def _is_complete(graph: onnx.GraphProto) -> bool:
     """Whether every value of the main graph has a shape of numbers."""
-    known = {value.name for value in (*graph.value_info, *graph.output) if _is_known(value)}
+    known = _known_shapes(graph)
     return all(name in known for node in graph.node for name in node.output if name)
 
 
 def _is_known(value: onnx.ValueInfoProto) -> bool:
-    return value.type.tensor_type.HasField("shape") and all(isinstance(size, int) for size in _shape(value))
+    return _sizes(value) is not None
+
+
+def _sizes(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:
+    """Return the sizes of a value; ``None`` where one is unknown."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape") or not all(size.HasField("dim_value") for size in tensor.shape.dim):
+        return None
+    return tuple(size.dim_value for size in tensor.shape.dim)
 
 
 def _with_computed_sizes(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -17,6 +17,7 @@ from irbench.activity import ActivityCode
 from irbench.api import doctor
 from irbench.bisection.report import Conclusion, Criterion, Side
 from irbench.cold_row import ColdStop
+from irbench.cost_model import UncountedReason
 from irbench.diagnostics import self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
@@ -24,6 +25,7 @@ from irbench.render import finding_texts, progress
 from irbench.render.across_runs_texts import CONDITION_TEXTS, DIFFERENCE_TEXTS, OBSTACLE_TEXTS, PROBLEM_TEXTS
 from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
+from irbench.render.cost import UNCOUNTED_TEXTS
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
@@ -71,6 +73,7 @@ TABLES = {
     "stopping reasons of cold starts": (COLD_STOP_TEXTS, ColdStop),
     "stopping reasons of soaks": (SOAK_STOP_TEXTS, SoakStop),
     "stopping reasons": (STOPPED_TEXTS, StoppedBy),
+    "reasons of nodes that are not counted": (UNCOUNTED_TEXTS, UncountedReason),
     "tables of sweeps": (STATUS_TEXTS, TableStatus),
     "warnings": (WARNINGS, WarningCode),
 }

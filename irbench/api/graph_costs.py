@@ -1,27 +1,28 @@
-"""Count multiply-accumulates and infer shapes in a separate process, because ONNX's code parses the file."""
+"""Costs and shapes of a graph, counted in a separate process, because ONNX's code parses the file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from irbench.cost_model import ModelCost
+from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
-from irbench.render.inspect import CountedMacs
 from irbench.spec import BATCH, TensorSpec
 from irbench.worker import call_in_worker
 
 if TYPE_CHECKING:
     from irbench.api.graphs import StoredGraph
 
-__all__ = ["values_of", "work_of"]
+__all__ = ["cost_at", "cost_of", "formulas_at", "values_of"]
 
 _DEADLINE_S = 60.0
 
 
-def work_of(graph: StoredGraph, signature: Signature | None) -> CountedMacs | None:
-    """Return the multiply-accumulates at the sizes of the signature, else for one sample at the bundle's default sizes.
+def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None:
+    """Return the cost at the sizes of the signature, else of one sample at the bundle's default sizes.
 
     ``None`` where a size has no default, and where ONNX cannot infer shapes: the graph is described all the same.
     """
@@ -32,11 +33,27 @@ def work_of(graph: StoredGraph, signature: Signature | None) -> CountedMacs | No
     if any(spec.dynamic_dimensions for spec in inputs):
         return None
     try:
-        return CountedMacs(
-            call_in_worker("irbench.onnx.reading.macs:macs_of_file", graph.path, inputs, deadline_s=_DEADLINE_S), inputs
-        )
+        return cost_at(graph, inputs)
     except IrbenchError:
         return None
+
+
+def cost_at(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> ModelCost:
+    """Return the cost for inputs of these shapes.
+
+    Raises:
+        IrbenchError: The file is damaged, ONNX cannot read it, or that takes too long.
+    """
+    target = "irbench.cost_model.counting:cost_of_file"
+    found: ModelCost = call_in_worker(target, graph.path, tuple(inputs), deadline_s=_DEADLINE_S)
+    return found
+
+
+def formulas_at(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
+    """Return the cost as formulas in the dimensions that have no size; raises as :func:`cost_at` does."""
+    target = "irbench.cost_model.formulas:formulas_of_file"
+    found: ModelFormulas | NoFormulas = call_in_worker(target, graph.path, tuple(inputs), deadline_s=_DEADLINE_S)
+    return found
 
 
 def values_of(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> tuple[ValueShape, ...]:

@@ -1,0 +1,71 @@
+"""``irbench cost``: what one inference of a graph costs, from its shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from irbench.cli.options import measuring
+from irbench.cli.options.completion import GRAPH
+from irbench.cli.options.formats import OUTPUT
+from irbench.cli.options.groups import OneOf
+from irbench.cli.options.types import COUNT
+from irbench.cli.output.stderr import say
+
+if TYPE_CHECKING:
+    from irbench.api.cost import CostFormat
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench cost resnet50                              # formulas in the batch
+  irbench cost resnet50 --batch 1                    # numbers
+  irbench cost model.onnx --shape length=128 --per-node
+  irbench cost resnet50+basic-int8 --batch 1 --format json
+"""
+
+
+@click.command("cost", epilog=_EXAMPLES)
+@click.argument("model", type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx")
+@click.option("--batch", type=COUNT, metavar="N", help="Count for this batch size.")
+@measuring.shape(
+    "Count for this shape of an input, or size of a dynamic dimension (length=128); may be repeated. A batch and"
+    " dimensions that are not given have their default sizes."
+)
+@click.option("--per-node", is_flag=True, help="A row for each node instead of one for each operator.")
+@click.option(
+    "--format",
+    "form",
+    type=OneOf(["table", "json", "csv", "md"]),
+    default="table",
+    show_default=True,
+    help="Output format; json always has every node.",
+)
+@OUTPUT
+def command(
+    model: str,
+    batch: int | None,
+    shape: Mapping[str, tuple[int, ...]],
+    per_node: bool,
+    form: CostFormat,
+    output: Path | None,
+) -> None:
+    """Count the arithmetic, parameters and bytes of one inference of an ONNX graph.
+
+    MODEL is an exported bundle's name or folder, or an ONNX file; names are those of `irbench inspect`. Counts follow
+    from shapes alone: weights are not read, and nothing is run. Without --batch and --shape, the costs of a graph with
+    dynamic dimensions are formulas in these. An operator that cannot be counted is named, and never counted as zero.
+    """
+    from irbench.api.cost import cost_with
+    from irbench.cli.output.console import print_data, to_text
+
+    found = cost_with(model, batch, shape)
+    if found.outdated:
+        say(found.outdated)
+    to_file = output is not None
+    shown = to_text(found.view(per_node=per_node), to_file=to_file) if form == "table" else None
+    print_data(found.to_text(form, per_node=per_node) if shown is None else shown, output)

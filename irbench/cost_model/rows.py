@@ -1,0 +1,191 @@
+"""Costs as flat rows: the total, classes, operators and nodes, as numbers or as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from irbench.cost_model.costs import CostSum, ModelCost, NodeCost
+from irbench.cost_model.formulas import CostFormula, ModelFormulas
+from irbench.cost_model.polynomials import Polynomial
+
+__all__ = ["CostRow", "CostScope", "Quantity", "cost_rows"]
+
+CostScope = Literal["total", "class", "operator", "node"]
+Quantity: TypeAlias = int | Polynomial | None
+"""A number, or a formula where dimensions are dynamic; ``None`` where it is unknown."""
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """What a model, a class of operators, an operator or a node costs in one inference.
+
+    Attributes:
+        scope: What the row is of.
+        name: The class, the operator or the node; ``total`` for all.
+        operator: Of a node or an operator; empty for others.
+        operator_class: Of a node; empty for others, for an operator of one name always has one class, which is its.
+        nodes: How many nodes it sums up.
+        executions: How often a node is executed in one inference; 0 where that is unknown, ``None`` for sums.
+        macs: Multiply-accumulates.
+        flops: Arithmetic operations, 2 for each multiply-accumulate among them.
+        parameters: Elements of weights, each weight once.
+        weight_bytes: Bytes of these weights.
+        read_bytes: Bytes read, of weights and of activations.
+        written_bytes: Bytes written.
+        activation_bytes: Bytes read and written, without those of weights.
+        flops_per_byte: Arithmetic intensity; ``None`` where it is unknown or a formula.
+        without_flops: Nodes whose operations are unknown and not in the sum.
+        without_bytes: Nodes whose bytes are unknown and not in the sum.
+    """
+
+    scope: CostScope
+    name: str
+    operator: str
+    operator_class: str
+    nodes: int
+    executions: int | None
+    macs: Quantity
+    flops: Quantity
+    parameters: int
+    weight_bytes: int
+    read_bytes: Quantity
+    written_bytes: Quantity
+    activation_bytes: Quantity
+    flops_per_byte: float | None
+    without_flops: int
+    without_bytes: int
+
+    def at(self, sizes: Mapping[str, int]) -> CostRow:
+        """Return the row with numbers in place of formulas, at a size of each dimension."""
+        row = replace(
+            self,
+            macs=_number(self.macs, sizes),
+            flops=_number(self.flops, sizes),
+            read_bytes=_number(self.read_bytes, sizes),
+            written_bytes=_number(self.written_bytes, sizes),
+            activation_bytes=_number(self.activation_bytes, sizes),
+        )
+        return replace(row, flops_per_byte=_intensity(row))
+
+
+def cost_rows(cost: ModelCost, formulas: ModelFormulas | None, scope: CostScope) -> tuple[CostRow, ...]:
+    """Return the rows of one scope.
+
+    Args:
+        cost: What the model costs, at the example's sizes where there are formulas.
+        formulas: The formulas; ``None`` where every dimension has a size.
+        scope: Which rows.
+    """
+    return tuple(_of_formulas(formulas, scope) if formulas is not None else _of_cost(cost, scope))
+
+
+def _of_cost(cost: ModelCost, scope: CostScope) -> Iterator[CostRow]:
+    if scope == "total":
+        yield _sum_row(scope, "total", "", "", cost.total)
+    elif scope == "class":
+        for operators, found in cost.by_class().items():
+            yield _sum_row(scope, operators.value, "", operators.value, found)
+    elif scope == "operator":
+        classes = _classes(cost)
+        for operator, found in cost.by_operator().items():
+            yield _sum_row(scope, operator, operator, classes[operator], found)
+    else:
+        yield from map(_node_row, cost.nodes)
+
+
+def _of_formulas(formulas: ModelFormulas, scope: CostScope) -> Iterator[CostRow]:
+    if scope == "total":
+        yield _sum_row(scope, "total", "", "", formulas.total)
+    elif scope == "class":
+        for operators, found in formulas.by_class.items():
+            yield _sum_row(scope, operators.value, "", operators.value, found)
+    elif scope == "operator":
+        classes = _classes(formulas.example)
+        for operator, found in formulas.by_operator.items():
+            yield _sum_row(scope, operator, operator, classes[operator], found)
+    else:
+        for node, found in zip(formulas.example.nodes, formulas.nodes, strict=True):
+            yield _formula_row(node, found)
+
+
+def _classes(cost: ModelCost) -> dict[str, str]:
+    return {node.operator: node.operator_class.value for node in cost.nodes}
+
+
+def _sum_row(scope: CostScope, name: str, operator: str, operator_class: str, found: CostSum | CostFormula) -> CostRow:
+    return CostRow(
+        scope=scope,
+        name=name,
+        operator=operator,
+        operator_class=operator_class,
+        nodes=found.nodes,
+        executions=None,
+        macs=found.macs,
+        flops=found.flops,
+        parameters=found.parameters,
+        weight_bytes=found.weight_bytes,
+        read_bytes=found.read_bytes,
+        written_bytes=found.written_bytes,
+        activation_bytes=found.activation_bytes,
+        flops_per_byte=found.intensity if isinstance(found, CostSum) else None,
+        without_flops=found.without_flops,
+        without_bytes=found.without_bytes,
+    )
+
+
+def _node_row(node: NodeCost) -> CostRow:
+    return CostRow(
+        scope="node",
+        name=node.name,
+        operator=node.operator,
+        operator_class=node.operator_class.value,
+        nodes=1,
+        executions=node.executions,
+        macs=node.macs,
+        flops=node.flops,
+        parameters=node.parameters,
+        weight_bytes=node.weight_bytes,
+        read_bytes=node.read_bytes,
+        written_bytes=node.written_bytes,
+        activation_bytes=node.activation_bytes,
+        flops_per_byte=node.intensity,
+        without_flops=int(node.flops is None),
+        without_bytes=int(node.moved_bytes is None),
+    )
+
+
+def _formula_row(node: NodeCost, found: CostFormula) -> CostRow:
+    """Return a node's row; an unknown cost has no formula."""
+    return CostRow(
+        scope="node",
+        name=node.name,
+        operator=node.operator,
+        operator_class=node.operator_class.value,
+        nodes=1,
+        executions=None,
+        macs=None if node.macs is None else found.macs,
+        flops=None if node.flops is None else found.flops,
+        parameters=node.parameters,
+        weight_bytes=node.weight_bytes,
+        read_bytes=None if node.read_bytes is None else found.read_bytes,
+        written_bytes=None if node.written_bytes is None else found.written_bytes,
+        activation_bytes=None if node.activation_bytes is None else found.activation_bytes,
+        flops_per_byte=None,
+        without_flops=found.without_flops,
+        without_bytes=found.without_bytes,
+    )
+
+
+def _number(quantity: Quantity, sizes: Mapping[str, int]) -> int | None:
+    return int(quantity.at(sizes)) if isinstance(quantity, Polynomial) else quantity
+
+
+def _intensity(row: CostRow) -> float | None:
+    if row.without_flops or row.without_bytes:
+        return None
+    if not isinstance(row.flops, int) or not isinstance(row.read_bytes, int) or not isinstance(row.written_bytes, int):
+        return None
+    moved = row.read_bytes + row.written_bytes
+    return row.flops / moved if moved else None

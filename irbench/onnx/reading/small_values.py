@@ -1,0 +1,292 @@
+"""Contents of small tensors that follow from shapes: sizes, axes, trip counts.
+
+ONNX's inference propagates some of them, and gives up where they pass through other operators than it expects, or into
+one that wants a constant: ``Range``, ``Expand``, ``Resize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["SmallValues", "small_values"]
+
+SmallValues: TypeAlias = Mapping[str, NDArray[Any]]
+"""Contents by the name of the value."""
+
+_MAX_ELEMENTS = 64
+"""Shapes and axes are shorter; longer tensors are data, which no shape depends on."""
+
+_Inputs: TypeAlias = Sequence[NDArray[Any] | None]
+_Attributes: TypeAlias = Mapping[str, Any]
+
+
+def small_values(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> SmallValues:
+    """Return the contents of small tensors that the nodes of a graph compute from shapes and constants.
+
+    Args:
+        graph: Large weights may lack their content; bodies of nodes are not looked into.
+        shapes: Of the values whose sizes are all known.
+    """
+    known = dict(_constants(graph))
+    computed: dict[str, NDArray[Any]] = {}
+    for node in graph.node:
+        if node.domain not in ("", "ai.onnx"):
+            continue
+        for name, value in _evaluated(node, known, shapes).items():
+            known[name] = computed[name] = value
+    return computed
+
+
+def _constants(graph: onnx.GraphProto) -> Mapping[str, NDArray[Any]]:
+    from onnx import TensorProto, numpy_helper
+
+    found: dict[str, NDArray[Any]] = {}
+    for tensor in graph.initializer:
+        if np.prod(tensor.dims) <= _MAX_ELEMENTS and tensor.data_location != TensorProto.EXTERNAL:
+            try:
+                found[tensor.name] = numpy_helper.to_array(tensor)
+            except (ValueError, TypeError):  # its content was left out, or it holds text
+                continue
+    return found
+
+
+def _evaluated(
+    node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, NDArray[Any]]:
+    """Return the outputs of a node that are small and follow from what is known."""
+    if not node.input and node.op_type != "Constant":
+        return {}
+    if node.op_type in ("Shape", "Size"):
+        outputs = _of_shape(node, shapes)
+    elif node.op_type in _EVALUATED and all(name in known for name in node.input if name):
+        outputs = _computed(node, [known[name] if name else None for name in node.input])
+    else:
+        return {}
+    return {name: value for name, value in zip(node.output, outputs, strict=False) if value.size <= _MAX_ELEMENTS}
+
+
+def _of_shape(node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> Sequence[NDArray[Any]]:
+    shape = shapes.get(node.input[0])
+    if shape is None:
+        return ()
+    if node.op_type == "Size":
+        return (np.array(int(np.prod(shape)), np.int64),)
+    attributes = _attributes(node)
+    return (np.array(shape[attributes.get("start", 0) : attributes.get("end")], np.int64),)
+
+
+def _computed(node: onnx.NodeProto, inputs: _Inputs) -> Sequence[NDArray[Any]]:
+    attributes = {**_attributes(node), "outputs": len(node.output)}
+    try:
+        with np.errstate(all="ignore"):
+            found = _EVALUATED[node.op_type](inputs, attributes)
+    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError):  # what no such operator can have
+        return ()
+    return [np.asarray(value) for value in (found if isinstance(found, list) else [found])]
+
+
+def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    from onnx import helper
+
+    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+
+
+def _constant(_: _Inputs, attributes: _Attributes) -> Any:
+    from onnx import numpy_helper
+
+    for name, dtype in (("value_int", np.int64), ("value_ints", np.int64), ("value_float", np.float32)):
+        if name in attributes:
+            return np.array(attributes[name], dtype)
+    tensor = attributes["value"]
+    if np.prod(tensor.dims) > _MAX_ELEMENTS:
+        raise ValueError
+    return numpy_helper.to_array(tensor)
+
+
+def _cast(inputs: _Inputs, attributes: _Attributes) -> Any:
+    from onnx import helper
+
+    return _first(inputs).astype(helper.tensor_dtype_to_np_dtype(attributes["to"]))
+
+
+def _gather(inputs: _Inputs, attributes: _Attributes) -> Any:
+    return np.take(_first(inputs), _at(inputs, 1), axis=attributes.get("axis", 0))
+
+
+def _slice(inputs: _Inputs, attributes: _Attributes) -> Any:
+    data = _first(inputs)
+    starts, ends, axes, steps = (
+        _listed(inputs, attributes, place, name) for place, name in enumerate(("starts", "ends", "axes", "steps"), 1)
+    )
+    if starts is None or ends is None:
+        raise ValueError
+    index = [slice(None)] * data.ndim
+    for place, axis in enumerate(axes or range(len(starts))):
+        step = steps[place] if steps else 1
+        end: int | None = ends[place]
+        if step < 0 and ends[place] < -data.shape[axis]:
+            end = None
+        index[axis] = slice(starts[place], end, step)
+    return data[tuple(index)]
+
+
+def _squeeze(inputs: _Inputs, attributes: _Attributes) -> Any:
+    axes = _listed(inputs, attributes, 1, "axes")
+    return np.squeeze(_first(inputs), axis=None if axes is None else tuple(axes))
+
+
+def _unsqueeze(inputs: _Inputs, attributes: _Attributes) -> Any:
+    return np.expand_dims(_first(inputs), tuple(_listed(inputs, attributes, 1, "axes") or ()))
+
+
+def _reshape(inputs: _Inputs, attributes: _Attributes) -> Any:
+    data, target = _first(inputs), [int(size) for size in _at(inputs, 1)]
+    if not attributes.get("allowzero", 0):
+        target = [data.shape[place] if size == 0 else size for place, size in enumerate(target)]
+    return data.reshape(target)
+
+
+def _split(inputs: _Inputs, attributes: _Attributes) -> Any:
+    data, axis = _first(inputs), attributes.get("axis", 0)
+    parts = _listed(inputs, attributes, 1, "split")
+    if parts is None:
+        return list(np.array_split(data, attributes["outputs"], axis=axis))
+    return list(np.split(data, np.cumsum(parts)[:-1], axis=axis))
+
+
+def _range(inputs: _Inputs, _: _Attributes) -> Any:
+    start, limit, step = (float(_at(inputs, place)) for place in range(3))
+    if not step or (limit - start) / step > _MAX_ELEMENTS:
+        raise ValueError
+    return np.arange(start, limit, step).astype(_first(inputs).dtype)
+
+
+def _constant_of_shape(inputs: _Inputs, attributes: _Attributes) -> Any:
+    from onnx import numpy_helper
+
+    shape = [int(size) for size in _first(inputs)]
+    if np.prod(shape) > _MAX_ELEMENTS:
+        raise ValueError
+    value = numpy_helper.to_array(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
+    return np.full(shape, value.reshape(-1)[0], value.dtype)
+
+
+def _expand(inputs: _Inputs, _: _Attributes) -> Any:
+    shape = np.broadcast_shapes(_first(inputs).shape, tuple(int(size) for size in _at(inputs, 1)))
+    if np.prod(shape) > _MAX_ELEMENTS:
+        raise ValueError
+    return np.broadcast_to(_first(inputs), shape)
+
+
+def _quotient(first: NDArray[Any], second: NDArray[Any]) -> Any:
+    """Divide integers as ONNX does: towards zero."""
+    if first.dtype.kind == "f":
+        return first / second
+    if not np.all(second):
+        raise ValueError
+    return (np.sign(first) * np.sign(second) * (np.abs(first) // np.abs(second))).astype(first.dtype)
+
+
+def _remainder(inputs: _Inputs, attributes: _Attributes) -> Any:
+    first, second = _first(inputs), _at(inputs, 1)
+    if not np.all(second):
+        raise ValueError
+    return np.fmod(first, second) if attributes.get("fmod", 0) else np.mod(first, second)
+
+
+def _reduced(compute: Callable[..., Any]) -> Callable[[_Inputs, _Attributes], Any]:
+    def evaluate(inputs: _Inputs, attributes: _Attributes) -> Any:
+        axes = _listed(inputs, attributes, 1, "axes")
+        if not axes and attributes.get("noop_with_empty_axes", 0):
+            return _first(inputs)
+        data = _first(inputs)
+        found = compute(data, axis=tuple(axes) if axes else None, keepdims=bool(attributes.get("keepdims", 1)))
+        return np.asarray(found).astype(data.dtype)
+
+    return evaluate
+
+
+def _joined(compute: Callable[[Any, Any], Any]) -> Callable[[_Inputs, _Attributes], Any]:
+    """Return what combines any number of inputs, two at a time."""
+
+    def evaluate(inputs: _Inputs, _: _Attributes) -> Any:
+        found = _first(inputs)
+        for place in range(1, len(inputs)):
+            found = compute(found, _at(inputs, place))
+        return found
+
+    return evaluate
+
+
+def _alone(compute: Callable[[Any], Any]) -> Callable[[_Inputs, _Attributes], Any]:
+    return lambda inputs, _: compute(_first(inputs))
+
+
+def _listed(inputs: _Inputs, attributes: _Attributes, place: int, name: str) -> list[int] | None:
+    """Return integers that later operator sets take as an input and earlier ones as an attribute."""
+    value = inputs[place] if place < len(inputs) else None
+    if value is not None:
+        return [int(number) for number in value.reshape(-1)]
+    return list(attributes[name]) if name in attributes else None
+
+
+def _first(inputs: _Inputs) -> NDArray[Any]:
+    return _at(inputs, 0)
+
+
+def _at(inputs: _Inputs, place: int) -> NDArray[Any]:
+    value = inputs[place]
+    if value is None:
+        raise ValueError
+    return value
+
+
+_EVALUATED: Mapping[str, Callable[[_Inputs, _Attributes], Any]] = {
+    "Abs": _alone(np.abs),
+    "Add": _joined(np.add),
+    "And": _joined(np.logical_and),
+    "Cast": _cast,
+    "Ceil": _alone(np.ceil),
+    "Concat": lambda inputs, attributes: np.concatenate(
+        [_at(inputs, place) for place in range(len(inputs))], axis=attributes["axis"]
+    ),
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Div": _joined(_quotient),
+    "Equal": _joined(np.equal),
+    "Expand": _expand,
+    "Floor": _alone(np.floor),
+    "Gather": _gather,
+    "Greater": _joined(np.greater),
+    "GreaterOrEqual": _joined(np.greater_equal),
+    "Identity": _alone(lambda value: value),
+    "Less": _joined(np.less),
+    "LessOrEqual": _joined(np.less_equal),
+    "Max": _joined(np.maximum),
+    "Min": _joined(np.minimum),
+    "Mod": _remainder,
+    "Mul": _joined(np.multiply),
+    "Neg": _alone(np.negative),
+    "Not": _alone(np.logical_not),
+    "Or": _joined(np.logical_or),
+    "Range": _range,
+    "ReduceMax": _reduced(np.max),
+    "ReduceMin": _reduced(np.min),
+    "ReduceProd": _reduced(np.prod),
+    "ReduceSum": _reduced(np.sum),
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Sub": _joined(np.subtract),
+    "Unsqueeze": _unsqueeze,
+    "Where": lambda inputs, _: np.where(_at(inputs, 0), _at(inputs, 1), _at(inputs, 2)),
+}
+"""By operator: the outputs of inputs that are all known; an exception where there are none."""

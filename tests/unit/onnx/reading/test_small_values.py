@@ -1,0 +1,85 @@
+"""Contents of small tensors that follow from shapes: those that ONNX's reference evaluator computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx.reference import ReferenceEvaluator
+from written_graphs import graph
+
+from irbench.cost_model import model_cost
+from irbench.onnx.reading.small_values import _EVALUATED, small_values
+from irbench.onnx.reading.value_shapes import inferred_at
+from irbench.spec import TensorSpec
+
+INTEGERS = {"i": np.array([7, -5, 3]), "j": np.array([2, 3, -2]), "k": np.array(1), "axis": np.array([0])}
+
+CALLS = {
+    "Abs": "Abs (i)", "Add": "Add (i, j)", "And": "And (p, q)", "Cast": "Cast <to = 1> (i)", "Ceil": "Ceil (f)",
+    "Concat": "Concat <axis = 0> (i, j)", "Constant": "Constant <value_ints = [3, 4]> ()",
+    "ConstantOfShape": "ConstantOfShape (a)", "Div": "Div (i, j)", "Equal": "Equal (i, j)",
+    "Expand": "Expand (k, a)", "Floor": "Floor (f)", "Gather": "Gather (i, k)", "Greater": "Greater (i, j)",
+    "GreaterOrEqual": "GreaterOrEqual (i, j)", "Identity": "Identity (i)", "Less": "Less (i, j)",
+    "LessOrEqual": "LessOrEqual (i, j)", "Max": "Max (i, j)", "Min": "Min (i, j, k)", "Mod": "Mod (i, j)",
+    "Mul": "Mul (i, j)", "Neg": "Neg (i)", "Not": "Not (p)", "Or": "Or (p, q)", "Range": "Range (k, t, k)",
+    "ReduceMax": "ReduceMax (i, axis)", "ReduceMin": "ReduceMin <keepdims = 0> (i)", "ReduceProd": "ReduceProd (i)",
+    "ReduceSum": "ReduceSum (i, axis)", "Reshape": "Reshape (a, r)", "Slice": "Slice (i, s, e, axis, n)",
+    "Split": "Split <num_outputs = 3> (i)", "Squeeze": "Squeeze (axis, axis)", "Sub": "Sub (i, j)",
+    "Unsqueeze": "Unsqueeze (i, axis)", "Where": "Where (p, i, j)",
+}  # fmt: skip
+WEIGHTS = {
+    **INTEGERS,
+    "a": np.array([2, 3]), "t": np.array(6), "r": np.array([1, -1]), "f": np.array([1.5, -2.5], np.float32),
+    "p": np.array([True, False, True]), "q": np.array([True, True, False]),
+    "s": np.array([-1]), "e": np.array([-9]), "n": np.array([-1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", sorted(_EVALUATED))
+def test_an_operator_computes_what_onnx_says(operator):
+    outputs = "y, u, v" if operator == "Split" else "y"
+    model = graph(f"(float[1] x) => (y) {{ {outputs} = {CALLS[operator]} }}", **WEIGHTS)
+    (expected,) = ReferenceEvaluator(model).run(None, {"x": np.zeros(1, np.float32)})
+    found = small_values(model.graph, {})["y"]
+    np.testing.assert_array_equal(found, expected)
+    assert (found.shape, found.dtype) == (np.shape(expected), np.asarray(expected).dtype)
+
+
+def test_sizes_are_followed_through_arithmetic_to_a_range():
+    model = graph(
+        "(float[batch, length] x) => (y) { s = Shape (x)  n = Gather (s, one)  h = Div (n, two)  m = Add (h, one)"
+        "  r = Range (zero, m, one)  c = Cast <to = 1> (r)  y = Add (c, c) }",
+        one=np.array(1), two=np.array(2), zero=np.array(0),
+    )  # fmt: skip
+    (output,) = inferred_at(model, [TensorSpec("x", "float32", (3, 100))]).graph.output
+    assert [size.dim_value for size in output.type.tensor_type.shape.dim] == [51]
+
+
+def test_the_nodes_of_an_inferred_graph_are_those_of_the_file():
+    model = graph("(float[batch, 4] x) => (y) { s = Shape (x)  z = ConstantOfShape (s)  y = Add (x, z) }")
+    inferred = inferred_at(model, [TensorSpec("x", "float32", (3, 4))])
+    assert [list(node.input) for node in inferred.graph.node] == [list(node.input) for node in model.graph.node]
+    assert len(inferred.graph.initializer) == 0
+
+
+def test_a_trip_count_that_is_a_size_is_known():
+    model = graph(
+        "(float[steps, 3] x, bool go) => (y) { s = Shape (x)  n = Gather (s, zero)  y = Loop <body = turn "
+        "(int64 i, bool c, float[5, 3] s) => (bool d, float[5, 3] t) { d = Identity (c)  t = Relu (s) }"
+        "> (n, go, z) }",
+        zero=np.array(0), z=np.ones((5, 3), np.float32),
+    )  # fmt: skip
+    cost = model_cost(model, [TensorSpec("x", "float32", (7, 3)), TensorSpec("go", "bool", ())])
+    assert (cost.flops, cost.uncounted) == (7 * 15, ())
+
+
+@pytest.mark.parametrize("call", ["Div (i, z)", "Mod (i, z)", "Gather (i, t)", "Reshape (i, t)", "Range (k, k, z)"])
+def test_what_cannot_be_computed_stays_unknown(call):
+    model = graph(f"(float[1] x) => (y) {{ y = {call} }}", **WEIGHTS, z=np.array(0))
+    assert "y" not in small_values(model.graph, {})
+
+
+def test_long_tensors_are_left_out():
+    model = graph("(float[1] x) => (y) { r = Range (k, big, k)  e = Expand (k, wide)  y = Add (e, r) }",
+                  k=np.array(1), big=np.array(10**9), wide=np.array([10**6, 10**6]))  # fmt: skip
+    assert small_values(model.graph, {}) == {}
