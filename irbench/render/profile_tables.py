@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import By, CellSummary, Change, Comparison, Figures, PartRow, ProfileReport
 from irbench.render.figures import NOT_MEASURED, significant
+from irbench.render.line_wrapping import shorten_middle
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.table import Column, Row, TextTable
 
@@ -16,6 +17,7 @@ __all__ = ["class_change_table", "difference_table", "fitting", "node_change_tab
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
 _CHANGED = (Column("before"), Column("after"), Column("change"))
 _MOST_KINDS = 3
+_LONGEST_NAME = 36
 _LAST = "all others"
 _LONGEST_SUM = len("between operators")
 _SLOWEST = 1e8
@@ -119,7 +121,7 @@ def node_change_table(changes: Sequence[Change]) -> TextTable:
         tuple(
             Row(
                 (
-                    change.name,
+                    _short(change.name),
                     _estimated(change.before_ns),
                     _estimated(change.after_ns),
                     f"{change.change_ns.value / 1e6:+.3g}",
@@ -151,7 +153,18 @@ def _part_name(row: PartRow) -> str:
 
 def _node_name(row: PartRow) -> str:
     more = len(row.nodes) - 1
-    return f"{row.name} +{more}" if more > 0 else row.name
+    name = _short(row.name)
+    return f"{name} +{more}" if more > 0 else name
+
+
+def _short(name: str) -> str:
+    """Return the last scopes of a name, as many as are short enough to stand in one line; other forms hold all."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    *scopes, last = name.split("/")
+    while scopes and len(f"{scopes[-1]}/{last}") < _LONGEST_NAME - 1:
+        last = f"{scopes.pop()}/{last}"
+    return shorten_middle(f"…/{last}" if scopes else last, _LONGEST_NAME, _LONGEST_NAME // 2)
 
 
 def _figures(figures: Figures | None) -> tuple[str, str, str]:
@@ -209,6 +222,8 @@ def _ends(found: Estimate) -> str:
 
 
 def _kinds(change: Change) -> str:
+    if change.key == f"({change.name})":  # an operator without nodes, which is called as its kind
+        return ""
     before, after = map(_kinds_text, change.kinds)
     return before if before == after else f"{before} -> {after}"
 

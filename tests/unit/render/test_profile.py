@@ -93,3 +93,12 @@ def test_a_trace_has_a_process_for_each_backend_and_lays_operators_end_to_end_wi
     (conv,) = (event for event in events if event["name"] == "conv")
     assert conv["args"]["nodes"] == ["block/conv", "block/relu"]
     assert conv["cat"] == "matrix"
+
+
+def test_long_names_keep_their_last_scopes() -> None:
+    long = "model/" + "/".join(f"scope{number}" for number in range(9)) + "/Tensordot/MatMul"
+    nodes = (replace(profiles.NODES[0], name=long),)
+    operators = [operator("a", "Conv", *[1.0] * 4, nodes=[long])]
+    shown = text(replace(document(cell("ort", operators, [2] * 4, [2] * 4)), graphs={"none": nodes}), 80, "node")
+    assert "…/scope7/scope8/Tensordot/MatMul" in shown
+    assert long not in shown
