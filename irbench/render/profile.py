@@ -18,6 +18,7 @@ from irbench.render.profile_tables import (
     fitting,
     node_change_table,
     part_table,
+    speed_table,
 )
 from irbench.render.profile_texts import below_tables, headline_lines, profile_title
 from irbench.render.table import TextTable
@@ -88,7 +89,11 @@ class ProfileView:
 
     def _parts(self, width: int) -> Iterator[TextTable | str]:
         """Yield the tables, and what is to be said above some of them."""
-        yield from fitting(self._measured, lambda cells: part_table(self.report, cells, self.by, self.top), width)
+        cells = self._measured
+        yield from fitting(cells, lambda some: part_table(self.report, some, self.by, self.top), width)
+        for speeds in fitting(cells, lambda some: speed_table(self.report, some, self.by, self.top), width):
+            if speeds.rows:
+                yield speeds
         labels = {cell.id: cell.label for cell in self.report.cells}
         for comparison in self.report.comparisons:
             names = labels[comparison.before], labels[comparison.after]
@@ -100,7 +105,7 @@ class ProfileView:
         differing = self.report.differing(self.top)
         if differing and not self.report.comparisons:
             yield "The nodes that differ most between backends:"
-            yield from fitting(self._measured, lambda cells: difference_table(differing, cells), width)
+            yield from fitting(cells, lambda some: difference_table(differing, some), width)
 
 
 def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:

@@ -12,7 +12,7 @@ from irbench.render.line_wrapping import shorten_middle
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["class_change_table", "difference_table", "fitting", "node_change_table", "part_table"]
+__all__ = ["class_change_table", "difference_table", "fitting", "node_change_table", "part_table", "speed_table"]
 
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
 _CHANGED = (Column("before"), Column("after"), Column("change"))
@@ -20,8 +20,8 @@ _MOST_KINDS = 3
 _LONGEST_NAME = 36
 _LAST = "all others"
 _LONGEST_SUM = len("between operators")
-_SLOWEST = 1e8
-"""Operations per second below which their number says nothing."""
+_SLOWEST = 1e9
+"""Operations per second below which a part has no row: its speed is that of memory."""
 
 
 def fitting(
@@ -53,14 +53,45 @@ def part_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top:
         by: What parts are.
         top: How many rows of operators or nodes are shown; classes are shown all.
     """
-    parts = [row for row in report.rows(by) if any(cell.id in row.figures for cell in cells)]
-    largest = sorted(parts, key=lambda row: -max(_time(row, cell) for cell in cells))
-    shown = largest if by == "class" else largest[:top]
-    kept = {row.key for row in shown}
-    rows = [_part_row(row, cells) for row in shown]
-    left = [row for row in parts if row.key not in kept]
-    rows += [_rest_row(left, cells)] if left else []
+    parts = _largest_first(report, cells, by)
+    shown = len(parts) if by == "class" else top
+    rows = [_part_row(row, cells) for row in parts[:shown]]
+    rows += [_rest_row(parts[shown:], cells)] if parts[shown:] else []
     return TextTable(_columns(cells, _PART_HEADINGS[by]), (*rows, *_sum_rows(cells)))
+
+
+def speed_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
+    """Return the operations of each part and the speed that each backend achieves; without rows where none is known.
+
+    Args:
+        report: All figures.
+        cells: Those that have columns.
+        by: What parts are.
+        top: How many rows there are at most.
+    """
+    columns = (Column("GFLOP/s", words=True, folds=True, least=_LONGEST_SUM), Column("GFLOP"))
+    parts = [row for row in _largest_first(report, cells, by) if any(_speed(row, cell) >= _SLOWEST for cell in cells)]
+    rows = [_speed_row(row, cells) for row in parts[:top]]
+    return TextTable((*columns, *(Column(cell.label) for cell in cells)), tuple(rows))
+
+
+def _largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
+    """Return the parts that some of these cells execute."""
+    parts = [row for row in report.rows(by) if any(cell.id in row.figures for cell in cells)]
+    return sorted(parts, key=lambda row: -max(_time(row, cell) for cell in cells))
+
+
+def _speed_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
+    flops = max(figures.flops or 0 for figures in row.figures.values())
+    speeds = (_speed(row, cell) for cell in cells)
+    return Row(
+        (_part_name(row), significant(flops / 1e9), *(significant(speed / 1e9 if speed else None) for speed in speeds))
+    )
+
+
+def _speed(row: PartRow, cell: CellSummary) -> float:
+    figures = row.figures.get(cell.id)
+    return (figures.flops_per_s or 0.0) if figures is not None else 0.0
 
 
 def difference_table(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> TextTable:
@@ -135,10 +166,7 @@ def node_change_table(changes: Sequence[Change]) -> TextTable:
 
 def _columns(cells: Sequence[CellSummary], heading: str) -> tuple[Column, ...]:
     first = Column(heading, words=True, folds=True, least=_LONGEST_SUM)
-    return (
-        first,
-        *(column for cell in cells for column in (Column(cell.label), Column("%"), Column("GFLOP/s", drops=1))),
-    )
+    return (first, *(column for cell in cells for column in (Column(cell.label), Column("%"))))
 
 
 def _part_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
@@ -167,12 +195,8 @@ def _short(name: str) -> str:
     return shorten_middle(f"…/{last}" if scopes else last, _LONGEST_NAME, _LONGEST_NAME // 2)
 
 
-def _figures(figures: Figures | None) -> tuple[str, str, str]:
-    if figures is None:
-        return NOT_MEASURED, "", ""
-    rate = figures.flops_per_s
-    speed = NOT_MEASURED if rate is None else significant(rate / 1e9) if rate >= _SLOWEST else f"<{_SLOWEST / 1e9:g}"
-    return milliseconds(figures.time_ns.value), _share(figures.share), speed
+def _figures(figures: Figures | None) -> tuple[str, str]:
+    return (NOT_MEASURED, "") if figures is None else (milliseconds(figures.time_ns.value), _share(figures.share))
 
 
 def _share(share: Estimate) -> str:
@@ -189,7 +213,7 @@ def _points(half_width: float) -> str:
 def _rest_row(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> Row:
     cells_of_row = [_LAST if len(rows) > 1 else "1 other"]
     for cell in cells:
-        cells_of_row += [milliseconds(sum(_time(row, cell) for row in rows)), "", ""]
+        cells_of_row += [milliseconds(sum(_time(row, cell) for row in rows)), ""]
     return Row(tuple(cells_of_row), style="dim")
 
 
@@ -202,9 +226,9 @@ def _sum_rows(cells: Sequence[CellSummary]) -> Iterator[Row]:
         ("latency, plain", [cell.plain_ns for cell in cells]),
     )
     for name, estimates in figures:
-        texts = (text for found in estimates for text in (_estimated(found), "", ""))
+        texts = (text for found in estimates for text in (_estimated(found), ""))
         yield Row((name, *texts), style="bold" if name == "sum of operators" else "")
-    yield Row(("cost of profiling", *(text for cell in cells for text in (_cost(cell.cost), "", ""))))
+    yield Row(("cost of profiling", *(text for cell in cells for text in (_cost(cell.cost), ""))))
 
 
 def _estimated(found: Estimate | None) -> str:
