@@ -164,7 +164,7 @@ def _measured(model: str, options: dict[str, Any]) -> Profile:
     plan = ProfilePlan(launches, inferences, budget_s or ProfilePlan.budget_s)
     compared = options.pop("compare") or ()
     single = {name: options.pop(name) for name in ("batch", "threads", "precision", "optimize")}
-    lists = {name: (value,) for name, value in single.items() if value is not None}
+    lists: dict[str, Any] = {name: (value,) for name, value in single.items() if value is not None}
     run = RunOptions(command=command_line(), models=(model,), **lists, **options)
     with plugin_warnings_told(), displayed() as reporter:
         found = profile_with(ProfileOptions(run, plan, compared), reporter)
