@@ -33,8 +33,8 @@ _KINDS: Mapping[OperatorClass, str] = {
         BatchToSpace Broadcast ColorConvert Concatenation Constant Convert DepthToSpace EmbeddingBagOffsetsSum Eye
         Gather GatherElements GatherND GatherTree GridSample Identity Input Interpolate MemoryInput MemoryOutput OneHot
         Output Pad Parameter Range Reorder ReorgYolo Reshape Result ReverseSequence Roll ScatterElementsUpdate
-        ScatterNDUpdate ScatterUpdate SearchSorted ShapeOf ShuffleChannels SliceScatter SpaceToBatch SpaceToDepth Split StridedSlice
-        Tile Transpose Unsqueeze VariadicSplit
+        ScatterNDUpdate ScatterUpdate SearchSorted ShapeOf ShuffleChannels SliceScatter SpaceToBatch SpaceToDepth Split
+        StridedSlice Tile Transpose Unsqueeze VariadicSplit
     """,
     OperatorClass.CONTROL_FLOW: "If Loop TensorIterator",
 }

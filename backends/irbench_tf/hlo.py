@@ -13,6 +13,7 @@ __all__ = ["Instruction", "read_instructions"]
 _NO_WORK = frozenset({"constant", "parameter"})
 _LAYOUT = frozenset({"bitcast", "broadcast", "copy", "get-tuple-element", "reshape", "transpose", "tuple"})
 """What XLA puts between other instructions, under the name of a node that computes more than that."""
+_NOT_EXECUTED = frozenset({"bitcast", "get-tuple-element", "tuple"})
 _CALLS_INSIDE = frozenset({"call", "custom-call", "fusion"})
 """Instructions whose called computations are a part of them; the bodies of loops and branches are traced themselves."""
 _WIDTHS = {"S": "int", "U": "uint", "F": "float", "BF": "bfloat", "C": "complex"}
@@ -28,12 +29,14 @@ class Instruction:
             that it computes again for itself, are left out unless there are no others.
         inputs: Its operands.
         outputs: What it makes.
+        operands: Names of the executed instructions that it reads.
     """
 
     kind: str
     nodes: tuple[str, ...]
     inputs: tuple[TensorShape, ...]
     outputs: tuple[TensorShape, ...]
+    operands: tuple[str, ...] = ()
 
 
 def read_instructions(module: Any, type_name: Callable[[int], str]) -> Mapping[str, Instruction]:
@@ -57,8 +60,18 @@ def read_instructions(module: Any, type_name: Callable[[int], str]) -> Mapping[s
             nodes=fresh or names[-1:] or _of_constants(operands),
             inputs=tuple(shape for operand in operands for shape in _shapes(operand.shape, type_name)),
             outputs=tuple(_shapes(instruction.shape, type_name)),
+            operands=tuple(dict.fromkeys(_executed_operands(instruction, by_id))),
         )
     return found
+
+
+def _executed_operands(instruction: Any, by_id: Mapping[int, Any]) -> Iterator[str]:
+    for operand in instruction.operand_ids:
+        source = by_id[operand]
+        if source.opcode in _NOT_EXECUTED:
+            yield from _executed_operands(source, by_id)
+        else:
+            yield source.name
 
 
 def _executed(module: Any) -> Iterator[Any]:

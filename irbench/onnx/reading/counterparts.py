@@ -127,8 +127,7 @@ class _Search:
         given = self._share_loops(labels)
         left = [label for label in labels if label not in given]
         products = sum(map(self._is_product, left))
-        takers = self._takers(behind)[-products:] if products else []
-        takers = takers or [behind]
+        takers = self._takers(behind, products) or [behind]
         self._waiting = [place for place in self._waiting if place not in takers]
         at = 0
         for label in left:
@@ -150,10 +149,14 @@ class _Search:
                 self._of_operators[place][label] = None
         return {label for label, _ in pairs}
 
-    def _takers(self, behind: int) -> list[int]:
-        """Return the products that wait, and the operator behind them if it is one; only those in its scope, if any."""
+    def _takers(self, behind: int, count: int) -> list[int]:
+        """Return so many of the products that wait, and the operator behind them if it is one: the last ones.
+
+        Only those in its scope are meant where they are enough: others run beside them.
+        """
         products = [place for place in (*self._waiting, behind) if self._added[place].is_product]
-        return [place for place in products if self._is_near(place, behind)] or products
+        near = [place for place in products if self._is_near(place, behind)]
+        return (near if len(near) >= count else products)[-count:] if count else []
 
     def _is_near(self, place: int, behind: int) -> bool:
         operator, around = self._added[place], self._added[behind].scopes

@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from irbench.spi import InferenceProfile, TensorShape
-from irbench_tf.hlo import read_instructions
+from irbench_tf.hlo import Instruction, read_instructions
 from irbench_tf.trace import inferences_of
 
 US = 1_000_000
@@ -18,22 +20,27 @@ Event = tuple[str, str, int, int] | tuple[str, str, int, int, str]
 def trace(*lines: list[Event]) -> Any:
     """Return a trace; events are (name, operator, start, duration) in microseconds, and an instruction's module."""
     metadata: dict[int, Any] = {}
-    stats = {1: SimpleNamespace(name="hlo_op"), 2: SimpleNamespace(name="hlo_module"), 3: SimpleNamespace(name="id")}
+    names = ("hlo_op", "hlo_module", "id", "_p", "_c")
+    stats = {place: SimpleNamespace(name=name) for place, name in enumerate(names, start=1)}
+    flows = {event[0]: place for place, event in enumerate(event for events in lines for event in events)}
     written = []
     for events in lines:
         own = []
         for name, operator, start, duration, *module in events:
             number = len(metadata)
             metadata[number] = SimpleNamespace(name=f"{name}:{operator}" if operator else name, display_name=operator)
-            told = [stat(1, name), stat(2, module[0])] if module else [stat(3, "")]
+            told = [stat(1, name), stat(2, module[0]), stat(4, number=flows[name])] if module else [stat(3, "")]
+            if name.startswith("end: "):
+                told = [stat(5, number=flows[name.removeprefix("end: ")])]
             own.append(SimpleNamespace(metadata_id=number, offset_ps=start * US, duration_ps=duration * US, stats=told))
         written.append(SimpleNamespace(timestamp_ns=5000, events=own))
     plane = SimpleNamespace(name="/host:CPU", lines=written, event_metadata=metadata, stat_metadata=stats)
     return SimpleNamespace(planes=[plane, SimpleNamespace(name="/host:metadata", lines=[], event_metadata={})])
 
 
-def stat(number: int, text: str) -> Any:
-    return SimpleNamespace(metadata_id=number, str_value=text, ref_value=0, WhichOneof=lambda _: "str_value")
+def stat(key: int, text: str = "", number: int = 0) -> Any:
+    values = {"str_value": text, "ref_value": 0, "uint64_value": number, "int64_value": 0}
+    return SimpleNamespace(metadata_id=key, WhichOneof=lambda _: "str_value", **values)
 
 
 def profiles(space: Any, count: int = 1) -> tuple[InferenceProfile, ...]:
@@ -93,6 +100,34 @@ def test_instructions_of_xla_are_operators_and_the_ends_of_thunks_are_not():
     assert [each.name for each in profile.operators] == ["dot.4", "SessionRun"]
 
 
+def test_an_instruction_that_goes_on_beside_its_thread_lasts_until_it_is_done():
+    instructions: list[Event] = [
+        ("SessionRun", "", 0, 100),
+        ("convolution.1", "", 10, 5, "module"),
+        ("wait", "", 20, 70),
+    ]
+    (profile,) = profiles(trace(instructions, [("end: convolution.1", "", 60, 1)]))
+    assert [(each.name, each.duration_ns) for each in profile.operators] == [
+        ("convolution.1", 50_000),
+        ("SessionRun", 50_000),
+    ]
+
+
+def test_an_instruction_is_done_when_the_next_one_reads_it(monkeypatch: pytest.MonkeyPatch):
+    convolution = Instruction("convolution", (), (), ())
+    relu = Instruction("fusion", (), (), (), operands=("convolution.1",))
+    modules = {"module": {"convolution.1": convolution, "relu": relu}}
+    monkeypatch.setattr("irbench_tf.trace._modules", lambda _: modules.items())
+    events: list[Event] = [("SessionRun", "", 0, 100), ("convolution.1", "", 10, 5, "module")]
+    others: list[Event] = [("relu", "", 40, 10, "module"), ("end: convolution.1", "", 60, 1)]
+    (profile,) = profiles(trace(events, others))
+    assert [(each.name, each.duration_ns) for each in profile.operators] == [
+        ("convolution.1", 30_000),
+        ("relu", 10_000),
+        ("SessionRun", 60_000),
+    ]
+
+
 def instruction(name: str, opcode: str, number: int, *operands: int, op: str = "", **more: Any) -> Any:
     facts = {
         "id": number,
@@ -138,6 +173,7 @@ def test_a_fusion_names_the_nodes_of_what_it_computes_and_a_loop_not_those_of_it
     assert found["reduce"].nodes == ("model/mean",)
     assert found["while"].nodes == ("model/while",)
     assert found["while"].outputs == (TensorShape("bool", (4,)), TensorShape("bfloat16", ()))
+    assert found["fusion"].operands == ("dot",)
     assert (found["call"].kind, found["call"].nodes) == ("__onednn$matmul", ())
 
 

@@ -68,6 +68,14 @@ def test_a_product_of_another_scope_is_taken_where_none_is_of_the_same():
     assert "MatMul__11" in product
 
 
+def test_products_of_other_scopes_are_taken_where_those_of_the_same_are_too_few():
+    *_, value, output = counterparts(
+        ("Less", "block/less"), ("dot", "elsewhere/value"), ("_FusedMatMul", "block/output/matmul block/output/add")
+    )
+    assert value == ("MatMul__20",)
+    assert {"Gemm__22", "block/output/add"} <= set(output)
+
+
 def test_a_fused_operator_has_the_counterparts_of_all_its_nodes():
     (fused,) = counterparts(("_FusedMatMul", "block/query/einsum block/query/add"))
     assert set(fused) == {"Reshape__10", "MatMul__11", "block/query/add"}
