@@ -9,7 +9,7 @@ from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
 from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
 from irbench.render.context import Context
-from irbench.render.figures import significant
+from irbench.render.figures import ratio, significant
 from irbench.render.note_texts import note_text
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.table_title import SEPARATOR
@@ -127,12 +127,20 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     yield from (joined for cell in measured if (joined := _joined(cell)))
     if measured:
         yield _interval(report, measured)
+        yield f"Cost of profiling: {', '.join(map(_cost, measured))}."
     for warning in document.warnings:
         words = warning_words(warning, Context())
         yield f"warning: {words.brief} {words.more}"
     yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
+
+
+def _cost(cell: CellSummary) -> str:
+    """Return by how much profiling lengthens calls, with its interval."""
+    assert cell.cost is not None
+    value, low, high = ratio(cell.cost.value, cell.cost.low, cell.cost.high)
+    return f"{cell.label} {value}x" if cell.cost.low == cell.cost.high else f"{cell.label} {value}x [{low}, {high}]"
 
 
 def _joined(cell: CellSummary) -> str:
