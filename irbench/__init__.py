@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel, optimize
     from irbench.api.options import RunKeywords
     from irbench.api.plans.writing import plan_from
+    from irbench.api.profile import Profile, load_profile, profile
+    from irbench.api.profiling.options import ProfileKeywords
+    from irbench.api.profiling.rows import ProfileRow
     from irbench.api.receipt import Replay, receipt, replay
     from irbench.api.reduce import Reduction, reduce
     from irbench.api.reducing.options import ReduceKeywords
@@ -59,6 +62,9 @@ __all__ = [
     "IrbenchError",
     "OptimizedModel",
     "Outlook",
+    "Profile",
+    "ProfileKeywords",
+    "ProfileRow",
     "Progress",
     "Receipt",
     "ReduceKeywords",
@@ -90,10 +96,12 @@ __all__ = [
     "import_runs",
     "inspect",
     "load",
+    "load_profile",
     "models",
     "optimize",
     "plan",
     "plan_from",
+    "profile",
     "receipt",
     "reduce",
     "remove_runs",
@@ -123,6 +131,9 @@ _MODULES = {
     "IrbenchError": "errors",
     "OptimizedModel": "api.optimize",
     "Outlook": "activity",
+    "Profile": "api.profile",
+    "ProfileKeywords": "api.profiling.options",
+    "ProfileRow": "api.profiling.rows",
     "Progress": "runner.progress",
     "Receipt": "across_runs.receipt",
     "ReduceKeywords": "api.reducing.options",
@@ -153,10 +164,12 @@ _MODULES = {
     "import_runs": "api.stored_runs",
     "inspect": "api.inspect",
     "load": "api.stored_runs",
+    "load_profile": "api.profile",
     "models": "api.listings",
     "optimize": "api.optimize",
     "plan": "api.run",
     "plan_from": "api.plans.writing",
+    "profile": "api.profile",
     "receipt": "api.receipt",
     "reduce": "api.reduce",
     "remove_runs": "api.stored_runs",

@@ -22,6 +22,7 @@ ActivityCode = Literal[
     "warm-launch",
     "soak",
     "counted-launch",
+    "profile",
 ]
 
 

@@ -183,7 +183,13 @@ class FakeBackend:
     def describe(self) -> Description:
         install, caches = "pip install irbench-fake", ("cache",)
         return Description(
-            self.name, "irbench-fake", self._version, install=install, options=KNOWN, cache_folders=caches
+            self.name,
+            "irbench-fake",
+            self._version,
+            install=install,
+            options=KNOWN,
+            cache_folders=caches,
+            operator_kinds={"Reorder": "movement"},
         )
 
     def probe(self) -> Availability:

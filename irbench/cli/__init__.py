@@ -42,6 +42,7 @@ _COMMANDS = {
     "sweep": "Measure everything that a plan asks for, and go on where it stopped.",
     "plan": "Look at plans for sweeps, and make one of a stored run.",
     "tune": "Search for the setting with which a model runs best, and confirm it.",
+    "profile": "Show where the time of an inference goes on each backend, operator by operator.",
     "soak": "Call models for a long time: whether memory grows or calls become slower.",
     "verify": "Check every backend's outputs, or run ONNX's own test suite.",
     "backends": "List the runtimes: versions, devices, and how to install missing ones.",

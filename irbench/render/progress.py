@@ -27,6 +27,7 @@ _ACTIVITIES: Mapping[ActivityCode, str] = {
     "warm-launch": "{row}, warm cache (--cold)",
     "soak": "{row}: block {block}",
     "counted-launch": "{row}: counting (--counters)",
+    "profile": "profiling {row}",
 }
 
 

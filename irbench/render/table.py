@@ -92,6 +92,12 @@ class TextTable:
         shown, _ = self._fit(width)
         return tuple(column.heading for index, column in enumerate(self.columns) if index not in shown)
 
+    @property
+    def narrowest(self) -> int:
+        """The width below which it cannot be shown, however much is folded and left out."""
+        kept = [index for index, column in enumerate(self.columns) if not column.drops]
+        return self._width(kept, self._folded)
+
     def as_markdown(self) -> str:
         """Return a GitHub-flavoured Markdown table with every column."""
         headings = tuple(column.heading for column in self.columns)

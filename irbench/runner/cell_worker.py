@@ -115,6 +115,21 @@ class CellWorker:
         """
         return self._ask(stage, target, args, self._deadline_s + extra_s, hold=False)
 
+    def freeze(self) -> None:
+        """Let it stand still until :meth:`thaw`.
+
+        Raises:
+            CellFailed: It could not be stopped, and was ended.
+        """
+        try:
+            self._worker.freeze()
+        except WorkerDied as error:
+            raise CellFailed(failure_of("measure", error, self._log, self._deadline_s)) from error
+
+    def thaw(self) -> None:
+        """Let it run again."""
+        self._worker.thaw()
+
     def __enter__(self) -> Self:
         return self
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["LOGS", "RUN_FILE", "Stamp", "default_root", "place_of", "run_folders"]
+__all__ = ["LOGS", "RUN_FILE", "Stamp", "default_root", "place_of", "profiles_folder", "run_folders"]
 
 RUN_FILE = "run.json"
 """What makes a folder a run; the launches that it names are part of it."""
@@ -18,6 +18,7 @@ LOGS = "logs"
 """The folder in a run's that holds what its workers printed."""
 
 _RUNS = "runs"
+_PROFILES = "profiles"
 _MONTH = re.compile(r"\d{4}-\d{2}")
 
 Stamp: TypeAlias = tuple[int, int]
@@ -45,6 +46,11 @@ def place_of(root: Path, created: str, run_id: str) -> Path:
     return root / _RUNS / created[: len("yyyy-mm")] / run_id
 
 
+def profiles_folder(root: Path) -> Path:
+    """Return the folder of operator profiles, which are no runs."""
+    return root / _PROFILES
+
+
 def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
     """Yield each run's folder, relative to the root, with the stamp of its file.
 
@@ -60,10 +66,10 @@ def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
 
 
 def _is_for_runs(folder: Path) -> bool:
-    """Whether a folder is empty, or its ``runs`` holds nothing but months; files whose name begins with a dot aside."""
+    """Whether a folder is empty, or its ``runs`` and ``profiles`` hold nothing but months; hidden files aside."""
     names = {entry.name for entry in _entries(folder)}
-    months = (entry.name for entry in _entries(folder / _RUNS))
-    return not names or (_RUNS in names and all(_MONTH.fullmatch(name) for name in months))
+    months = (entry.name for kept in (_RUNS, _PROFILES) for entry in _entries(folder / kept))
+    return not names or (not names.isdisjoint((_RUNS, _PROFILES)) and all(_MONTH.fullmatch(name) for name in months))
 
 
 def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:

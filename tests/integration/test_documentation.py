@@ -121,6 +121,8 @@ def in_small(command: str) -> str:
         return re.sub(r"--for \S+", "--for 2s", command)
     if command.startswith("irbench tune"):
         return f"{command} --budget 20s --batch 1 --optimize none --backends ort"
+    if command.startswith("irbench profile"):
+        return f"{command} --launches 1"
     if not command.startswith("irbench run"):
         return command.removesuffix(" --confirm")  # which measures as long as the run did
     return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"

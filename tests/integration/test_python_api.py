@@ -132,7 +132,7 @@ def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, mo
     fake_uv.install(tmp_path / "uv", {"1.22.0": {}, "1.23.2": {}, "1.31.0": {"fault": "wrong"}}, monkeypatch)
     text = re.sub(r'backends="fake-a", quick=True', 'backends="fake-a", quick=True, budget="1s"', text)
     if find_spec("pandas") is None:
-        text = re.sub(r"^run\.to_pandas\(.*$", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^(run|profiled)\.to_pandas\(.*$", "", text, flags=re.MULTILINE)
     if find_spec("pyarrow") is None:
         text = re.sub(r"^run\.export\(\"run\.parquet.*$", "", text, flags=re.MULTILINE)
     # claims need a decided run: a backend that takes twice the time is one soon

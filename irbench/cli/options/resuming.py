@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from click.core import ParameterSource
 
 from irbench.cli.options.completion import RUN
+from irbench.cli.options.given import given_parameters
 from irbench.errors import IrbenchError
 
 __all__ = ["ALLOW_OWN_CODE", "NEWEST", "RESUME", "refuse_other_options"]
@@ -36,16 +36,10 @@ def refuse_other_options(context: click.Context) -> None:
     Raises:
         IrbenchError: One of them was given.
     """
-    given = [param for param in context.command.params if _is_given(context, param) and param.name not in _BESIDE]
-    if not given:
+    names = ", ".join(given_parameters(context, _BESIDE))
+    if not names:
         return
-    names = ", ".join(param.opts[0] if isinstance(param, click.Option) else "a model" for param in given)
     raise IrbenchError(
         f"--resume and {names} cannot be combined: a run is continued with the settings that it was begun with.",
         hint="Leave out either of them; without --resume another run begins.",
     )
-
-
-def _is_given(context: click.Context, param: click.Parameter) -> bool:
-    is_named = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
-    return is_named and context.params.get(param.name or "") not in ((), None)

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
 from irbench.api import accuracy_limits, own_cells, values, varied_options
+from irbench.api.compared_levels import compared_levels
 from irbench.cli.options.completion import addresses, levels, offer_list, settings
 from irbench.errors import IrbenchError
 from irbench.spec import Number, Program, shape_text
@@ -22,6 +23,7 @@ __all__ = [
     "ACCURACY",
     "BACKENDS",
     "CELL",
+    "COMPARED_LEVELS",
     "CONDITION",
     "COUNT",
     "COUNTS",
@@ -142,6 +144,7 @@ PASSES = Parsed("a,b", values.ordered_names, partial(offer_list, _passes))
 BACKENDS = Parsed("a,b", values.names, partial(offer_list, addresses))
 CELL = Parsed("name=command", own_cells.cell_of_text)
 ROWS = Parsed("a,b", values.names)
+COMPARED_LEVELS = Parsed("graph+extended", compared_levels)
 LEVELS = Parsed("a,b", values.names, partial(offer_list, levels))
 PRECISIONS = Parsed("a,b", values.names, partial(offer_list, _precisions))
 COUNT = Parsed("20", values.count)

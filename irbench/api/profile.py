@@ -1,0 +1,223 @@
+"""``irbench.profile``: where the time of an inference goes, operator by operator."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from irbench.api.display import Displayable, as_text
+from irbench.api.measurement import refuse_within_a_worker
+from irbench.api.profiling.begin import begun_profile, with_capable_backends
+from irbench.api.profiling.options import TOP, ProfileKeywords, ProfileOptions, profile_options
+from irbench.api.profiling.rows import ProfileRow, profile_rows, rows_as_csv, rows_to_pandas
+from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
+from irbench.api.requests import planned, refuse_contradictions, requested
+from irbench.api.resolve import require_models
+from irbench.api.results import Interrupted
+from irbench.api.run import refuse_loaded_models
+from irbench.errors import ExitCode, IrbenchError
+from irbench.measure.lock import measuring
+from irbench.profiling.document import decode_profile, encode_profile
+from irbench.profiling.record import ProfileDocument
+from irbench.profiling.report import By, ProfileReport
+from irbench.profiling.summary import derive_report
+from irbench.runner import profiling
+from irbench.runner.profiling import ProfileTask
+from irbench.store import default_root
+from irbench.store.files import read_bytes
+from irbench.store.profiles import begin_profile, find_profile
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import RenderableType
+
+    from irbench.render.profile import ProfileView
+
+__all__ = ["Profile", "load_profile", "profile", "profile_with"]
+
+
+class Profile(Displayable):
+    """Where the time of an inference goes.
+
+    Attributes:
+        document: All that was recorded, as its file holds it.
+        folder: Where it is stored; ``None`` where it was read from another file.
+    """
+
+    def __init__(self, document: ProfileDocument, folder: Path | None = None) -> None:
+        self.document = document
+        self.folder = folder
+
+    @cached_property
+    def report(self) -> ProfileReport:
+        """All figures, derived from the document."""
+        return derive_report(self.document)
+
+    @property
+    def id(self) -> str:
+        """Its ULID."""
+        return self.document.profile_id
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended by Ctrl-C or a request to end."""
+        return self.document.stopped_by == "interrupt"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench profile`` exits with."""
+        failures = [cell.failure for cell in self.document.cells if cell.failure is not None]
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        if any(failure.stage == "verify" for failure in failures):
+            return ExitCode.DIFFERENT
+        return ExitCode.FAILED_CELL if failures else ExitCode.OK
+
+    def rows(self, by: By = "class") -> tuple[ProfileRow, ...]:
+        """Return a row for each part of an inference in each backend.
+
+        Args:
+            by: What parts are: classes of work, operator types, or groups of nodes.
+        """
+        return profile_rows(self.document, self.report, by)
+
+    def to_pandas(self, by: By = "class") -> pd.DataFrame:
+        """Return the rows as a DataFrame.
+
+        Raises:
+            IrbenchError: pandas is not installed.
+        """
+        return rows_to_pandas(self.rows(by))
+
+    def to_text(
+        self, form: Literal["table", "json", "csv", "md"] = "table", *, by: By = "class", top: int = TOP
+    ) -> str:
+        """Return the profile as text: tables as people read them, the document as JSON, or rows as CSV.
+
+        Args:
+            form: Which of them.
+            by: What rows of the tables are.
+            top: How many rows a table of operators or nodes has at most.
+        """
+        if form == "json":
+            return encode_profile(self.document).decode()
+        if form == "csv":
+            return rows_as_csv(self.rows(by))
+        view = self.view(by, top)
+        return view.as_markdown() if form == "md" else as_text(view)
+
+    def trace(self, output: str | PathLike[str]) -> None:
+        """Write the timeline of one inference of each backend as a Chrome trace, which Perfetto opens.
+
+        Raises:
+            IrbenchError: The file cannot be written.
+        """
+        from irbench.render.formats.operator_trace import write_trace
+
+        write_trace(self.document, Path(output))
+
+    def view(self, by: By = "class", top: int = TOP) -> ProfileView:
+        """Return what ``irbench profile`` prints."""
+        from irbench.render.profile import ProfileView
+
+        return ProfileView(self.document, self.report, by, top)
+
+    def __repr__(self) -> str:
+        """Return the profile's id, its model and its backends."""
+        labels = ", ".join(cell.label for cell in self.document.cells)
+        return f"<Profile {self.id}: {self.document.model} on {labels}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the tables as ``irbench profile`` prints them; called by rich."""
+        return self.view()
+
+
+def profile(
+    model: str | PathLike[str],
+    *,
+    compare: str | None = None,
+    launches: int | None = None,
+    inferences: int | None = None,
+    budget: str | float | timedelta | None = None,
+    progress: ProgressOption = "auto",
+    **options: Unpack[ProfileKeywords],
+) -> Profile:
+    """Say where the time of an inference goes on each backend, operator by operator.
+
+    Args:
+        model: Anything that :func:`irbench.run` takes.
+        compare: Two levels of optimisation to compare: ``"graph+extended"``, where ``graph`` is the exported graph.
+        launches: How many launches each backend has; 4 by default.
+        inferences: Profiled inferences of each launch, at least; 20 by default.
+        budget: For all launches: ``"5m"``, the default, or seconds.
+        progress: As :func:`irbench.run` takes it.
+        options: Those of :class:`irbench.ProfileKeywords`.
+
+    Returns:
+        The profile, which is stored.
+
+    Raises:
+        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    refuse_loaded_models((model,))
+    own = {"compare": compare, "launches": launches, "inferences": inferences, "budget": budget}
+    asked = profile_options(str(model), own, options)
+    with reporting(progress) as reporter:
+        found = profile_with(asked, reporter)
+    if found.interrupted:
+        raise Interrupted(f"what was measured is stored: irbench.load_profile({found.id!r})", found)
+    return found
+
+
+def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLike[str] | None = None) -> Profile:
+    """Return a stored profile.
+
+    Args:
+        name: Its id or the beginning of it, its file or folder, or ``"latest"``.
+        results: The folder where results are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such profile, or it is damaged.
+    """
+    path = find_profile(default_root() if results is None else Path(results), str(name))
+    return Profile(decode_profile(read_bytes(path), str(path)), path.parent)
+
+
+def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
+    """Profile what was asked for; an interrupt leaves the profile incomplete.
+
+    Raises:
+        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
+        BaseException: What the reporter's listener raised; it ended the profile as an interrupt does.
+    """
+    host.require_linux()
+    refuse_within_a_worker()
+    options.require_one_table()
+    asked = options.asked
+    refuse_contradictions(asked)
+    request = requested(asked)
+    require_models(asked.models, everything=False, imports=asked.imports)
+    name = ", ".join(Path(model).name for model in asked.models)
+    with measuring(f"profile {name}", insist=asked.no_lock), scratch_folder() as folder:
+        request, groups = planned(request, asked, folder, reporter.say)
+        table = with_capable_backends(groups[0])
+        if not table.can_run:
+            failure = next(iter(table.absent.values()))
+            raise IrbenchError(f"Nothing can be profiled: {failure.message}.", hint=failure.hint or "")
+        begun = begun_profile(options, request, table)
+        writer = begin_profile(asked.results or default_root(), begun.created, begun.profile_id)
+        writer.commit(encode_profile(begun))
+        listener = GuardedListener(reporter.show)
+        task = ProfileTask(request, table, options.plan, folder / "profile", writer.logs)
+        found = profiling.profile(task, begun, listener, lambda document: writer.commit(encode_profile(document)))
+    if listener.error is not None:
+        listener.error.add_note(f"Finished launches are stored: irbench.load_profile({found.profile_id!r})")
+        raise listener.error
+    return Profile(found, writer.folder)

@@ -1,0 +1,129 @@
+"""The document that a profile begins with: its cells and the graphs that their operators are joined with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from irbench import __version__, registry
+from irbench.api.profiling.options import ProfileOptions
+from irbench.errors import IrbenchError
+from irbench.measure.clock import utc_now
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.optimizer import UNOPTIMIZED
+from irbench.profiling.joining import ORIGINAL
+from irbench.profiling.record import PROFILE_VERSION, GraphNode, ProfiledCell, ProfileDocument
+from irbench.record import Failure
+from irbench.runner.cells import is_at_level
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.spec import Artifact, Cell, TensorSpec, Workload
+from irbench.spi import ProfilingBackend
+from irbench.stats.workload_facts import bound_shapes
+from irbench.store.ulid import new_ulid
+from irbench.system import host
+from irbench.worker import call_in_worker
+
+__all__ = ["begun_profile", "with_capable_backends"]
+
+_DEADLINE_S = 120.0
+_ONNX = ("onnx",)
+
+
+def with_capable_backends(planned: PlannedGroup) -> PlannedGroup:
+    """Return a table in which the cells of backends that record no operators fail at once, each with the reason."""
+    unable = {
+        cell.id: Failure("plan", f"{cell.backend} does not tell how long operators take", "Leave it out of --backends.")
+        for cell in planned.measured
+        if not isinstance(registry.backend(cell.backend), ProfilingBackend)
+    }
+    return replace(planned, absent={**planned.absent, **unable})
+
+
+def begun_profile(options: ProfileOptions, request: RunRequest, planned: PlannedGroup) -> ProfileDocument:
+    """Return the document of a profile that has no launch yet.
+
+    Graphs are read in processes of their own.
+
+    Args:
+        options: What was asked for.
+        request: The same, resolved.
+        planned: The table.
+
+    Raises:
+        IrbenchError: A graph cannot be read.
+    """
+    now = utc_now()
+    main = planned.group.main
+    return ProfileDocument(
+        profile_version=PROFILE_VERSION,
+        profile_id=new_ulid(now),
+        created=now.isoformat(timespec="seconds"),
+        irbench_version=__version__,
+        model=main.bundle.name,
+        batch=main.batch,
+        shapes=bound_shapes(main),
+        inferences=options.plan.inferences,
+        launches=options.plan.launches,
+        environment=host.describe(registry.distributions()),
+        plan=request.as_plan(),
+        graphs=dict(_graphs(planned)),
+        cells=tuple(_cell(cell, options.compared, planned) for cell in planned.group.cells),
+        compared=options.compared,
+        kinds=dict(_kinds(planned.group.cells)),
+        notes=planned.notes,
+    )
+
+
+def _cell(cell: Cell, compared: Sequence[str], planned: PlannedGroup) -> ProfiledCell:
+    artifact = cell.artifact
+    level = next((level for level in compared if is_at_level(cell, level)), _level_of(artifact))
+    return ProfiledCell(
+        id=cell.id,
+        label=cell.label,
+        backend=cell.backend,
+        device=cell.device,
+        artifact="" if artifact is None else artifact.label,
+        level=level,
+        graph=_level_of(artifact) if artifact is not None and artifact.kind in _ONNX else ORIGINAL,
+        failure=planned.absent.get(cell.id),
+    )
+
+
+def _level_of(artifact: Artifact | None) -> str:
+    return (artifact.variant if artifact is not None else "") or UNOPTIMIZED
+
+
+def _graphs(planned: PlannedGroup) -> Iterator[tuple[str, tuple[GraphNode, ...]]]:
+    """Yield each graph that cells run, and the exported one, in which those of other forms are counted too."""
+    found = {
+        _level_of(cell.artifact): cell.artifact
+        for cell in planned.measured
+        if cell.artifact is not None and cell.artifact.kind in _ONNX
+    }
+    exported = planned.group.main.bundle.artifact(_ONNX)
+    if ORIGINAL not in found and exported is not None:
+        found[ORIGINAL] = exported
+    for level, artifact in found.items():
+        made_from = None if level == ORIGINAL or exported is None else exported.path
+        yield level, _read(artifact.path, _bound(artifact, planned.group.main), made_from)
+
+
+def _bound(artifact: Artifact, workload: Workload) -> tuple[TensorSpec, ...]:
+    return tuple(spec.bind(workload.sizes) for spec in artifact.inputs)
+
+
+def _read(path: Path, inputs: tuple[TensorSpec, ...], made_from: Path | None) -> tuple[GraphNode, ...]:
+    target = "irbench.profiling.graph_reading:read_graph"
+    try:
+        found: tuple[GraphNode, ...] = call_in_worker(target, path, inputs, made_from, deadline_s=_DEADLINE_S)
+    except IrbenchError as error:
+        raise IrbenchError(f"The nodes of {path.name} cannot be read: {error.message}", hint=error.hint) from error
+    return found
+
+
+def _kinds(cells: Sequence[Cell]) -> Iterator[tuple[str, Mapping[str, OperatorClass]]]:
+    for backend in dict.fromkeys(cell.backend for cell in cells):
+        told = registry.describe(registry.BACKENDS, backend).operator_kinds
+        yield backend, {kind: OperatorClass(name) for kind, name in told.items()}

@@ -1,0 +1,137 @@
+"""Rows of a profile as flat values with units, as CSV and as a DataFrame."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING
+
+from irbench.errors import IrbenchError
+from irbench.profiling.record import ProfileDocument
+from irbench.profiling.report import By, Figures, PartRow, ProfileReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ProfileRow", "profile_rows", "rows_as_csv", "rows_to_pandas"]
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """A part of an inference on one backend. ``None`` is what is unknown.
+
+    Attributes:
+        profile_id: The profile's.
+        model: What was profiled.
+        batch: Samples per inference.
+        label: What tables call the backend with its settings.
+        backend: The backend.
+        device: Where it ran.
+        by: What parts are: ``class``, ``op`` or ``node``.
+        key: The class of work, the operator type with its class, or the first node of the group; a runtime's own
+            operator type stands in parentheses where it computes no node.
+        name: What tables call the part.
+        operator_class: Its class of work.
+        op_types: Operator types of its nodes, with spaces between them.
+        nodes: How many nodes of the exported graph it has; only of groups of nodes.
+        time_ms: Time of an inference in it: the median over launches.
+        time_low_ms: Lower end of its interval, or of the range over launches.
+        time_high_ms: Upper end.
+        share: Its share of the time of all operators, from 0 to 1.
+        share_low: Lower end.
+        share_high: Upper end.
+        flops: Floating-point operations of an inference.
+        gflops_per_s: A thousand million of them per second.
+        executions: How often its operators are executed in an inference.
+        launches: In how many launches it was measured.
+        is_preview: Whether there are too few launches for intervals, so that the ends are the range.
+    """
+
+    profile_id: str
+    model: str
+    batch: int
+    label: str
+    backend: str
+    device: str
+    by: By
+    key: str
+    name: str
+    operator_class: str
+    op_types: str
+    nodes: int | None
+    time_ms: float
+    time_low_ms: float
+    time_high_ms: float
+    share: float
+    share_low: float
+    share_high: float
+    flops: int | None
+    gflops_per_s: float | None
+    executions: int
+    launches: int
+    is_preview: bool
+
+
+def profile_rows(document: ProfileDocument, report: ProfileReport, by: By) -> tuple[ProfileRow, ...]:
+    """Return a row for each part in each cell that executes it, cell by cell."""
+    return tuple(
+        _row(document, place, by, part, part.figures[cell.id])
+        for place, cell in enumerate(document.cells)
+        for part in report.rows(by)
+        if cell.id in part.figures
+    )
+
+
+def rows_as_csv(rows: Sequence[ProfileRow]) -> str:
+    """Return comma-separated lines, the names of the columns first; what is unknown is empty."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, [column.name for column in fields(ProfileRow)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return buffer.getvalue()
+
+
+def rows_to_pandas(rows: Sequence[ProfileRow]) -> pd.DataFrame:
+    """Return rows as a DataFrame.
+
+    Raises:
+        IrbenchError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
+    frame = pd.DataFrame([asdict(row) for row in rows], columns=[column.name for column in fields(ProfileRow)])
+    return frame.astype({"nodes": "Int64", "flops": "Int64", "gflops_per_s": "float64"})
+
+
+def _row(document: ProfileDocument, place: int, by: By, part: PartRow, figures: Figures) -> ProfileRow:
+    cell, time, share = document.cells[place], figures.time_ns, figures.share
+    rate = figures.flops_per_s
+    return ProfileRow(
+        profile_id=document.profile_id,
+        model=document.model,
+        batch=document.batch,
+        label=cell.label,
+        backend=cell.backend,
+        device=cell.device,
+        by=by,
+        key=part.key,
+        name=part.name,
+        operator_class=str(part.operator_class),
+        op_types=" ".join(part.op_types),
+        nodes=len(part.nodes) or None,
+        time_ms=time.value / 1e6,
+        time_low_ms=time.low / 1e6,
+        time_high_ms=time.high / 1e6,
+        share=share.value,
+        share_low=share.low,
+        share_high=share.high,
+        flops=figures.flops,
+        gflops_per_s=None if rate is None else rate / 1e9,
+        executions=figures.executions,
+        launches=len(cell.launches),
+        is_preview=time.confidence is None,
+    )

@@ -1,0 +1,193 @@
+"""``irbench profile``: show where the time of an inference goes on each backend, operator by operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import click
+
+from irbench.cli.options import measuring
+from irbench.cli.options.completion import LEVEL, MODEL
+from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
+from irbench.cli.options.given import given_parameters
+from irbench.cli.options.groups import OneOf, SectionedCommand
+from irbench.cli.options.types import COMPARED_LEVELS, COUNT, DURATION, THREADS, PlainDefault
+from irbench.cli.output.measured import refuse_overwriting_models
+from irbench.errors import IrbenchError
+from irbench.spec import Precision
+
+if TYPE_CHECKING:
+    from irbench.api.profile import Profile
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  irbench profile model.onnx --backends ort,openvino
+  irbench profile resnet50 --by node --top 10
+  irbench profile resnet50 --backends ort --compare graph+extended
+  irbench profile model.onnx --trace operators.json
+  irbench profile --show latest --by op
+"""
+
+_SECTIONS = {
+    "by": "What is shown",
+    "backends": "What is profiled",
+    "threads": "How it runs",
+    "launches": "How long",
+    "trace": "Output",
+}
+"""Headings in the help, each above the option that it begins with."""
+
+_BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
+"""Options that change nothing of what is measured."""
+Form = Literal["table", "json", "csv", "md"]
+
+
+@click.command("profile", cls=SectionedCommand, sections=_SECTIONS, epilog=_EXAMPLES)
+@click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
+@click.option(
+    "--by",
+    type=OneOf(["class", "op", "node"]),
+    default="class",
+    show_default=True,
+    help="What the rows of the first table are: classes of work, operator types, or nodes.",
+)
+@click.option("--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of nodes.")
+@click.option("--show", metavar="PROFILE", help="Show a stored profile and measure nothing: its id, a file, or latest.")
+@measuring.backends("to profile")
+@click.option(
+    "--compare",
+    type=COMPARED_LEVELS,
+    help="Profile each backend at two optimisation levels, and show what changed; graph is the exported graph.",
+)
+@click.option(
+    "--batch", type=COUNT, metavar="N", cls=PlainDefault, show_default="1, or the model's own", help="Samples per call."
+)
+@click.option("--optimize", type=LEVEL, default="none", show_default=True, help="Optimisation level of the graph.")
+@measuring.SHAPE
+@measuring.DATA
+@measuring.VALUE
+@measuring.IMPORTS
+@click.option(
+    "--threads",
+    type=THREADS,
+    cls=PlainDefault,
+    show_default="the available physical cores",
+    help="Threads in total, or native: each runtime's default.",
+)
+@click.option(
+    "--precision",
+    type=OneOf(get_args(Precision)),
+    cls=PlainDefault,
+    show_default="fp32, or that of the graph",
+    help="Precision to compute in; native is the runtime's default.",
+)
+@measuring.CPUS
+@measuring.SET
+@measuring.SEED
+@click.option("--launches", type=COUNT, metavar="N", default=4, show_default=True, help="Launches of each backend.")
+@click.option(
+    "--inferences",
+    type=COUNT,
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Profiled inferences of each launch; short ones are repeated more often.",
+)
+@click.option("--budget", type=DURATION, cls=PlainDefault, show_default="5m", help="Time limit for all launches.")
+@measuring.DEADLINE
+@measuring.NO_LOCK
+@click.option(
+    "--trace",
+    type=OutputFile(path_type=Path),
+    metavar="FILE",
+    help="Also write one inference of each backend as a Chrome trace, which ui.perfetto.dev opens.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=OneOf(["table", "json", "csv", "md"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
+)
+@OUTPUT
+@RESULTS
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    model: str | None,
+    by: Literal["class", "op", "node"],
+    top: int,
+    show: str | None,
+    form: Form,
+    output: Path | None,
+    trace: Path | None,
+    **options: Any,
+) -> int:
+    """Show where the time of an inference goes: by class of work, operator or node, on each backend.
+
+    MODEL is what `irbench run` takes. Each backend's own profiler is switched on in processes of its own; the executed
+    operators are joined with the nodes of the graph. Beside it the same inference is timed without profiling, so that
+    the cost of profiling is known. Latencies of a profile are no benchmark: `irbench run` measures speed.
+    """
+    from irbench.cli.output.console import print_data
+
+    if show is not None:
+        _refuse_other_options(context)
+        found = _stored(show, options["results"])
+    elif model is None:
+        raise IrbenchError("There is no model to profile.", hint="Name one, or an ONNX file: irbench profile MODEL")
+    else:
+        refuse_overwriting_models((model,), output)
+        refuse_overwriting_models((model,), trace)
+        found = _measured(model, options)
+    if trace is not None:
+        found.trace(trace)
+    print_data(_as_text(found, form, by, top, to_file=output is not None), output)
+    return int(found.exit_code) if show is None else 0
+
+
+def _measured(model: str, options: dict[str, Any]) -> Profile:
+    from irbench.api.options import RunOptions
+    from irbench.api.profile import profile_with
+    from irbench.api.profiling.options import ProfileOptions
+    from irbench.api.progress import displayed
+    from irbench.cli.output.console import command_line
+    from irbench.cli.output.stderr import plugin_warnings_told, say
+    from irbench.runner.profiling import ProfilePlan
+
+    launches, inferences, budget_s = (options.pop(name) for name in ("launches", "inferences", "budget"))
+    plan = ProfilePlan(launches, inferences, budget_s or ProfilePlan.budget_s)
+    compared = options.pop("compare") or ()
+    single = {name: options.pop(name) for name in ("batch", "threads", "precision", "optimize")}
+    lists: dict[str, Any] = {name: (value,) for name, value in single.items() if value is not None}
+    run = RunOptions(command=command_line(), models=(model,), **lists, **options)
+    with plugin_warnings_told(), displayed() as reporter:
+        found = profile_with(ProfileOptions(run, plan, compared), reporter)
+    say(f"stored in {found.folder}")
+    return found
+
+
+def _stored(name: str, results: Path | None) -> Profile:
+    from irbench.api.profile import load_profile
+
+    return load_profile(name, results=results)
+
+
+def _refuse_other_options(context: click.Context) -> None:
+    """Refuse what says how a profile is measured beside --show, which measures nothing."""
+    names = ", ".join(given_parameters(context, _BESIDE_SHOW))
+    if names:
+        raise IrbenchError(f"--show and {names} cannot be combined.", hint="--show measures nothing: leave one out.")
+
+
+def _as_text(found: Profile, form: Form, by: Literal["class", "op", "node"], top: int, *, to_file: bool) -> str:
+    from irbench.cli.output.console import to_text
+
+    if form == "table":
+        return to_text(found.view(by, top), to_file=to_file)
+    return found.to_text(form, by=by, top=top)

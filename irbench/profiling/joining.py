@@ -1,0 +1,114 @@
+"""The operators of a cell joined with the nodes of its graph: their class, their work, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.classes import class_of, main_node
+from irbench.profiling.matching import Match, MatchedBy, match_operators
+from irbench.profiling.products import with_products
+from irbench.profiling.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
+
+__all__ = ["ORIGINAL", "JoinedCell", "JoinedOperator", "joined_cells"]
+
+ORIGINAL = "none"
+"""Key of the graph as it was exported, of which all other graphs were made."""
+
+
+@dataclass(frozen=True)
+class JoinedOperator:
+    """An executed operator and the nodes that it computes.
+
+    Attributes:
+        profile: What was recorded of it.
+        nodes: Those nodes, of the graph that its backend runs.
+        original: Names of the nodes of the exported graph that these stand for.
+        operator_class: To which class of work it belongs.
+        matched_by: How its nodes were found, or why there are none.
+        flops: Floating-point operations of its nodes; ``None`` where none is known. A node that several operators
+            compute counts for the one that takes longest.
+    """
+
+    profile: OperatorProfile
+    nodes: tuple[GraphNode, ...]
+    original: tuple[str, ...]
+    operator_class: OperatorClass
+    matched_by: MatchedBy
+    flops: int | None
+
+    @property
+    def op_type(self) -> str:
+        """The operator type of its main node; the runtime's own where it computes no node."""
+        return main_node(self.nodes).op_type if self.nodes else self.profile.kind
+
+    @property
+    def total_ns(self) -> int:
+        """Its time in all launches."""
+        return sum(self.profile.duration_ns)
+
+
+@dataclass(frozen=True)
+class JoinedCell:
+    """A cell with its operators."""
+
+    cell: ProfiledCell
+    operators: tuple[JoinedOperator, ...]
+
+    @cached_property
+    def sums_ns(self) -> tuple[int, ...]:
+        """The time of all operators in each launch."""
+        return self.times_ns(self.operators)
+
+    def times_ns(self, operators: Sequence[JoinedOperator]) -> tuple[int, ...]:
+        """Return the time of some of its operators in each launch."""
+        launches = range(len(self.cell.launches))
+        return tuple(sum(operator.profile.duration_ns[launch] for operator in operators) for launch in launches)
+
+
+def joined_cells(document: ProfileDocument) -> tuple[JoinedCell, ...]:
+    """Return the cells of a profile with their operators joined, in the document's order."""
+    return tuple(_joined(cell, document) for cell in document.cells)
+
+
+def _joined(cell: ProfiledCell, document: ProfileDocument) -> JoinedCell:
+    nodes = document.graphs.get(cell.graph, ())
+    kinds = document.kinds.get(cell.backend, {})
+    matches = with_products(cell.operators, match_operators(cell.operators, nodes, kinds), nodes, kinds)
+    owners = _owners(cell.operators, matches)
+    own = [[node for node in match.nodes if owners[node] == place] for place, match in enumerate(matches)]
+    found = zip(cell.operators, matches, own, strict=True)
+    return JoinedCell(cell, tuple(_operator(*each, nodes, kinds) for each in found))
+
+
+def _owners(operators: Sequence[OperatorProfile], matches: Sequence[Match]) -> dict[int, int]:
+    """Return which operator each node's work counts for."""
+    owners: dict[int, int] = {}
+    for place, match in enumerate(matches):
+        for node in match.nodes:
+            known = owners.get(node)
+            if known is None or sum(operators[known].duration_ns) < sum(operators[place].duration_ns):
+                owners[node] = place
+    return owners
+
+
+def _operator(
+    profile: OperatorProfile,
+    match: Match,
+    owned: Sequence[int],
+    nodes: Sequence[GraphNode],
+    kinds: Mapping[str, OperatorClass],
+) -> JoinedOperator:
+    computed = tuple(nodes[place] for place in match.nodes)
+    names = {name: None for node in computed for name in node.original or (node.name,)}
+    known = [flops for place in owned if (flops := nodes[place].flops) is not None]
+    return JoinedOperator(
+        profile=profile,
+        nodes=computed,
+        original=tuple(names),
+        operator_class=class_of(profile, computed, kinds),
+        matched_by=match.matched_by,
+        flops=sum(known) if known else None,
+    )

@@ -1,0 +1,127 @@
+"""Rows of a profile: what every cell spends in each class of work, operator type and group of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from irbench.profiling.classes import main_node
+from irbench.profiling.estimates import estimate
+from irbench.profiling.joining import JoinedCell, JoinedOperator
+from irbench.profiling.node_groups import NodeGroup
+from irbench.profiling.record import GraphNode
+from irbench.profiling.report import Figures, PartRow
+from irbench.stats.intervals import Looks
+
+__all__ = ["Grouping", "KeyOf", "class_rows", "key_of_class", "node_rows", "operator_rows", "parts_of"]
+
+KeyOf: TypeAlias = Callable[[JoinedOperator], str]
+"""Says which row an operator belongs to."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What rows are made from.
+
+    Attributes:
+        cells: All cells.
+        looks: At how many launches intervals are looked at.
+        groups: The group of each node, by the node's name.
+        original: Nodes of the exported graph, in topological order.
+    """
+
+    cells: Sequence[JoinedCell]
+    looks: Looks
+    groups: Mapping[str, NodeGroup]
+    original: Sequence[GraphNode]
+
+    def key_of_node(self, operator: JoinedOperator) -> str:
+        """Return the group of an operator's nodes, or the runtime's own type of an operator without nodes."""
+        return self.groups[operator.original[0]].key if operator.original else f"({operator.profile.kind})"
+
+
+def key_of_class(operator: JoinedOperator) -> str:
+    """Return the class of work of an operator."""
+    return str(operator.operator_class)
+
+
+def class_rows(grouping: Grouping) -> tuple[PartRow, ...]:
+    """Return a row for each class of work, the largest first."""
+    found = _parts(grouping, key_of_class)
+    return _largest_first(
+        PartRow(key, key, operators[0].operator_class, figures=figures) for key, (operators, figures) in found.items()
+    )
+
+
+def operator_rows(grouping: Grouping) -> tuple[PartRow, ...]:
+    """Return a row for each operator type, the largest first; one type may belong to several classes."""
+    found = _parts(grouping, lambda operator: f"{operator.op_type} {operator.operator_class}")
+    return _largest_first(
+        PartRow(key, operators[0].op_type, operators[0].operator_class, (operators[0].op_type,), figures=figures)
+        for key, (operators, figures) in found.items()
+    )
+
+
+def node_rows(grouping: Grouping) -> tuple[PartRow, ...]:
+    """Return a row for each group of nodes, in the order of the graph; what computes no node comes behind."""
+    nodes = {node.name: node for node in grouping.original}
+    order = {name: place for place, name in enumerate(nodes)}
+    rows = [
+        _row_of_node(key, operators, figures, grouping.groups, nodes)
+        for key, (operators, figures) in _parts(grouping, grouping.key_of_node).items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (not row.nodes, order.get(row.key, len(order)), -row.most_ns)))
+
+
+def parts_of(cell: JoinedCell, key_of: KeyOf) -> Mapping[str, Sequence[JoinedOperator]]:
+    """Return the operators of a cell by the rows that they belong to."""
+    found: dict[str, list[JoinedOperator]] = {}
+    for operator in cell.operators:
+        found.setdefault(key_of(operator), []).append(operator)
+    return found
+
+
+def _parts(grouping: Grouping, key_of: KeyOf) -> Mapping[str, tuple[Sequence[JoinedOperator], Mapping[str, Figures]]]:
+    """Return, by row, the operators of all cells and the figures by cell; of cells that have a launch."""
+    operators: dict[str, list[JoinedOperator]] = {}
+    figures: dict[str, dict[str, Figures]] = {}
+    for cell in grouping.cells:
+        for key, own in parts_of(cell, key_of).items() if cell.cell.launches else ():
+            operators.setdefault(key, []).extend(own)
+            figures.setdefault(key, {})[cell.cell.id] = _figures(cell, own, grouping.looks)
+    return {key: (found, figures[key]) for key, found in operators.items()}
+
+
+def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], looks: Looks) -> Figures:
+    times, sums = cell.times_ns(operators), cell.sums_ns
+    known = [operator.flops for operator in operators if operator.flops is not None]
+    inserted = [operator for operator in operators if operator.matched_by == "inserted"]
+    return Figures(
+        time_ns=estimate(times, looks),
+        share=estimate([time / total if total else 0.0 for time, total in zip(times, sums, strict=True)], looks),
+        operators=len(operators),
+        executions=sum(operator.profile.executions for operator in operators),
+        flops=sum(known) if known else None,
+        inserted_ns=estimate(cell.times_ns(inserted), looks).value,
+    )
+
+
+def _row_of_node(
+    key: str,
+    operators: Sequence[JoinedOperator],
+    figures: Mapping[str, Figures],
+    groups: Mapping[str, NodeGroup],
+    nodes: Mapping[str, GraphNode],
+) -> PartRow:
+    if not operators[0].original:
+        kind = operators[0].profile.kind
+        return PartRow(key, kind, operators[0].operator_class, (kind,), figures=figures)
+    names = groups[key].nodes
+    known = [nodes[name] for name in names if name in nodes] or list(operators[0].nodes)
+    main, types = main_node(known), tuple(dict.fromkeys(node.op_type for node in known))
+    return PartRow(key, main.name, main.operator_class, types, names, figures)
+
+
+def _largest_first(rows: Iterable[PartRow]) -> tuple[PartRow, ...]:
+    return tuple(sorted(rows, key=lambda row: -row.most_ns))

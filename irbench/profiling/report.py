@@ -1,0 +1,234 @@
+"""What a profile says: figures by class of work, by operator and by node, derived from its document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.estimates import Estimate
+from irbench.profiling.matching import MatchedBy
+from irbench.record import Failure
+
+__all__ = [
+    "By",
+    "CellSummary",
+    "Change",
+    "Comparison",
+    "Excess",
+    "Figures",
+    "HeadlineFacts",
+    "PartRow",
+    "ProfileReport",
+]
+
+By: TypeAlias = Literal["class", "op", "node"]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a part of an inference takes in one cell.
+
+    Attributes:
+        time_ns: Time of an inference in it, in nanoseconds.
+        share: Its share of the time of all operators, from 0 to 1.
+        operators: How many executed operators there are of it.
+        executions: How often they are executed in an inference.
+        flops: Floating-point operations of an inference; ``None`` where they are unknown.
+        inserted_ns: Of its time, that of operators which the runtime added to the graph to move data.
+    """
+
+    time_ns: Estimate
+    share: Estimate
+    operators: int
+    executions: int
+    flops: int | None = None
+    inserted_ns: float = 0.0
+
+    @property
+    def flops_per_s(self) -> float | None:
+        """Floating-point operations per second; ``None`` where they are unknown."""
+        return 1e9 * self.flops / self.time_ns.value if self.flops and self.time_ns.value > 0 else None
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """A class of work, an operator type, or a group of nodes, in every cell.
+
+    Attributes:
+        key: Unique among the rows: the class, the operator type, or the name of the first node.
+        name: What it is called: of a group of nodes, its main node; the runtime's operator type without nodes.
+        operator_class: Its class of work.
+        op_types: Operator types of its nodes, each once, in the order of the graph.
+        nodes: Names of its nodes of the exported graph; only of groups of nodes.
+        figures: By the ids of cells; cells that execute nothing of it are absent.
+    """
+
+    key: str
+    name: str
+    operator_class: OperatorClass
+    op_types: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    figures: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
+
+    @property
+    def most_ns(self) -> float:
+        """Its time in the cell where it takes longest."""
+        return max((figures.time_ns.value for figures in self.figures.values()), default=0.0)
+
+    @property
+    def spread_ns(self) -> float:
+        """By how much its times differ between the cells that execute it; 0 for a single one."""
+        times = [figures.time_ns.value for figures in self.figures.values()]
+        return max(times) - min(times) if times else 0.0
+
+
+@dataclass(frozen=True)
+class CellSummary:
+    """A cell as a whole: what its parts add up to.
+
+    Attributes:
+        id: Its id.
+        label: What tables call it.
+        launches: How many launches it has.
+        sum_ns: Time of all operators in an inference; ``None`` without a launch, as all figures.
+        latency_ns: Latency of the profiled calls that count: the mean of the middle half.
+        between_ns: The latency less the operators: what lies between them. Below 0 where operators overlap.
+        plain_ns: Latency without profiling, in the same launches.
+        cost: The latency with profiling divided by that without.
+        flops: Floating-point operations of an inference, as far as they are known.
+        matched: Shares of the time of all operators, by how their nodes were found.
+        device: Where it ran.
+        failure: Why there are no figures, or no more.
+    """
+
+    id: str
+    label: str
+    launches: int
+    sum_ns: Estimate | None = None
+    latency_ns: Estimate | None = None
+    between_ns: Estimate | None = None
+    plain_ns: Estimate | None = None
+    cost: Estimate | None = None
+    flops: int | None = None
+    matched: Mapping[MatchedBy, float] = field(default_factory=dict[MatchedBy, float])
+    device: str = "cpu"
+    failure: Failure | None = None
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether its operators take longer together than the inference: several ran at the same time."""
+        return self.between_ns is not None and self.between_ns.high < 0
+
+
+@dataclass(frozen=True)
+class Excess:
+    """What a cell loses to another in a class of work: the intervals do not overlap.
+
+    Attributes:
+        cell: Which cell.
+        operator_class: In which class.
+        time_ns: By how much longer it takes there.
+        against: The cell that is the fastest there.
+        inserted_ns: Of its time there, that of operators which its runtime added to the graph.
+    """
+
+    cell: str
+    operator_class: OperatorClass
+    time_ns: float
+    against: str
+    inserted_ns: float = 0.0
+
+
+@dataclass(frozen=True)
+class HeadlineFacts:
+    """What is said of a cell in words.
+
+    Attributes:
+        cell: Which.
+        largest: The class that takes the most time.
+        next_largest: The class that takes the most time besides; ``None`` where there is no other.
+        excess: Where it loses the most to another cell; ``None`` where it loses nowhere.
+    """
+
+    cell: str
+    largest: OperatorClass
+    next_largest: OperatorClass | None
+    excess: Excess | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of a part between two levels of optimisation of one backend.
+
+    Attributes:
+        key: The part's.
+        name: What it is called.
+        operator_class: Its class of work.
+        before_ns: Its time in the first level; ``None`` where nothing of it was executed.
+        after_ns: Its time in the second one.
+        change_ns: The second less the first, launch by launch.
+        operators: Executed operators before and after.
+        kinds: The runtime's own types of these, before and after.
+    """
+
+    key: str
+    name: str
+    operator_class: OperatorClass
+    before_ns: Estimate | None
+    after_ns: Estimate | None
+    change_ns: Estimate
+    operators: tuple[int, int]
+    kinds: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One backend at two levels of optimisation.
+
+    Attributes:
+        before: Id of its cell at the first level.
+        after: Id of its cell at the second one.
+        total: All operators together.
+        classes: By class of work, the largest change first.
+        nodes: By group of nodes, the largest change first.
+    """
+
+    before: str
+    after: str
+    total: Change
+    classes: tuple[Change, ...]
+    nodes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class ProfileReport:
+    """All figures of a profile.
+
+    Attributes:
+        cells: In the order in which they were asked for.
+        classes: Rows by class of work, the largest first.
+        operators: Rows by operator type, the largest first.
+        nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
+        headline: Of each cell that has figures.
+        comparisons: Of each backend that was profiled at two levels.
+        confidence: Of intervals; ``None`` where some cell has too few launches for one.
+    """
+
+    cells: tuple[CellSummary, ...]
+    classes: tuple[PartRow, ...]
+    operators: tuple[PartRow, ...]
+    nodes: tuple[PartRow, ...]
+    headline: tuple[HeadlineFacts, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    confidence: float | None = None
+
+    def rows(self, by: By) -> tuple[PartRow, ...]:
+        """Return the rows by class of work, by operator type or by node."""
+        return {"class": self.classes, "op": self.operators, "node": self.nodes}[by]
+
+    def differing(self, top: int) -> tuple[PartRow, ...]:
+        """Return the groups of nodes that differ most between cells, the largest difference first."""
+        several = [row for row in self.nodes if row.nodes and len(row.figures) > 1]
+        return tuple(sorted(several, key=lambda row: -row.spread_ns)[:top])

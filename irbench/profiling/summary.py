@@ -1,0 +1,127 @@
+"""The report of a profile, derived from its document: a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irbench.profiling.comparison import comparisons
+from irbench.profiling.estimates import Estimate, estimate, looks_at
+from irbench.profiling.joining import ORIGINAL, JoinedCell, joined_cells
+from irbench.profiling.matching import MatchedBy
+from irbench.profiling.node_groups import node_groups
+from irbench.profiling.parts import Grouping, class_rows, node_rows, operator_rows
+from irbench.profiling.record import LaunchLatencies, ProfileDocument
+from irbench.profiling.reduction import middle_half
+from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
+from irbench.stats.intervals import Looks
+
+__all__ = ["derive_report"]
+
+_WORTH_TELLING = 0.02
+"""The least that a cell loses in a class, as a share of its operators' time, for it to be said in words."""
+
+_NOTHING = Estimate(0.0, 0.0, 0.0)
+
+
+def derive_report(document: ProfileDocument) -> ProfileReport:
+    """Return all figures of a profile.
+
+    Operators are joined with nodes, and counted by class of work, by operator type and by node. The time of an operator
+    in a launch is its mean over the inferences that count, as is the latency, so parts add up in each launch; figures
+    are medians over launches.
+    """
+    cells, looks = joined_cells(document), looks_at(document.launches)
+    original = document.graphs.get(ORIGINAL, ())
+    fused = (operator.original for cell in cells for operator in cell.operators)
+    grouping = Grouping(cells, looks, node_groups(fused, [node.name for node in original]), original)
+    classes, nodes = class_rows(grouping), node_rows(grouping)
+    summaries = tuple(_summary(cell, looks) for cell in cells)
+    return ProfileReport(
+        cells=summaries,
+        classes=classes,
+        operators=operator_rows(grouping),
+        nodes=nodes,
+        headline=tuple(_headline(classes, summaries)),
+        comparisons=comparisons(grouping, document.compared, classes, nodes),
+        confidence=_confidence(summaries),
+    )
+
+
+def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
+    cell = joined.cell
+    if not cell.launches:
+        return CellSummary(cell.id, cell.label, 0, device=cell.device, failure=cell.failure)
+    profiled = [_mean(launch.profiled_ns, launch.counted) for launch in cell.launches]
+    plain = [_mean(launch.plain_ns, _counted_plain(launch)) for launch in cell.launches]
+    known = [operator.flops for operator in joined.operators if operator.flops is not None]
+    return CellSummary(
+        id=cell.id,
+        label=cell.label,
+        launches=len(cell.launches),
+        sum_ns=estimate(joined.sums_ns, looks),
+        latency_ns=estimate(profiled, looks),
+        between_ns=estimate([all_ - part for all_, part in zip(profiled, joined.sums_ns, strict=True)], looks),
+        plain_ns=estimate(plain, looks),
+        cost=estimate([with_ / without for with_, without in zip(profiled, plain, strict=True)], looks),
+        flops=sum(known) if known else None,
+        matched=_matched(joined),
+        device=cell.device,
+        failure=cell.failure,
+    )
+
+
+def _counted_plain(launch: LaunchLatencies) -> Sequence[int]:
+    """Return the places of the calls without profiling that count: chosen as those with profiling are."""
+    is_mean_of_all = len(launch.counted) == len(launch.profiled_ns)
+    return range(len(launch.plain_ns)) if is_mean_of_all else [int(place) for place in middle_half(launch.plain_ns)]
+
+
+def _mean(latencies_ns: Sequence[int], counted: Sequence[int]) -> float:
+    return sum(latencies_ns[place] for place in counted) / len(counted)
+
+
+def _matched(joined: JoinedCell) -> Mapping[MatchedBy, float]:
+    times: dict[MatchedBy, int] = {}
+    for operator in joined.operators:
+        times[operator.matched_by] = times.get(operator.matched_by, 0) + operator.total_ns
+    total = sum(times.values())
+    return {matched_by: time / total for matched_by, time in times.items()} if total else {}
+
+
+def _confidence(cells: Sequence[CellSummary]) -> float | None:
+    found = {cell.sum_ns.confidence for cell in cells if cell.sum_ns is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _headline(classes: Sequence[PartRow], cells: Sequence[CellSummary]) -> list[HeadlineFacts]:
+    measured = [cell for cell in cells if cell.sum_ns is not None and cell.sum_ns.value > 0]
+    return [_facts(cell, classes, [other.id for other in measured if other is not cell]) for cell in measured]
+
+
+def _facts(cell: CellSummary, classes: Sequence[PartRow], others: Sequence[str]) -> HeadlineFacts:
+    own = [row for row in classes if cell.id in row.figures]
+    largest, *rest = sorted(own, key=lambda row: -row.figures[cell.id].time_ns.value)
+    excesses = [excess for row in own if (excess := _excess(cell, row, others)) is not None]
+    return HeadlineFacts(
+        cell=cell.id,
+        largest=largest.operator_class,
+        next_largest=rest[0].operator_class if rest else None,
+        excess=max(excesses, key=lambda excess: excess.time_ns, default=None),
+    )
+
+
+def _excess(cell: CellSummary, row: PartRow, others: Sequence[str]) -> Excess | None:
+    """Return what a cell loses in a class to the fastest other one; ``None`` unless that is certain and matters.
+
+    Another cell that executes nothing of the class takes no time there.
+    """
+    assert cell.sum_ns is not None
+    if not others:
+        return None
+    own = row.figures[cell.id]
+    times = {other: row.figures[other].time_ns if other in row.figures else _NOTHING for other in others}
+    against = min(times, key=lambda other: times[other].value)
+    excess_ns = own.time_ns.value - times[against].value
+    if own.time_ns.low <= times[against].high or excess_ns < _WORTH_TELLING * cell.sum_ns.value:
+        return None
+    return Excess(cell.id, row.operator_class, excess_ns, against, own.inserted_ns)

@@ -1,0 +1,261 @@
+"""The tables of an operator profile: parts by backend, what they add up to, and what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from irbench.profiling.estimates import Estimate
+from irbench.profiling.report import By, CellSummary, Change, Comparison, Figures, PartRow, ProfileReport
+from irbench.render.figures import NOT_MEASURED, significant
+from irbench.render.line_wrapping import shorten_middle
+from irbench.render.profile_texts import class_name, milliseconds
+from irbench.render.table import Column, Row, TextTable
+
+__all__ = ["class_change_table", "difference_table", "fitting", "node_change_table", "part_table", "speed_table"]
+
+_PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
+_CHANGED = (Column("before"), Column("after"), Column("change"))
+_MOST_KINDS = 3
+_LONGEST_NAME = 36
+_LAST = "all others"
+_LONGEST_SUM = len("between operators")
+_SLOWEST = 1e9
+"""Operations per second below which a part has no row: its speed is that of memory."""
+
+
+def fitting(
+    cells: Sequence[CellSummary], table_of: Callable[[Sequence[CellSummary]], TextTable], width: int
+) -> Iterator[TextTable]:
+    """Yield a table of all cells, or several where there is no room for all columns side by side.
+
+    Args:
+        cells: That have columns.
+        table_of: Makes the table of some of them.
+        width: In terminal cells.
+    """
+    group: list[CellSummary] = []
+    for cell in cells:
+        if group and table_of([*group, cell]).narrowest > width:
+            yield table_of(group)
+            group = []
+        group.append(cell)
+    if group:
+        yield table_of(group)
+
+
+def part_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
+    """Return a row for each part with time and share in each backend, then what the parts add up to.
+
+    Args:
+        report: All figures.
+        cells: Those that have columns.
+        by: What parts are.
+        top: How many rows of operators or nodes are shown; classes are shown all.
+    """
+    parts = _largest_first(report, cells, by)
+    shown = len(parts) if by == "class" else top
+    rows = [_part_row(row, cells) for row in parts[:shown]]
+    rows += [_rest_row(parts[shown:], cells)] if parts[shown:] else []
+    return TextTable(_columns(cells, _PART_HEADINGS[by]), (*rows, *_sum_rows(cells)))
+
+
+def speed_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
+    """Return the operations of each part and the speed that each backend achieves; without rows where none is known.
+
+    Args:
+        report: All figures.
+        cells: Those that have columns.
+        by: What parts are.
+        top: How many rows there are at most.
+    """
+    columns = (Column("GFLOP/s", words=True, folds=True, least=_LONGEST_SUM), Column("GFLOP"))
+    parts = [row for row in _largest_first(report, cells, by) if any(_speed(row, cell) >= _SLOWEST for cell in cells)]
+    rows = [_speed_row(row, cells) for row in parts[:top]]
+    return TextTable((*columns, *(Column(cell.label) for cell in cells)), tuple(rows))
+
+
+def _largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
+    """Return the parts that some of these cells execute."""
+    parts = [row for row in report.rows(by) if any(cell.id in row.figures for cell in cells)]
+    return sorted(parts, key=lambda row: -max(_time(row, cell) for cell in cells))
+
+
+def _speed_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
+    flops = max(figures.flops or 0 for figures in row.figures.values())
+    speeds = (_speed(row, cell) for cell in cells)
+    return Row(
+        (_part_name(row), significant(flops / 1e9), *(significant(speed / 1e9 if speed else None) for speed in speeds))
+    )
+
+
+def _speed(row: PartRow, cell: CellSummary) -> float:
+    figures = row.figures.get(cell.id)
+    return (figures.flops_per_s or 0.0) if figures is not None else 0.0
+
+
+def difference_table(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> TextTable:
+    """Return the groups of nodes that differ most between backends."""
+    columns = (
+        Column("ms", words=True, folds=True, least=20),
+        Column("class", words=True, drops=1),
+        *(Column(cell.label) for cell in cells),
+        Column("differ"),
+    )
+    return TextTable(
+        columns,
+        tuple(
+            Row(
+                (
+                    _node_name(row),
+                    class_name(row.operator_class),
+                    *(milliseconds(_time(row, cell)) if cell.id in row.figures else NOT_MEASURED for cell in cells),
+                    milliseconds(row.spread_ns),
+                )
+            )
+            for row in rows
+        ),
+    )
+
+
+def class_change_table(comparison: Comparison) -> TextTable:
+    """Return what became of each class of work between two levels."""
+    columns = (Column("ms", words=True), *_CHANGED, Column("interval", words=True))
+    rows = [(class_name(change.operator_class), change) for change in comparison.classes]
+    rows.append(("sum of operators", comparison.total))
+    return TextTable(
+        columns,
+        tuple(
+            Row(
+                (
+                    name,
+                    _estimated(change.before_ns),
+                    _estimated(change.after_ns),
+                    f"{change.change_ns.value / 1e6:+.3g}",
+                    _ends(change.change_ns),
+                )
+            )
+            for name, change in rows
+        ),
+    )
+
+
+def node_change_table(changes: Sequence[Change]) -> TextTable:
+    """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
+    columns = (
+        Column("ms", words=True, folds=True, least=20),
+        *_CHANGED,
+        Column("computed by", words=True, folds=True, least=14),
+    )
+    return TextTable(
+        columns,
+        tuple(
+            Row(
+                (
+                    _short(change.name),
+                    _estimated(change.before_ns),
+                    _estimated(change.after_ns),
+                    f"{change.change_ns.value / 1e6:+.3g}",
+                    _kinds(change),
+                )
+            )
+            for change in changes
+        ),
+    )
+
+
+def _columns(cells: Sequence[CellSummary], heading: str) -> tuple[Column, ...]:
+    first = Column(heading, words=True, folds=True, least=_LONGEST_SUM)
+    return (first, *(column for cell in cells for column in (Column(cell.label), Column("%"))))
+
+
+def _part_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
+    return Row((_part_name(row), *(text for cell in cells for text in _figures(row.figures.get(cell.id)))))
+
+
+def _part_name(row: PartRow) -> str:
+    if row.key == str(row.operator_class):
+        return class_name(row.operator_class)
+    return _node_name(row) if row.nodes else row.name
+
+
+def _node_name(row: PartRow) -> str:
+    more = len(row.nodes) - 1
+    name = _short(row.name)
+    return f"{name} +{more}" if more > 0 else name
+
+
+def _short(name: str) -> str:
+    """Return the last scopes of a name, as many as are short enough to stand in one line; other forms hold all."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    *scopes, last = name.split("/")
+    while scopes and len(f"{scopes[-1]}/{last}") < _LONGEST_NAME - 1:
+        last = f"{scopes.pop()}/{last}"
+    return shorten_middle(f"…/{last}" if scopes else last, _LONGEST_NAME, _LONGEST_NAME // 2)
+
+
+def _figures(figures: Figures | None) -> tuple[str, str]:
+    return (NOT_MEASURED, "") if figures is None else (milliseconds(figures.time_ns.value), _share(figures.share))
+
+
+def _share(share: Estimate) -> str:
+    """Return ``71 ±1``: whole points, the half width rounded up; without it where a single launch gives none."""
+    points = 100 * share.value
+    value = f"{points:.0f}" if points >= 0.95 or points == 0 else f"{points:.1f}"
+    return value if share.low == share.high else f"{value} ±{_points(100 * share.half_width)}"
+
+
+def _points(half_width: float) -> str:
+    return f"{math.ceil(half_width)}" if half_width > 0.95 else f"{math.ceil(10 * half_width) / 10:.1f}"
+
+
+def _rest_row(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> Row:
+    cells_of_row = [_LAST if len(rows) > 1 else "1 other"]
+    for cell in cells:
+        cells_of_row += [milliseconds(sum(_time(row, cell) for row in rows)), ""]
+    return Row(tuple(cells_of_row), style="dim")
+
+
+def _sum_rows(cells: Sequence[CellSummary]) -> Iterator[Row]:
+    """Yield what the parts add up to: the operators, what lies between them, and the latency."""
+    figures = (
+        ("sum of operators", [cell.sum_ns for cell in cells]),
+        ("between operators", [cell.between_ns for cell in cells]),
+        ("latency, profiled", [cell.latency_ns for cell in cells]),
+        ("latency, plain", [cell.plain_ns for cell in cells]),
+    )
+    for name, estimates in figures:
+        texts = (text for found in estimates for text in (_estimated(found), ""))
+        yield Row((name, *texts), style="bold" if name == "sum of operators" else "")
+    yield Row(("cost of profiling", *(text for cell in cells for text in (_cost(cell.cost), ""))))
+
+
+def _estimated(found: Estimate | None) -> str:
+    return NOT_MEASURED if found is None else milliseconds(found.value)
+
+
+def _cost(cost: Estimate | None) -> str:
+    return NOT_MEASURED if cost is None else f"{cost.value:.2f}x"
+
+
+def _ends(found: Estimate) -> str:
+    if found.low == found.high:
+        return ""
+    return f"[{found.low / 1e6:+.3g}, {found.high / 1e6:+.3g}]{'' if found.confidence else ' preview'}"
+
+
+def _kinds(change: Change) -> str:
+    if change.key == f"({change.name})":  # an operator without nodes, which is called as its kind
+        return ""
+    before, after = map(_kinds_text, change.kinds)
+    return before if before == after else f"{before} -> {after}"
+
+
+def _kinds_text(kinds: Sequence[str]) -> str:
+    more = len(kinds) - _MOST_KINDS
+    return ", ".join((*kinds[:_MOST_KINDS], *([f"{more} more"] if more > 0 else []))) or "nothing"
+
+
+def _time(row: PartRow, cell: CellSummary) -> float:
+    return row.figures[cell.id].time_ns.value if cell.id in row.figures else 0.0

@@ -1,0 +1,174 @@
+"""The words of an operator profile: its title, what is said first, and what belongs below its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.matching import MatchedBy
+from irbench.profiling.record import ProfileDocument, ProfileStop
+from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
+from irbench.render.context import Context
+from irbench.render.figures import ratio, significant
+from irbench.render.note_texts import note_text
+from irbench.render.quantities import listing, percent, plural
+from irbench.render.table_title import SEPARATOR
+from irbench.render.texts import warning_words
+from irbench.spec import shape_text
+
+__all__ = [
+    "CLASS_NAMES",
+    "CLASS_WORDS",
+    "MATCHED_TEXTS",
+    "PROFILE_STOPPED_TEXTS",
+    "below_tables",
+    "class_name",
+    "headline_lines",
+    "milliseconds",
+    "profile_title",
+]
+
+CLASS_NAMES: Mapping[OperatorClass, str] = {
+    OperatorClass.MATRIX: "matrix, conv",
+    OperatorClass.RECURRENT: "recurrent",
+    OperatorClass.NORMALISATION: "normalisation",
+    OperatorClass.ELEMENTWISE: "elementwise",
+    OperatorClass.REDUCTION: "pool, reduce",
+    OperatorClass.MOVEMENT: "data movement",
+    OperatorClass.CONTROL_FLOW: "control flow",
+    OperatorClass.OTHER: "other",
+    OperatorClass.OVERHEAD: "runtime's own",
+}
+"""In tables."""
+CLASS_WORDS: Mapping[OperatorClass, str] = {
+    OperatorClass.MATRIX: "matrix products and convolutions",
+    OperatorClass.RECURRENT: "recurrent layers",
+    OperatorClass.NORMALISATION: "normalisation",
+    OperatorClass.ELEMENTWISE: "elementwise operators",
+    OperatorClass.REDUCTION: "pooling and reductions",
+    OperatorClass.MOVEMENT: "data movement",
+    OperatorClass.CONTROL_FLOW: "control flow",
+    OperatorClass.OTHER: "other operators",
+    OperatorClass.OVERHEAD: "the runtime's own work",
+}
+"""In sentences."""
+MATCHED_TEXTS: Mapping[MatchedBy, str] = {
+    "name": "joined with nodes by name",
+    "tensor": "joined by the names of tensors",
+    "position": "joined by their place before an operator that has a name",
+    "signature": "joined by class and shape along the graph",
+    "inserted": "in data movement that the runtime added",
+    "overhead": "the runtime's own work",
+    "unmatched": "in operators whose nodes are unknown",
+}
+PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
+    "launches": "",
+    "budget": "The budget ended it: a larger --budget has more launches.",
+    "interrupt": "Interrupted: these are the results until then.",
+    "failures": "",
+    "unfinished": "Unfinished: these are the results until then.",
+}
+_SHORT_MS = 0.1
+_TOLD_SHARE = 0.01
+"""The least share of the time that is worth a word on how it was joined."""
+
+
+def profile_title(document: ProfileDocument) -> str:
+    """Return what was profiled, and how."""
+    shapes = ", ".join(shape_text(shape) for shape in document.shapes.values())
+    threads = {str(cell.effective["threads"]) for cell in document.cells if cell.effective.get("threads") is not None}
+    launches = max((len(cell.launches) for cell in document.cells), default=0)
+    facts = (
+        f"{document.model}  {shapes}",
+        plural(int(threads.pop()), "thread") if len(threads) == 1 else "",
+        f"{plural(launches, 'launch')} of {document.inferences} or more inferences",
+        f"{document.seconds:.0f} s",
+    )
+    return SEPARATOR.join(fact for fact in facts if fact)
+
+
+def headline_lines(report: ProfileReport) -> Iterator[str]:
+    """Yield a sentence for each backend: where its time goes, and where it loses the most to another one."""
+    labels = {cell.id: cell.label for cell in report.cells}
+    rows = {row.operator_class: row for row in report.classes}
+    for facts in report.headline:
+        said = f"{labels[facts.cell]} spends {_where(facts, rows)}"
+        yield f"{said}; {_loses(facts.excess, labels)}." if facts.excess is not None else f"{said}."
+
+
+def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow]) -> str:
+    largest = rows[facts.largest].figures[facts.cell]
+    rate = f" at {significant(largest.flops_per_s / 1e9)} GFLOP/s" if largest.flops_per_s else ""
+    said = f"{percent(largest.share.value, 0)} in {CLASS_WORDS[facts.largest]}{rate}"
+    if facts.next_largest is None:
+        return said
+    share = rows[facts.next_largest].figures[facts.cell].share.value
+    return f"{said}, {percent(share, 0)} in {CLASS_WORDS[facts.next_largest]}"
+
+
+def _loses(excess: Excess, labels: Mapping[str, str]) -> str:
+    where = CLASS_WORDS[excess.operator_class]
+    said = f"it loses {milliseconds(excess.time_ns)} ms to {labels[excess.against]} in {where}"
+    if excess.inserted_ns > excess.time_ns / 2:
+        return f"{said}, most of it added by the runtime"
+    return said
+
+
+def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
+    """Yield what a reader must know besides the figures, the most important first."""
+    for cell in report.cells:
+        if cell.failure is not None:
+            hint = f" {cell.failure.hint}" if cell.failure.hint else ""
+            yield f"{cell.label}: {cell.failure.message.rstrip('.')}.{hint}"
+    measured = [cell for cell in report.cells if cell.launches]
+    overlapping = [cell.label for cell in measured if cell.overlaps]
+    if overlapping:
+        yield f"{listing(overlapping)}: operators ran at the same time, so they add up to more than the latency."
+    yield from (joined for cell in measured if (joined := _joined(cell)))
+    if measured:
+        yield _interval(report, measured)
+        yield f"Cost of profiling: {', '.join(map(_cost, measured))}."
+    for warning in document.warnings:
+        words = warning_words(warning, Context())
+        yield f"warning: {words.brief} {words.more}"
+    yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
+    if PROFILE_STOPPED_TEXTS[document.stopped_by]:
+        yield PROFILE_STOPPED_TEXTS[document.stopped_by]
+
+
+def _cost(cell: CellSummary) -> str:
+    """Return by how much profiling lengthens calls, with its interval."""
+    assert cell.cost is not None
+    value, low, high = ratio(cell.cost.value, cell.cost.low, cell.cost.high)
+    return f"{cell.label} {value}x" if cell.cost.low == cell.cost.high else f"{cell.label} {value}x [{low}, {high}]"
+
+
+def _joined(cell: CellSummary) -> str:
+    """Return how operators were joined, where that is worth a word."""
+    doubtful: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
+    shares = ((way, cell.matched.get(way, 0.0)) for way in doubtful)
+    told = [f"{percent(share, 0)} {MATCHED_TEXTS[way]}" for way, share in shares if share >= _TOLD_SHARE]
+    return f"{cell.label}: {', '.join(told)}." if told else ""
+
+
+def _interval(report: ProfileReport, measured: list[CellSummary]) -> str:
+    launches = {cell.launches for cell in measured}
+    counted = plural(max(launches), "launch")
+    if report.confidence is not None:
+        return f"±: the {percent(report.confidence, 0)} confidence interval over {counted}, in percentage points."
+    if max(launches) == 1:
+        return "A single launch: a preview, without intervals."
+    return f"±: the range over {counted}, in percentage points: a preview; intervals take 4 launches."
+
+
+def milliseconds(value_ns: float | None) -> str:
+    """Return a time in milliseconds with three digits, at most three of them after the point."""
+    if value_ns is None:
+        return significant(None)
+    value = value_ns / 1e6
+    return significant(value) if abs(value) >= _SHORT_MS else f"{value:.3f}"
+
+
+def class_name(operator_class: OperatorClass) -> str:
+    """Return what tables call a class of work."""
+    return CLASS_NAMES[operator_class]

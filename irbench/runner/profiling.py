@@ -1,0 +1,229 @@
+"""Profile the operators of every cell: launches of instrumented workers, each beside one without instruments."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from irbench.activity import Activity
+from irbench.measure.clock import Stopwatch
+from irbench.notices import Note
+from irbench.profiling.record import ProfiledCell, ProfileDocument, ProfileStop
+from irbench.profiling.reduction import Launch, with_launch
+from irbench.runner.answers import worse
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
+from irbench.runner.other_graph import refusal_note
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.profiled_cell import profile_cell
+from irbench.runner.progress import Listener, Progress
+from irbench.runner.request import RunRequest
+from irbench.runner.signals import signals_deferred
+from irbench.spec import Cell
+from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.profiling import MOST_CALLS
+
+__all__ = ["ProfilePlan", "ProfileTask", "profile"]
+
+Keep: TypeAlias = Callable[[ProfileDocument], None]
+"""Stores a profile after each launch."""
+
+
+@dataclass(frozen=True)
+class ProfilePlan:
+    """How long a profile takes.
+
+    Attributes:
+        launches: Launches of each cell.
+        inferences: Inferences that are profiled in each launch, at least.
+        budget_s: No launch begins that would end later, judged by the longest one before; the first always runs.
+    """
+
+    launches: int = 4
+    inferences: int = 20
+    budget_s: float = 300.0
+
+
+@dataclass(frozen=True)
+class ProfileTask:
+    """What is profiled, and where workers write.
+
+    Attributes:
+        request: What was asked for.
+        planned: The table.
+        plan: How long it takes.
+        scratch: A folder that is gone afterwards.
+        logs: Where workers write what they print.
+    """
+
+    request: RunRequest
+    planned: PlannedGroup
+    plan: ProfilePlan
+    scratch: Path
+    logs: Path
+
+
+def profile(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> ProfileDocument:
+    """Profile every cell of a table that can run, and return the document with its launches.
+
+    An interrupt ends it; every finished launch of a cell is in the document.
+
+    Args:
+        task: What is profiled.
+        begun: The document, with a cell for each of the table's.
+        listen: Hears what happens, between launches only.
+        keep: Stores the document after each launch.
+    """
+    return _Profiling(task, begun, listen, keep).run()
+
+
+@dataclass
+class _Candidate:
+    """A cell, and what was recorded of it."""
+
+    cell: Cell
+    profiled: ProfiledCell
+
+    def leave(self, failed: CellFailed) -> None:
+        self.profiled = replace(
+            self.profiled, failure=failed.failure, output_error=failed.output_error or self.profiled.output_error
+        )
+
+
+class _Profiling:
+    def __init__(self, task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> None:
+        self._task = task
+        self._document = begun
+        self._listen = listen
+        self._keep = keep
+        self._watch = Stopwatch()
+        self._random = random.Random(f"profile/{task.request.seed}")  # noqa: S311 - order, not secrecy
+        cells = task.planned.group.cells
+        self._candidates = [_Candidate(cell, found) for cell, found in zip(cells, begun.cells, strict=True)]
+        self._notes: tuple[Note, ...] = begun.notes
+        self._setting: Setting | None = None
+        self._launch = 0
+
+    def run(self) -> ProfileDocument:
+        """Launch until there are enough launches, or the time is up."""
+        try:
+            self._say(Activity("expected-outputs"))
+            task = self._task
+            self._setting = setting_of(task.planned, task.request.timing, task.logs, task.scratch)
+            stopped_by = self._launch_all(self._setting)
+        except KeyboardInterrupt:
+            stopped_by = "interrupt"
+        with signals_deferred():  # who interrupts once more must not lose what the first one kept
+            self._commit(stopped_by)
+        return self._document
+
+    @property
+    def _able(self) -> list[_Candidate]:
+        return [candidate for candidate in self._candidates if candidate.profiled.failure is None]
+
+    def _launch_all(self, setting: Setting) -> ProfileStop:
+        longest_s = 0.0
+        while self._able and self._launch < self._task.plan.launches:
+            if self._launch and self._watch.elapsed_s + longest_s > self._task.plan.budget_s:
+                return "budget"
+            watch = Stopwatch()
+            turns = self._able
+            self._random.shuffle(turns)
+            for candidate in turns:
+                self._take(candidate, setting)
+            self._launch += 1
+            with signals_deferred():
+                self._commit("unfinished")
+            longest_s = max(longest_s, watch.elapsed_s)
+        return "launches" if self._able else "failures"
+
+    def _take(self, candidate: _Candidate, setting: Setting) -> None:
+        """Launch a cell, in its first launch with the other form of its graph where it refuses the planned one."""
+        failed = self._attempt(candidate, setting)
+        other = None
+        if failed is not None and not candidate.profiled.launches:
+            other = runnable_form(candidate.cell, failed, setting)
+        if failed is not None and other is not None:
+            self._notes = (*self._notes, refusal_note(candidate.cell, failed.failure.message))
+            candidate.cell = other
+            failed = self._attempt(candidate, setting)
+        if failed is not None:
+            candidate.leave(failed)
+
+    def _attempt(self, candidate: _Candidate, setting: Setting) -> CellFailed | None:
+        self._say(Activity("profile", candidate.cell.label))
+        try:
+            candidate.profiled = self._profiled(candidate, setting)
+        except CellFailed as failed:
+            return failed
+        return None
+
+    def _profiled(self, candidate: _Candidate, setting: Setting) -> ProfiledCell:
+        """Time a session without profiling, before and after one with it, and return the cell with both."""
+        cell, plain_ns = candidate.cell, list[int]()
+        with CellWorker(cell, setting) as plain:
+            calls = self._prepare(plain, candidate, setting)
+            plain_ns += _timed(plain, calls)
+            plain.freeze()
+            run, error = profile_cell(cell, setting, self._task.plan.inferences)
+            plain.thaw()
+            plain_ns += _timed(plain, calls)
+        launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles)
+        found = with_launch(candidate.profiled, launch)
+        return replace(found, effective=run.effective, output_error=worse(found.output_error, error))
+
+    def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
+        """Compile, check the answers in the first launch, warm up, and return what is timed."""
+        is_first = not candidate.profiled.launches
+        plain.hold("irbench.worker.run:RunHost", setting.task(candidate.cell))
+        plain.ask("import", "import_runtime")
+        prepared: Prepared = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
+        if is_first:
+            checked(candidate.cell, prepared, setting)
+        warmed: Warmed = plain.ask("warm-up", "warm_up")
+        in_time = math.ceil(setting.timing.warm_up * 1e9 / warmed.call_ns)
+        calls = max(self._task.plan.inferences, min(MOST_CALLS, in_time))
+        return _Calls(math.ceil(calls / 2), warmed.call_ns)
+
+    def _commit(self, stopped_by: ProfileStop) -> None:
+        expected = None if self._setting is None else self._setting.expected
+        self._document = replace(
+            self._document,
+            cells=tuple(candidate.profiled for candidate in self._candidates),
+            stopped_by=stopped_by,
+            seconds=self._watch.elapsed_s,
+            notes=self._notes,
+            warnings=() if expected is None else expected.warnings,
+            verified_against=None if expected is None else expected.source,
+        )
+        self._keep(self._document)
+
+    def _say(self, activity: Activity) -> None:
+        plan = self._task.plan
+        self._listen(
+            Progress(
+                model=self._document.model,
+                activity=activity,
+                launch=min(self._launch + 1, plan.launches),
+                most_launches=plan.launches,
+                elapsed_s=self._watch.elapsed_s,
+                budget_s=plan.budget_s,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """What is timed at once: so many calls, each of about so many nanoseconds."""
+
+    count: int
+    call_ns: float
+
+
+def _timed(plain: CellWorker, calls: _Calls) -> list[int]:
+    expected_s = calls.count * calls.call_ns / 1e9
+    latency_ns = plain.ask("measure", "tail", calls.count, 1, extra_s=3 * expected_s)
+    return [int(latency) for latency in latency_ns]

@@ -1,0 +1,89 @@
+"""Operator profiles beside the stored runs: a folder for each, ``profiles/<yyyy-mm>/<ulid>/``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.errors import IrbenchError
+from irbench.store.files import explained, make_folder, prove_writable
+from irbench.store.folders import LOGS, profiles_folder
+from irbench.system.files import write_atomically
+
+__all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile"]
+
+PROFILE_FILE = "profile.json"
+"""What makes a folder a profile."""
+
+_LATEST = "latest"
+
+
+@dataclass(frozen=True)
+class ProfileWriter:
+    """A profile that is being measured.
+
+    Attributes:
+        folder: Its own folder.
+    """
+
+    folder: Path
+
+    @property
+    def logs(self) -> Path:
+        """The folder for what workers print."""
+        return self.folder / LOGS
+
+    def commit(self, data: bytes) -> None:
+        """Replace what is stored of it.
+
+        Raises:
+            IrbenchError: The disk is full, or the folder may not be written.
+        """
+        with explained(self.folder):
+            write_atomically(self.folder / PROFILE_FILE, data)
+
+
+def begin_profile(root: Path, created: str, profile_id: str) -> ProfileWriter:
+    """Make place for a new profile.
+
+    Args:
+        root: The folder of results.
+        created: When it began, ISO 8601, UTC.
+        profile_id: Its ULID.
+
+    Raises:
+        IrbenchError: The folder cannot be made or written.
+    """
+    writer = ProfileWriter(profiles_folder(root) / created[: len("yyyy-mm")] / profile_id)
+    make_folder(writer.logs)
+    prove_writable(writer.folder)
+    return writer
+
+
+def find_profile(root: Path, name: str) -> Path:
+    """Return the file of a profile.
+
+    Args:
+        root: The folder of results.
+        name: A file, a folder, a ULID or the beginning of one, or ``latest``.
+
+    Raises:
+        IrbenchError: There is no such profile, or several are meant.
+    """
+    for path in (Path(name), Path(name) / PROFILE_FILE):
+        if name and path.is_file():
+            return path
+    stored = sorted(profiles_folder(root).glob(f"*/*/{PROFILE_FILE}"), key=_id_of)
+    found = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
+    if len(found) == 1 and name:
+        return found[0]
+    if not stored:
+        raise IrbenchError(f"No profiles are stored in {root}.", hint="Profile a model: irbench profile MODEL")
+    if found and name:
+        raise IrbenchError(f"{len(found)} profiles begin with {name}.", hint="Give more of the id.")
+    newest = ", ".join(_id_of(path) for path in stored[:-4:-1])
+    raise IrbenchError(f"There is no profile {name!r}.", hint=f"Name a file, latest, or an id. The newest: {newest}.")
+
+
+def _id_of(path: Path) -> str:
+    return path.parent.name

@@ -1,0 +1,192 @@
+"""``irbench profile`` through its front door, with scripted backends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import models
+import pytest
+from front_door import Called, irbench
+
+import irbench as public
+from irbench.errors import IrbenchError
+from irbench.runner import profiling
+from irbench.runner.progress import Progress
+
+pytestmark = pytest.mark.usefixtures("known_backends")
+
+WEIGHTS = "Conv:16+Gemm:4"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+def options(backend: str, **settings: str) -> tuple[str, ...]:
+    return tuple(word for key, value in settings.items() for word in ("--set", f"{backend}.{key}={value}"))
+
+
+def profiled(model: Path, backends: str, *arguments: object) -> Called:
+    return irbench("profile", model, "--backends", backends, "--launches", 1, *arguments)
+
+
+@pytest.fixture(scope="module")
+def two(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """The document of two backends, one of which adds reorders, and where it is stored."""
+    results = tmp_path_factory.mktemp("results")
+    called = profiled(
+        model, "fake-a,fake-b", "--format", "json", "--results", results,
+        *options("fake-a", call_us="20000", weights=WEIGHTS, profiling_us="1000"),
+        *options("fake-b", call_us="10000", weights=WEIGHTS, profile="layout+fused"),
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    assert "stored in" in called.err
+    return called.document, results
+
+
+def shown(results: Path, *arguments: object) -> str:
+    called = irbench("profile", "--show", "latest", "--results", results, *arguments)
+    assert called.code == 0, called.err
+    return called.out
+
+
+def test_the_document_has_each_operator_with_its_nodes_and_both_latencies(two: tuple[dict[str, Any], Path]) -> None:
+    document, _ = two
+    a, b = document["cells"]
+    assert [operator["nodes"] for operator in a["operators"]][:2] == [["conv"], ["relu"]]
+    assert ["conv", "relu"] in [operator["nodes"] for operator in b["operators"]]
+    (launch,) = a["launches"]
+    assert len(launch["profiled_ns"]) >= 20
+    assert {round(latency / 1e6) for latency in launch["profiled_ns"]} == {21}
+    assert {round(latency / 1e6) for latency in launch["plain_ns"]} == {20}
+    assert document["graphs"]["none"][0]["flops"] > 0
+    assert document["verified_against"] is not None
+
+
+def test_a_stored_profile_is_shown_again_in_every_form_and_is_no_run(two: tuple[dict[str, Any], Path]) -> None:
+    document, results = two
+    table = shown(results)
+    assert "fake-a spends" in table
+    assert "matrix, conv" in table
+    assert "1.05x" in table
+    assert json.loads(shown(results, "--format", "json")) == document
+    rows = list(csv.DictReader(io.StringIO(shown(results, "--format", "csv"))))
+    assert {row["label"] for row in rows} == {"fake-a", "fake-b"}
+    assert shown(results, "--format", "md").startswith("### mlp")
+    assert "conv +1" in shown(results, "--by", "node")
+    listed = irbench("results", "--results", results)
+    assert document["profile_id"] not in listed.out
+
+
+def test_reorders_that_a_runtime_added_are_data_movement(two: tuple[dict[str, Any], Path]) -> None:
+    found = public.load_profile(results=two[1])
+    movement = {row.label: row for row in found.rows() if row.operator_class == "movement"}
+    assert movement["fake-b"].time_ms > movement["fake-a"].time_ms
+    reorders = [row for row in found.rows("op") if row.name == "Reorder"]
+    assert [row.label for row in reorders] == ["fake-b"]
+
+
+def test_rows_are_a_frame_too(two: tuple[dict[str, Any], Path]) -> None:
+    pytest.importorskip("pandas")
+    frame = public.load_profile(two[0]["profile_id"][:20], results=two[1]).to_pandas("node")
+    assert set(frame["label"]) == {"fake-a", "fake-b"}
+    assert frame["share"].sum() == pytest.approx(2)
+
+
+def test_a_trace_is_written_of_a_stored_profile_too(two: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
+    shown(two[1], "--trace", tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in events if event["ph"] == "X"} == {1, 2}
+
+
+def test_a_backend_that_fails_or_cannot_profile_is_a_reason_and_the_others_go_on(model: Path) -> None:
+    called = profiled(
+        model, "fake-a,fake-b,fake-c,fake-f", *options("fake-b", profile="none"), *options("fake-c", fault="wrong")
+    )
+    assert called.code == 1
+    assert "fake-b: it records no operators. ask another backend" in called.out
+    assert "fake-f: fake-f does not tell how long operators take. Leave it out of --backends." in called.out
+    assert "fake-c: " in called.out
+    assert "fake-a spends" in called.out
+
+
+def test_names_that_are_lost_are_found_by_shape_and_said_to_be(model: Path) -> None:
+    called = profiled(model, "fake-a", *options("fake-a", profile="nameless"))
+    assert "joined by class and shape along the graph" in called.out
+    assert "fake-a spends" in called.out
+
+
+def test_two_levels_of_a_backend_are_compared(model: Path) -> None:
+    called = profiled(model, "fake-a", "--compare", "graph+basic", *options("fake-a", weights=WEIGHTS))
+    assert called.code == 0, called.err
+    assert "fake-a+basic" in called.out
+    assert "The nodes that changed most" in called.out
+
+
+def test_the_budget_ends_a_profile_after_its_first_launch(model: Path) -> None:
+    called = profiled(model, "fake-a", "--launches", 3, "--budget", "0.01s", "--format", "json")
+    assert (called.document["stopped_by"], len(called.document["cells"][0]["launches"])) == ("budget", 1)
+
+
+def test_ctrl_c_leaves_what_was_measured(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[object] = []
+
+    def once(candidate: object, *_: object) -> object:
+        taken.append(candidate)
+        if len(taken) > 1:
+            raise KeyboardInterrupt
+        return original(candidate, *_)
+
+    original = profiling._timed
+    monkeypatch.setattr(profiling, "_timed", lambda *given: once(*given))
+    with pytest.raises(public.Interrupted) as caught:
+        public.profile(model, backends="fake-a", launches=1)
+    assert isinstance(caught.value.result, public.Profile)
+    assert caught.value.result.document.stopped_by == "interrupt"
+
+
+def test_progress_is_heard(model: Path) -> None:
+    heard: list[Progress] = []
+    public.profile(model, backends="fake-a", launches=1, progress=heard.append)
+    assert [moment.activity.code for moment in heard] == ["expected-outputs", "profile"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        ((), "There is no model to profile."),
+        (("MODEL", "--show", "latest"), "--show and a model cannot be combined."),
+        (("--show", "latest", "--launches", "3"), "--show and --launches cannot be combined."),
+        (("--show", "01NOPE"), "No profiles are stored in"),
+        (("MODEL", "--compare", "graph"), "does not name two levels"),
+        (("MODEL", "--compare", "basic+basic"), "names one level twice"),
+        (("MODEL", "--compare", "graph+besic"), "There is no level 'besic'"),
+        (("MODEL", "--compare", "graph+basic", "--optimize", "basic"), "--compare and --optimize cannot be combined."),
+        (("MODEL", "--threads", "1,2"), "is not a whole number"),
+        (("MODEL", "--optimize", "none,basic"), "none,basic"),
+        (("MODEL", "--backends", "fake-f"), "Nothing can be profiled: fake-f does not tell how long operators take."),
+        (("MODEL", "--trace", "/nowhere/t.json"), "/nowhere is not a folder"),
+        (("nowhere.onnx",), "nowhere.onnx"),
+    ],
+)
+def test_wrong_calls_say_what_is_wrong(model: Path, arguments: tuple[str, ...], wrong: str) -> None:
+    called = irbench("profile", *(str(model) if word == "MODEL" else word for word in arguments))
+    assert called.code in (2, 5), called.err
+    assert wrong in called.err
+    assert "Traceback" not in called.err
+
+
+def test_an_unknown_keyword_and_a_wrong_value_are_refused() -> None:
+    with pytest.raises(TypeError, match="batches"):
+        public.profile("x.onnx", batches=1)  # type: ignore[call-arg]
+    with pytest.raises(IrbenchError, match="does not name two levels"):
+        public.profile("x.onnx", compare="extended")
+    with pytest.raises(IrbenchError, match="--threads takes one value"):
+        public.profile("x.onnx", threads=[1, 2])  # type: ignore[arg-type]
+    with pytest.raises(IrbenchError, match="--optimize takes one level"):
+        public.profile("x.onnx", optimize="none,basic")

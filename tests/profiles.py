@@ -1,0 +1,150 @@
+"""Profiles of a small graph whose figures are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.record import (
+    GraphNode,
+    LaunchLatencies,
+    OperatorProfile,
+    ProfiledCell,
+    ProfileDocument,
+)
+from irbench.record import Failure
+from irbench.spi.profiling import TensorShape
+
+__all__ = ["FEATURES", "NODES", "cell", "compared", "document", "example", "node", "operator"]
+
+FEATURES = TensorShape("float32", (1, 64, 56, 56))
+SCORES = TensorShape("float32", (1, 1000))
+
+
+def node(
+    name: str,
+    op_type: str,
+    found: OperatorClass,
+    *,
+    reads: Sequence[str] = (),
+    flops: int | None = None,
+    shape: TensorShape = FEATURES,
+) -> GraphNode:
+    """Return a node whose output has its name with ``:0`` behind it."""
+    return GraphNode(name, op_type, "", found, tuple(reads), (f"{name}:0",), (shape,), flops)
+
+
+NODES = (
+    node("block/conv", "Conv", OperatorClass.MATRIX, reads=["x"], flops=231_211_008),
+    node("block/relu", "Relu", OperatorClass.ELEMENTWISE, reads=["block/conv:0"], flops=200_704),
+    node("block/transpose", "Transpose", OperatorClass.MOVEMENT, reads=["block/relu:0"]),
+    node("head/dense", "Gemm", OperatorClass.MATRIX, reads=["block/transpose:0"], flops=4_096_000, shape=SCORES),
+    node("head/softmax", "Softmax", OperatorClass.NORMALISATION, reads=["head/dense:0"], flops=5_000, shape=SCORES),
+)
+
+
+def operator(
+    name: str,
+    kind: str,
+    *times_ms: float,
+    nodes: Sequence[str] = (),
+    shape: TensorShape | None = FEATURES,
+    is_overhead: bool = False,
+    executions: int = 1,
+) -> OperatorProfile:
+    """Return an operator with its median time in each launch."""
+    durations = tuple(round(1e6 * time) for time in times_ms)
+    shapes = () if shape is None else (shape,)
+    return OperatorProfile(name, kind, tuple(nodes), "cpu", "", shapes, is_overhead, executions, durations)
+
+
+def cell(
+    label: str,
+    operators: Sequence[OperatorProfile],
+    profiled_ms: Sequence[float] = (),
+    plain_ms: Sequence[float] = (),
+    *,
+    failure: Failure | None = None,
+    level: str = "none",
+    graph: str = "none",
+) -> ProfiledCell:
+    """Return a cell whose calls all take the same time in a launch."""
+    launches = tuple(
+        LaunchLatencies(number, (round(1e6 * profiled),) * 20, (round(1e6 * plain),) * 20, tuple(range(5, 15)))
+        for number, (profiled, plain) in enumerate(zip(profiled_ms, plain_ms, strict=True))
+    )
+    backend = label.partition("+")[0]
+    return ProfiledCell(
+        f"{label}-cpu", label, backend, "cpu", "onnx", level, graph, {"threads": 2}, tuple(operators), launches,
+        failure=failure,
+    )  # fmt: skip
+
+
+def document(*cells: ProfiledCell, launches: int = 4, **changes: object) -> ProfileDocument:
+    """Return a profile of the small graph."""
+    found = ProfileDocument(
+        1, "01JDA000000000000000000000", "2026-11-22T20:00:00+00:00", "0.1.0", "small", 1,
+        {"x": (1, 3, 112, 112)}, 20, launches, graphs={"none": NODES}, cells=cells, stopped_by="launches", seconds=42.0,
+    )  # fmt: skip
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def _around(time_ms: float, turn: int = 0) -> list[float]:
+    """Return the times of four launches that scatter by 2 %, each operator's in another order."""
+    factors = (0.99, 1.0, 1.0, 1.01)
+    return [time_ms * factor for factor in (*factors[turn:], *factors[:turn])]
+
+
+def ort(turn: int = 0) -> ProfiledCell:
+    operators = (
+        operator("reorder_in", "ReorderInput", *_around(3.0, 3 * turn)),
+        operator("block/conv", "Conv", *_around(10.0, turn), nodes=["block/conv"]),
+        operator("block/relu", "Relu", *_around(2.0), nodes=["block/relu"]),
+        operator("block/transpose", "Transpose", *_around(1.0), nodes=["block/transpose"]),
+        operator("head/dense", "Gemm", *_around(2.0), nodes=["head/dense"], shape=SCORES),
+        operator("head/softmax", "Softmax", *_around(1.0), nodes=["head/softmax"], shape=SCORES),
+        operator("executor", "SequentialExecutor", *_around(1.0), is_overhead=True, shape=None),
+    )
+    return cell("ort", operators, _around(21.0), _around(20.0))
+
+
+def openvino() -> ProfiledCell:
+    operators = (
+        operator("conv", "Convolution", *_around(8.0), nodes=["block/conv", "block/relu"]),
+        operator("lost", "FullyConnected", *_around(1.5), shape=SCORES),
+        operator("strange", "Subgraph", *_around(0.5), shape=None),
+        operator("head/softmax:0", "SoftMax", *_around(0.5), shape=SCORES),
+    )
+    return cell("openvino", operators, _around(11.0), _around(10.8))
+
+
+KINDS = {"openvino": {"FullyConnected": OperatorClass.MATRIX, "Reorder": OperatorClass.MOVEMENT}}
+CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in the log.")
+
+
+def example(turn: int = 0) -> ProfileDocument:
+    """Return a profile of two backends that have figures, and of one that failed.
+
+    Args:
+        turn: 0 has all operators scatter alike, so that shares are always the same; 1 has some scatter otherwise.
+    """
+    failed = cell("tf", (), failure=CRASH)
+    return document(ort(turn), openvino(), failed, kinds=KINDS)
+
+
+def compared() -> ProfileDocument:
+    """Return a profile of one backend at two levels; the second fuses a convolution and loses its reorder."""
+    fused = (
+        node("block/fused_conv", "FusedConv", OperatorClass.MATRIX, reads=["x"], flops=231_411_712),
+        *NODES[2:],
+    )
+    fused = (replace(fused[0], outputs=("block/relu:0",), original=("block/conv", "block/relu")), *fused[1:])
+    operators = (
+        operator("block/fused_conv", "FusedConv", *_around(10.5), nodes=["block/fused_conv"]),
+        operator("block/transpose", "Transpose", *_around(1.0), nodes=["block/transpose"]),
+        operator("head/dense", "Gemm", *_around(2.0), nodes=["head/dense"], shape=SCORES),
+        operator("head/softmax", "Softmax", *_around(1.0), nodes=["head/softmax"], shape=SCORES),
+    )
+    second = cell("ort+extended", operators, _around(15.0), _around(14.0), level="extended", graph="extended")
+    return document(ort(), second, graphs={"none": NODES, "extended": fused}, compared=("none", "extended"))

@@ -1,0 +1,77 @@
+"""Of a launch the middle half of its inferences counts, launch by launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from irbench.profiling.record import ProfiledCell
+from irbench.profiling.reduction import Launch, middle_half, with_launch
+from irbench.spi.profiling import InferenceProfile, OperatorTime
+
+EMPTY = ProfiledCell("a", "a", "a", "cpu", "onnx")
+
+
+def inference(*times: tuple[str, int], averages: int = 1) -> InferenceProfile:
+    return InferenceProfile(tuple(OperatorTime(name, "Conv", time) for name, time in times), averages)
+
+
+def launch(latencies: Sequence[int], *profiles: InferenceProfile, number: int = 0) -> Launch:
+    return Launch(number, tuple(latencies), (1,), profiles)
+
+
+def durations(cell: ProfiledCell) -> dict[str, tuple[int, ...]]:
+    return {operator.name: operator.duration_ns for operator in cell.operators}
+
+
+@pytest.mark.parametrize(
+    ("latencies", "places"),
+    [((9,), (0,)), ((9, 1), (0, 1)), ((9, 1, 5, 4), (2, 3)), ((1, 1, 1, 1), (1, 2)), (range(20), range(5, 15))],
+)
+def test_the_middle_half_is_by_size_and_never_empty(latencies: Sequence[int], places: Sequence[int]) -> None:
+    assert tuple(middle_half(latencies)) == tuple(places)
+
+
+def test_slow_and_fast_inferences_do_not_count() -> None:
+    profiles = [inference(("x", time)) for time in (900, 10, 20, 1)]
+    found = with_launch(EMPTY, launch((1000, 100, 110, 90), *profiles))
+    assert durations(found) == {"x": (15,)}
+    assert found.launches[0].counted == (1, 2)
+
+
+def test_parts_add_up_to_the_latency_of_the_same_inferences_also_where_different_operators_stall() -> None:
+    stalls = [inference(*((name, 110 if name == stalled else 10) for name in "abcd")) for stalled in "abcd"]
+    found = with_launch(EMPTY, launch((150, 150, 150, 150), *stalls))
+    assert sum(time for (time,) in durations(found).values()) == 140
+
+
+def test_an_operator_that_is_executed_several_times_counts_with_all_of_them() -> None:
+    found = with_launch(EMPTY, launch((1,), inference(("x", 10), ("y", 1), ("x", 30))))
+    assert durations(found) == {"x": (40,), "y": (1,)}
+    assert [operator.executions for operator in found.operators] == [2, 1]
+
+
+def test_a_mean_of_several_inferences_cannot_be_taken_apart_and_weighs_as_many() -> None:
+    found = with_launch(EMPTY, launch((1, 1, 1, 900), inference(("x", 10), averages=3), inference(("x", 50))))
+    assert durations(found) == {"x": (20,)}
+    assert found.launches[0].counted == (0, 1, 2, 3)
+
+
+def test_an_operator_that_a_launch_lacks_takes_no_time_there() -> None:
+    first = with_launch(EMPTY, launch((1,), inference(("x", 10))))
+    second = with_launch(first, launch((1,), inference(("y", 20)), number=1))
+    assert durations(second) == {"x": (10, 0), "y": (0, 20)}
+    assert [launch.launch for launch in second.launches] == [0, 1]
+
+
+def test_the_inference_that_is_drawn_is_that_of_the_median_latency_in_the_first_launch() -> None:
+    found = with_launch(EMPTY, launch((300, 100, 200), *(inference(("x", time)) for time in (3, 1, 2))))
+    assert [span.duration_ns for span in found.timeline] == [2]
+    again = with_launch(found, launch((1,), inference(("x", 77)), number=1))
+    assert again.timeline == found.timeline
+
+
+def test_the_inference_that_is_drawn_may_be_a_mean_of_several() -> None:
+    found = with_launch(EMPTY, launch((5, 1, 9), inference(("x", 3)), inference(("x", 7), averages=2)))
+    assert [span.duration_ns for span in found.timeline] == [3]

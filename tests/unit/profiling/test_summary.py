@@ -1,0 +1,146 @@
+"""The figures of a profile: parts add up, shares have intervals, and losses are told where they are certain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import profiles
+import pytest
+from profiles import SCORES, cell, document, operator
+
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.report import CellSummary, PartRow, ProfileReport
+from irbench.profiling.summary import derive_report
+
+MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD
+
+
+@pytest.fixture(scope="module")
+def report() -> ProfileReport:
+    return derive_report(profiles.example())
+
+
+def row(report: ProfileReport, operator_class: OperatorClass) -> PartRow:
+    (found,) = (row for row in report.classes if row.operator_class is operator_class)
+    return found
+
+
+def summary(report: ProfileReport, label: str) -> CellSummary:
+    (found,) = (cell for cell in report.cells if cell.label == label)
+    return found
+
+
+@pytest.mark.parametrize("by", ["class", "op", "node"])
+def test_the_parts_of_every_cell_add_up_to_the_time_of_its_operators(report: ProfileReport, by: str) -> None:
+    for found in report.cells[:2]:
+        parts = [row.figures[found.id] for row in report.rows(by) if found.id in row.figures]  # type: ignore[arg-type]
+        assert found.sum_ns is not None
+        assert sum(part.time_ns.value for part in parts) == pytest.approx(found.sum_ns.value)
+        assert sum(part.share.value for part in parts) == pytest.approx(1)
+
+
+def test_operators_and_what_lies_between_them_add_up_to_the_latency(report: ProfileReport) -> None:
+    for found in report.cells[:2]:
+        assert found.sum_ns
+        assert found.between_ns
+        assert found.latency_ns
+        assert found.sum_ns.value + found.between_ns.value == pytest.approx(found.latency_ns.value)
+
+
+def test_an_operator_counts_for_the_class_of_its_nodes_and_for_its_kind_without_any(report: ProfileReport) -> None:
+    ort, openvino = (cell.id for cell in report.cells[:2])
+    assert row(report, MATRIX).figures[ort].time_ns.value == pytest.approx(12e6)
+    assert row(report, MATRIX).figures[openvino].time_ns.value == pytest.approx(9.5e6)
+    assert row(report, MOVEMENT).figures[ort].time_ns.value == pytest.approx(4e6)
+    assert row(report, MOVEMENT).figures[ort].inserted_ns == pytest.approx(3e6)
+    assert openvino not in row(report, MOVEMENT).figures
+    assert row(report, OVERHEAD).figures[ort].time_ns.value == pytest.approx(1e6)
+
+
+def test_work_counts_once_and_gives_the_speed_of_a_class(report: ProfileReport) -> None:
+    ort, openvino = (cell.id for cell in report.cells[:2])
+    figures = row(report, MATRIX).figures
+    assert figures[ort].flops == 231_211_008 + 4_096_000
+    assert figures[openvino].flops == 231_211_008 + 200_704 + 4_096_000
+    assert figures[ort].flops_per_s == pytest.approx(235_307_008 / 12e-3)
+    assert row(report, MOVEMENT).figures[ort].flops is None
+    assert row(report, MOVEMENT).figures[ort].flops_per_s is None
+
+
+def test_a_node_that_several_operators_compute_counts_for_the_longest() -> None:
+    parts = [operator(name, "Conv", time, nodes=["block/conv"]) for name, time in (("a", 1.0), ("b", 9.0))]
+    report = derive_report(document(cell("ort", parts, [11], [11])))
+    assert row(report, MATRIX).figures["ort-cpu"].flops == 231_211_008
+
+
+def test_what_is_unmatched_keeps_its_time_and_its_share_is_told(report: ProfileReport) -> None:
+    openvino = summary(report, "openvino")
+    assert openvino.matched["unmatched"] == pytest.approx(0.5 / 10.5)
+    assert openvino.matched["signature"] == pytest.approx(1.5 / 10.5)
+    (strange,) = (row for row in report.nodes if row.name == "Subgraph")
+    assert not strange.nodes
+    assert strange.operator_class is OperatorClass.OTHER
+
+
+def test_nodes_that_one_backend_fuses_are_one_row_of_all(report: ProfileReport) -> None:
+    first = report.nodes[0]
+    assert first.nodes == ("block/conv", "block/relu")
+    assert (first.name, first.op_types) == ("block/conv", ("Conv", "Relu"))
+    assert {figures.time_ns.value for figures in first.figures.values()} == {12e6, 8e6}
+
+
+def test_the_nodes_that_differ_most_come_first_and_only_those_that_several_execute(report: ProfileReport) -> None:
+    assert [row.key for row in report.differing(2)] == ["block/conv", "head/dense"]
+    assert all(len(row.figures) > 1 for row in report.differing(20))
+
+
+def test_the_cost_of_profiling_is_the_ratio_of_the_latencies_launch_by_launch(report: ProfileReport) -> None:
+    cost = summary(report, "ort").cost
+    assert cost is not None
+    assert (cost.value, cost.low) == pytest.approx((1.05, 1.05))
+
+
+def test_a_cell_without_a_launch_has_its_reason_and_no_figures(report: ProfileReport) -> None:
+    failed = summary(report, "tf")
+    assert (failed.launches, failed.sum_ns, failed.failure) == (0, None, profiles.CRASH)
+    assert all(failed.id not in row.figures for row in report.classes)
+    assert [facts.cell for facts in report.headline] == ["ort-cpu", "openvino-cpu"]
+
+
+def test_a_loss_is_told_of_the_class_in_which_it_is_largest(report: ProfileReport) -> None:
+    ort, openvino = report.headline
+    assert ort.largest is MATRIX
+    assert ort.excess is not None
+    assert (ort.excess.operator_class, ort.excess.against) == (MOVEMENT, "openvino-cpu")
+    assert ort.excess.time_ns == pytest.approx(4e6)
+    assert openvino.excess is not None
+    assert openvino.excess.operator_class is OperatorClass.OTHER
+
+
+def test_a_loss_within_the_scatter_of_launches_is_not_told() -> None:
+    scattered = [operator("block/conv", "Conv", 10, 14, 10, 14, nodes=["block/conv"])]
+    steady = [operator("block/conv", "Conv", 11, 11, 11, 11, nodes=["block/conv"])]
+    cells = (cell("a", scattered, [15] * 4, [15] * 4), cell("b", steady, [15] * 4, [15] * 4))
+    assert [facts.excess for facts in derive_report(document(*cells)).headline] == [None, None]
+
+
+def test_four_launches_give_intervals_and_fewer_a_range() -> None:
+    operators = [operator("block/conv", "Conv", 9, 10, 12, nodes=["block/conv"])]
+    report = derive_report(document(cell("ort", operators, [13] * 3, [13] * 3)))
+    found = report.classes[0].figures["ort-cpu"].time_ns
+    assert (found.value, found.low, found.high, found.confidence) == (10e6, 9e6, 12e6, None)
+    assert report.confidence is None
+    assert derive_report(profiles.example()).confidence == 0.95
+
+
+def test_operators_that_run_at_the_same_time_are_told() -> None:
+    operators = [operator("block/conv", "Conv", *[10.0] * 4), operator("head/dense", "Gemm", *[8.0] * 4, shape=SCORES)]
+    (found,) = derive_report(document(cell("ort", operators, [12] * 4, [12] * 4))).cells
+    assert found.overlaps
+    assert not summary(derive_report(profiles.example()), "ort").overlaps
+
+
+def test_a_profile_without_a_graph_is_counted_by_kind() -> None:
+    report = derive_report(replace(profiles.example(), graphs={}))
+    assert {row.operator_class for row in report.classes} >= {MATRIX, MOVEMENT}
+    assert all(not row.nodes for row in report.nodes)

@@ -1,0 +1,104 @@
+"""Operator profiles in words, in tables and as traces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import get_args
+
+import profiles
+import pytest
+from golden_files import check_golden
+from profiles import cell, document, operator
+
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.matching import MatchedBy
+from irbench.profiling.record import ProfileDocument, ProfileStop, TimelineSpan
+from irbench.profiling.report import By
+from irbench.profiling.summary import derive_report
+from irbench.render.formats.operator_trace import operator_trace
+from irbench.render.profile import ProfileView
+from irbench.render.profile_texts import CLASS_NAMES, CLASS_WORDS, MATCHED_TEXTS, PROFILE_STOPPED_TEXTS
+
+
+def view(document: ProfileDocument, by: By = "class", top: int = 20) -> ProfileView:
+    return ProfileView(document, derive_report(document), by, top)
+
+
+def text(document: ProfileDocument, width: int, by: By = "class", top: int = 20) -> str:
+    return "\n".join(line.plain.rstrip() for line in view(document, by, top).as_lines(width)) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "by"),
+    [("class-120", 120, "class"), ("class-80", 80, "class"), ("op", 80, "op"), ("node", 80, "node")],
+)
+def test_a_profile_looks_as_it_was_looked_at(name: str, width: int, by: By) -> None:
+    check_golden(f"profile-{name}", text(profiles.example(turn=1), width, by))
+
+
+def test_two_levels_look_as_they_were_looked_at() -> None:
+    check_golden("profile-compare", text(profiles.compared(), 80))
+
+
+def test_markdown_has_every_column_and_sentence() -> None:
+    check_golden("profile-md", view(profiles.example(turn=1)).as_markdown())
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_no_line_is_wider_than_the_terminal_however_many_backends_there_are(width: int) -> None:
+    one = profiles.openvino()
+    many = tuple(replace(one, id=f"{number}", label=f"openvino+extended{number}") for number in range(6))
+    shown = text(document(*many, kinds=profiles.KINDS), width)
+    assert all(f"openvino+extended{number}" in shown for number in range(6))
+    assert max(map(len, text(profiles.example(), width).splitlines())) <= width
+    assert max(map(len, shown.splitlines())) <= width
+
+
+def test_rows_beyond_the_first_few_are_added_up_and_not_dropped() -> None:
+    shown = text(profiles.example(), 100, "node", top=1)
+    (others,) = (line for line in shown.splitlines() if line.startswith("all others"))
+    assert others.split() == ["all", "others", "8.00", "2.50"]
+
+
+def test_a_preview_is_called_one() -> None:
+    operators = [operator("block/conv", "Conv", 9, 10, nodes=["block/conv"])]
+    two = text(document(cell("ort", operators, [13] * 2, [13] * 2)), 100)
+    assert "the range over 2 launches, in percentage points: a preview" in two
+    alone = [operator("block/conv", "Conv", 9, nodes=["block/conv"])]
+    assert "A single launch: a preview" in text(document(cell("ort", alone, [13], [13])), 100)
+
+
+def test_operators_that_overlap_are_told() -> None:
+    operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
+    assert "ort: operators ran at the same time" in text(document(cell("ort", operators, [12] * 4, [12] * 4)), 100)
+
+
+def test_every_code_has_its_words() -> None:
+    assert set(CLASS_NAMES) == set(CLASS_WORDS) == set(OperatorClass)
+    assert set(MATCHED_TEXTS) == set(get_args(MatchedBy))
+    assert set(PROFILE_STOPPED_TEXTS) == set(get_args(ProfileStop))
+
+
+def test_a_trace_has_a_process_for_each_backend_and_lays_operators_end_to_end_without_starts() -> None:
+    ort, openvino = profiles.ort(), profiles.openvino()
+    told = (TimelineSpan(0, 5_000, 1_000, 1), TimelineSpan(1, 2_000, 3_000, 2))
+    untold = (TimelineSpan(0, None, 4_000, None), TimelineSpan(1, None, 6_000, None))
+    traced = document(replace(ort, timeline=told), replace(openvino, timeline=untold), kinds=profiles.KINDS)
+    events = json.loads("".join(operator_trace(traced)))["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert names == {1: "ort", 2: "openvino"}
+    spans = [(event["pid"], event["tid"], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
+    assert spans == [(1, 1, 5.0, 1.0), (1, 2, 2.0, 3.0), (2, 0, 0.0, 4.0), (2, 0, 4.0, 6.0)]
+    (conv,) = (event for event in events if event["name"] == "conv")
+    assert conv["args"]["nodes"] == ["block/conv", "block/relu"]
+    assert conv["cat"] == "matrix"
+
+
+def test_long_names_keep_their_last_scopes() -> None:
+    long = "model/" + "/".join(f"scope{number}" for number in range(9)) + "/Tensordot/MatMul"
+    nodes = (replace(profiles.NODES[0], name=long),)
+    operators = [operator("a", "Conv", *[1.0] * 4, nodes=[long])]
+    shown = text(replace(document(cell("ort", operators, [2] * 4, [2] * 4)), graphs={"none": nodes}), 80, "node")
+    assert "…/scope7/scope8/Tensordot/MatMul" in shown
+    assert long not in shown

@@ -1,0 +1,68 @@
+"""Operator profiles lie beside runs, and are found by their ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.store.folders import default_root
+from irbench.store.listing import list_runs
+from irbench.store.profiles import begin_profile, find_profile
+
+OLD, NEW = "01JDA000000000000000000000", "01JDB000000000000000000000"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for profile_id, created in ((NEW, "2026-12-01T00:00:00+00:00"), (OLD, "2026-11-01T00:00:00+00:00")):
+        begin_profile(tmp_path, created, profile_id).commit(profile_id.encode())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("latest", NEW), (OLD, OLD), (OLD.lower(), OLD), ("01JDB", NEW), (OLD[:6], OLD)]
+)
+def test_a_profile_is_found_by_its_id_its_beginning_or_as_the_newest(root: Path, name: str, found: str) -> None:
+    assert find_profile(root, name).read_text() == found
+
+
+def test_a_profile_is_found_by_its_file_and_its_folder(root: Path) -> None:
+    path = find_profile(root, OLD)
+    assert find_profile(root, str(path)) == find_profile(root, str(path.parent)) == path
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("01JD", "2 profiles begin with 01JD"),
+        ("01NOPE", "There is no profile '01NOPE'"),
+        ("", "There is no profile ''"),
+    ],
+)
+def test_a_name_that_means_none_or_several_is_refused(root: Path, name: str, wrong: str) -> None:
+    with pytest.raises(IrbenchError, match=wrong):
+        find_profile(root, name)
+
+
+def test_where_nothing_is_stored_the_hint_says_how_to_profile(tmp_path: Path) -> None:
+    with pytest.raises(IrbenchError, match="No profiles are stored") as caught:
+        find_profile(tmp_path, "latest")
+    assert "irbench profile" in caught.value.hint
+
+
+def test_profiles_are_no_runs_and_make_a_folder_one_of_irbenchs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list_runs(root).entries == ()
+    monkeypatch.delenv("IRBENCH_RESULTS")
+    results = root / "results"
+    begin_profile(results, "2026-12-01T00:00:00+00:00", NEW).commit(b"{}")
+    monkeypatch.chdir(root)
+    assert default_root() == results
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "profiles").write_text("in the way")
+    with pytest.raises(IrbenchError, match="cannot be written") as caught:
+        begin_profile(tmp_path, "2026-12-01T00:00:00+00:00", NEW)
+    assert "--results" in caught.value.hint
