@@ -11,7 +11,8 @@ from irbench.render.accuracy import limit_text
 from irbench.render.context import Context
 from irbench.render.energy import energy_legend
 from irbench.render.line_wrapping import shorten, shorten_middle
-from irbench.render.note_texts import mark_text, note_text, reference_text
+from irbench.render.mark_texts import mark_text
+from irbench.render.note_texts import note_text, reference_text
 from irbench.render.quantities import listing, plural
 from irbench.render.table_title import SEPARATOR
 from irbench.result import CellResult, GroupResult, RunDocument, State, StoppedBy

@@ -17,7 +17,8 @@ from irbench.render.columns import COLUMNS
 from irbench.render.context import Context
 from irbench.render.footer import STOPPED_TEXTS, footer
 from irbench.render.headline import headline
-from irbench.render.note_texts import MARKS, NOTES, mark_text, note_text
+from irbench.render.mark_texts import MARKS, mark_text
+from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.result import CellResult, GroupResult, Lead, NoWinner, RunDocument, State, StoppedBy, Verdict

@@ -16,7 +16,13 @@ NAMES = {
     "tf", "tf-xla", "ort", "openvino", "tensorflow", "keras", "tf2onnx", "onnxruntime", "onnxruntime-gpu",
     "onnx runtime",
 }  # fmt: skip
-EXAMPLES = "render/comparison_texts.py", "render/throughput_texts.py", "render/machine_texts.py", "render/note_texts.py"
+EXAMPLES = (
+    "render/comparison_texts.py",
+    "render/throughput_texts.py",
+    "render/machine_texts.py",
+    "render/mark_texts.py",
+    "render/note_texts.py",
+)
 """Where texts are shown with examples of rows, for the documentation."""
 
 

@@ -5,15 +5,15 @@ A function makes those whose help or default depends on the command.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, get_args
+from typing import get_args
 
 import click
 
 from irbench.cli.options import types
 from irbench.cli.options.completion import BACKEND
 from irbench.cli.options.groups import OneOf
+from irbench.cli.options.repeated import Decorator, repeated
 from irbench.cli.options.types import PlainDefault
 from irbench.spec import Objective
 
@@ -61,25 +61,6 @@ __all__ = [
     "value",
 ]
 
-FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
-
-
-class Decorator(Protocol):
-    """What adds an option to a command."""
-
-    def __call__(self, command: FC, /) -> FC: ...
-
-
-def _repeated(*names: str, kind: types.Parsed[Any], collect: Callable[[Any], object], help_text: str) -> Decorator:
-    """Return an option that may be given several times; a command gets what ``collect`` makes of its values."""
-    return click.option(
-        *names,
-        type=kind,
-        multiple=True,
-        callback=lambda _context, _option, given: collect(given),
-        help=help_text,
-    )
-
 
 def data(help_text: str) -> Decorator:
     """Return ``--data``."""
@@ -88,12 +69,12 @@ def data(help_text: str) -> Decorator:
 
 def value(help_text: str) -> Decorator:
     """Return ``--value``, which gives elements by input."""
-    return _repeated("--value", kind=types.VALUE, collect=types.as_constants, help_text=help_text)
+    return repeated("--value", kind=types.VALUE, collect=types.as_constants, help_text=help_text)
 
 
 def shape(help_text: str) -> Decorator:
     """Return ``--shape``, which gives sizes by input or dynamic dimension."""
-    return _repeated("--shape", kind=types.SHAPE, collect=types.as_shapes, help_text=help_text)
+    return repeated("--shape", kind=types.SHAPE, collect=types.as_shapes, help_text=help_text)
 
 
 def batch(help_text: str) -> Decorator:
@@ -155,7 +136,7 @@ IMPORTS = click.option(
     multiple=True,
     help="Import MODULE before a model is exported: it registers custom layers. May be repeated.",
 )
-CELL = _repeated(
+CELL = repeated(
     "--cell",
     "cells",
     kind=types.CELL,
@@ -165,7 +146,7 @@ CELL = _repeated(
 )
 DATA = data("Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.")
 VALUE = value("Constant for an input; may be repeated.")
-FEEDBACK = _repeated(
+FEEDBACK = repeated(
     "--feedback",
     kind=types.FEEDBACK,
     collect=types.as_feedback,
@@ -213,7 +194,7 @@ CPUS = click.option(
     show_default="all available",
     help="Processors for the backends to use.",
 )
-SET = _repeated(
+SET = repeated(
     "--set",
     kind=types.SETTING,
     collect=types.as_settings,
@@ -230,7 +211,7 @@ METRIC = click.option(
     help="Your own measure of the outputs, with the least (>=) or largest (<=) value: fn(inputs, outputs) or fn(inputs,"
     " outputs, expected); what misses it is not measured.",
 )
-VARY = _repeated(
+VARY = repeated(
     "--vary",
     kind=types.VARIED,
     collect=types.as_varied,

@@ -18,7 +18,8 @@ from irbench.diagnostics.facts import Program
 from irbench.notices import Mark, Note, Warn
 from irbench.render.context import Context
 from irbench.render.finding_texts import finding_words
-from irbench.render.note_texts import MARKS, NOTES, mark_text, note_text
+from irbench.render.mark_texts import MARKS, mark_text
+from irbench.render.note_texts import NOTES, note_text
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, summarise

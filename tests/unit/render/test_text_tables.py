@@ -37,7 +37,8 @@ from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
 from irbench.render.footer import STOPPED_TEXTS
-from irbench.render.note_texts import MARKS, NOTES
+from irbench.render.mark_texts import MARKS
+from irbench.render.note_texts import NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
 from irbench.render.receipt import CLAIM_TEXTS, REASON_TEXTS, REPLAY_TEXTS
 from irbench.render.run_comparison import CONFIRMATION_TEXTS

@@ -13,7 +13,8 @@ from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, War
 from irbench.record import Failure
 from irbench.render import DocumentView, GroupView, render_document
 from irbench.render.context import Context, context_of
-from irbench.render.note_texts import MARKS, NOTES, mark_text, note_text, reference_text
+from irbench.render.mark_texts import MARKS, mark_text
+from irbench.render.note_texts import NOTES, note_text, reference_text
 from irbench.render.texts import WARNINGS, by_cost, warning_words
 from irbench.result import GroupResult, Lead, RunDocument
 
