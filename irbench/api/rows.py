@@ -52,6 +52,8 @@ class RunRow:
         mean_ms: Mean latency.
         fps: Samples per second.
         sustained_fps: Samples per second of runs alone, with ``sustain``.
+        gflop_per_s: 10^9 operations per second, where the peaks of the machine are known (:func:`irbench.doctor`).
+        roof_share: The share of what the machine attains at most for the model, as a fraction.
         speedup: How many times as fast as the baseline.
         speedup_low: Lower end of its confidence interval.
         speedup_high: Upper end.
@@ -95,6 +97,8 @@ class RunRow:
     mean_ms: float | None
     fps: float | None
     sustained_fps: float | None
+    gflop_per_s: float | None
+    roof_share: float | None
     speedup: float | None
     speedup_low: float | None
     speedup_high: float | None
