@@ -93,7 +93,8 @@ def _orthogonal(side: int) -> NDArray[np.float64]:
     transform: NDArray[np.float64] = np.sqrt(2 / side) * np.cos(np.pi / side * frequency * (place + 0.5))
     transform[0] /= np.sqrt(2)
     signs: NDArray[np.float64] = draw.choice((-1.0, 1.0), (side, 1))
-    return signs * draw.permutation(transform)
+    shuffled: NDArray[np.float64] = signs * draw.permutation(transform)
+    return shuffled
 
 
 def _quantised_nodes(products: int) -> list[NodeProto]:
