@@ -30,6 +30,7 @@ from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.render.peaks import bandwidth_progress, products_progress
+from irbench.render.quantities import cpu_list
 from irbench.result import SEARCH_RUN
 from irbench.roofline import ComputePeak, MachinePeaks
 from irbench.runner.plan import PlannedGroup, plan, with_rows
@@ -40,9 +41,9 @@ from irbench.store.peaks import keep_peaks
 from irbench.store.reading import read_launches
 from irbench.system import host
 
-__all__ = ["COMMAND", "PEAK_OPTIONS", "PeakOptions", "PeakPlan", "measure_peaks", "peak_plan"]
+__all__ = ["PEAK_OPTIONS", "PeakOptions", "PeakPlan", "measure_peaks", "peak_plan"]
 
-COMMAND = "irbench doctor --peak"
+_COMMAND = "irbench doctor --peak"
 _READS = "onnx"
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8")
 _ONCE = Timing(min_launches=1, max_launches=1, blocks=3, max_blocks=4, min_blocks=3, most_blocks=4)
@@ -138,7 +139,7 @@ def measure_peaks(
     peaks = MachinePeaks(
         machine=fingerprint(host.describe()),
         measured=utc_now().isoformat(timespec="seconds"),
-        command=COMMAND,
+        command=_command(options),
         irbench_version=version("irbench"),
         run_id=products.run_id,
         compute=products.peaks,
@@ -220,6 +221,12 @@ class _Products:
     def _run(self, request: RunRequest, groups: Sequence[PlannedGroup]) -> StoredRun:
         place = RunDestination(self._options.results)
         return measure_planned(request, groups, self._scratch, place, self._lock, self._reporter)
+
+
+def _command(options: PeakOptions) -> str:
+    backend = [] if options.backend is None else ["--backend", options.backend]
+    cpus = [] if options.cpus is None else ["--cpus", cpu_list(options.cpus)]
+    return " ".join((_COMMAND, *backend, *cpus))
 
 
 def _fitting(group: PlannedGroup, *, quantised: bool) -> frozenset[str]:

@@ -54,6 +54,8 @@ class RunRow:
         sustained_fps: Samples per second of runs alone, with ``sustain``.
         energy_per_inference_j: Energy of one inference of one batch, in joules, with ``energy``.
         power_w: Mean power of runs alone, in watts, with ``energy``.
+        gflop_per_s: 10^9 operations per second, where the peaks of the machine are known (:func:`irbench.doctor`).
+        roof_share: The share of what the machine attains at most for the model, as a fraction.
         speedup: How many times as fast as the baseline.
         speedup_low: Lower end of its confidence interval.
         speedup_high: Upper end.
@@ -99,6 +101,8 @@ class RunRow:
     sustained_fps: float | None
     energy_per_inference_j: float | None
     power_w: float | None
+    gflop_per_s: float | None
+    roof_share: float | None
     speedup: float | None
     speedup_low: float | None
     speedup_high: float | None

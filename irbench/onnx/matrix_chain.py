@@ -90,9 +90,11 @@ def _orthogonal(side: int) -> NDArray[np.float64]:
     """
     draw = np.random.default_rng(side)
     frequency, place = np.ogrid[:side, :side]
-    transform = np.sqrt(2 / side) * np.cos(np.pi / side * frequency * (place + 0.5))
+    transform: NDArray[np.float64] = np.sqrt(2 / side) * np.cos(np.pi / side * frequency * (place + 0.5))
     transform[0] /= np.sqrt(2)
-    return draw.choice((-1.0, 1.0), (side, 1)) * draw.permutation(transform)
+    signs: NDArray[np.float64] = draw.choice((-1.0, 1.0), (side, 1))
+    shuffled: NDArray[np.float64] = signs * draw.permutation(transform)
+    return shuffled
 
 
 def _quantised_nodes(products: int) -> list[NodeProto]:

@@ -17,7 +17,9 @@ FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
 class Decorator(Protocol):
     """What adds an option to a command."""
 
-    def __call__(self, command: FC, /) -> FC: ...
+    def __call__(self, command: FC, /) -> FC:
+        """Return the command with the option."""
+        ...
 
 
 def repeated(*names: str, kind: types.Parsed[Any], collect: Callable[[Any], object], help_text: str) -> Decorator:

@@ -36,6 +36,7 @@ pytestmark = pytest.mark.usefixtures("known_backends")
 
 SMALL, LARGE = MatrixChain(16, 2), MatrixChain(32, 2)
 ONE_LAUNCH = Timing(min_launches=1, max_launches=1, blocks=2, max_blocks=2, min_blocks=1, most_blocks=2)
+CPU = host.allowance().cpus[0]
 CALL_MS = 0.3
 """What a call of a scripted backend takes, in virtual time."""
 
@@ -44,7 +45,7 @@ CALL_MS = 0.3
 def measure(tmp_path: Path) -> Callable[[PeakPlan], MachinePeaks | None]:
     def measured(plan: PeakPlan) -> MachinePeaks | None:
         with lock() as own:
-            return measure_peaks(plan, PeakOptions(results=tmp_path), tmp_path, own, silent())
+            return measure_peaks(plan, PeakOptions("fake-a", (CPU,), tmp_path), tmp_path, own, silent())
 
     return measured
 
@@ -60,8 +61,7 @@ def silent() -> Reporter:
 
 
 def small_plan(*backends: str, **changes: object) -> PeakPlan:
-    cpu = host.allowance().cpus[0]
-    bandwidth = BandwidthPlan((cpu,), (MemoryLevel("memory", 1, 64 << 10, None),), launches=1, window_ns=100_000)
+    bandwidth = BandwidthPlan((CPU,), (MemoryLevel("memory", 1, 64 << 10, None),), launches=1, window_ns=100_000)
     plan = PeakPlan((SMALL, LARGE), tuple(map(BackendAddress, backends)), (1,), bandwidth, ONE_LAUNCH)
     return replace(plan, **changes)  # type: ignore[arg-type]
 
@@ -78,6 +78,7 @@ def test_the_largest_product_of_equal_time_is_the_peak_and_is_kept(
         ("memory", access) for access in ("read", "copy", "add")
     }
     assert known_peaks() == found
+    assert found.command == f"irbench doctor --peak --backend fake-a --cpus {CPU}"
     assert found.run_id is not None
     document = Store(tmp_path).load(Store(tmp_path).find(found.run_id))
     assert [table.model for table in document.groups] == [LARGE.name]
