@@ -94,16 +94,16 @@ class OrtBackend:
             if load.precision_required:
                 precision.require_convertible(graph, load.precision, lambda other: computes(self, device, other))
         with phases("compile"), tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
-            written = Path(folder) / "optimised.onnx" if precision.must_be_read_back(graph) else None
-            written = written if recording is None else recording.graph
-            settings = self._settings(load, options, device, written)
+            written = Path(folder) / "optimised.onnx" if recording is None else recording.graph
+            is_read = precision.must_be_read_back(graph)
+            settings = self._settings(load, options, device, written if is_read or recording is not None else None)
             if recording is not None:
                 recording.switch_on(settings)
             before = _thread_count()
             providers = devices.providers(device, load.precision, options.provider)
             session, lowered = create_session(artifact.path, settings, providers, Path(folder))
             pool_threads = _thread_count() - before
-            computed = precision.read_back(graph, written if precision.must_be_read_back(graph) else None)
+            computed = precision.read_back(graph, written if is_read else None)
         assigned = devices.read_back(session, device)
         if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
             computed = "tf32"

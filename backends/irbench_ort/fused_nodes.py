@@ -11,7 +11,7 @@ from irbench.onnx.reading.contained_nodes import ContainedNodes
 from irbench.onnx.reading.inventory import NodeEntry, take_inventory
 from irbench.onnx.reading.weightless import read_outline
 
-__all__ = ["LAYOUT_KINDS", "contained_nodes", "original_by_index"]
+__all__ = ["LAYOUT_KINDS", "contained_nodes", "unnamed_node"]
 
 LAYOUT_KINDS = frozenset({"Cast", "MemcpyFromHost", "MemcpyToHost", "ReorderInput", "ReorderOutput", "Transpose"})
 """Operators that ONNX Runtime inserts: their output is their input in another place, type or layout."""
@@ -36,9 +36,19 @@ def contained_nodes(original: Path, optimised: Path) -> Mapping[str, tuple[str, 
     return {_label(node): walk.claim(node) for node in nodes}
 
 
-def original_by_index(original: Path) -> Sequence[NodeEntry]:
-    """Return the nodes of the main graph: ONNX Runtime numbers them in the order of the file."""
-    return tuple(node for node in take_inventory(original).nodes if not node.inner)
+def unnamed_node(nodes: Sequence[NodeEntry], op_type: str, index: int) -> NodeEntry | None:
+    """Return the node without a name that an event calls by its operator and its number; ``None`` where it is unclear.
+
+    Args:
+        nodes: Of the original graph. Those of the main graph have the numbers of their places; in a body, a node is
+            found if it is the only one of its operator without a name.
+        op_type: Its operator.
+        index: Its number in its graph.
+    """
+    unnamed = [node for node in nodes if not node.name and node.op_type == op_type]
+    numbered = [node for node in nodes if not node.inner][index : index + 1]
+    found = [node for node in numbered if node in unnamed] or [node for node in unnamed if node.inner]
+    return found[0] if len(found) == 1 else None
 
 
 class _Walk:

@@ -9,9 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from irbench.onnx.reading.inventory import NodeEntry, take_inventory
 from irbench.spec import Artifact, Scalar
 from irbench.spi import InferenceProfile, Refusal
-from irbench_ort.fused_nodes import contained_nodes, original_by_index
+from irbench_ort.fused_nodes import contained_nodes, unnamed_node
 from irbench_ort.profile_events import inferences_of, read_events
 from irbench_ort.session import OrtSession
 
@@ -84,16 +85,15 @@ class OrtProfiledSession(OrtSession):
         numbered = _NUMBERED.match(name)
         if numbered is None or numbered["op_type"] != told.get("op_name"):
             return ()
-        index = int(numbered["index"])
-        original = self._by_index[index] if index < len(self._by_index) else None
-        if original is None or original.name or original.op_type != numbered["op_type"]:
-            return ()
-        return self._by_name.get(original.label, (original.label,))
+        original = unnamed_node(self._nodes, numbered["op_type"], int(numbered["index"]))
+        return () if original is None else self._by_name.get(original.label, (original.label,))
 
     @cached_property
     def _by_name(self) -> Mapping[str, tuple[str, ...]]:
+        if not self._recording.graph.exists():  # a provider that compiled parts of it has them in no form to be written
+            return {node.label: (node.label,) for node in self._nodes}
         return contained_nodes(self._artifact.path, self._recording.graph)
 
     @cached_property
-    def _by_index(self) -> Sequence[Any]:
-        return original_by_index(self._artifact.path)
+    def _nodes(self) -> Sequence[NodeEntry]:
+        return take_inventory(self._artifact.path).nodes

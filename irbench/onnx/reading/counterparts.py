@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irbench.onnx.reading.contained_nodes import ContainedNodes
@@ -136,18 +136,28 @@ class _Search:
                 at = min(at + 1, len(takers) - 1)
 
     def _share_loops(self, labels: Sequence[str]) -> Collection[str]:
-        """Give recurrent nodes to the loops that wait, the last to the last, and return those that were given."""
+        """Give recurrent nodes to the loops that wait, the last to the last, and return what was given.
+
+        The axis that a recurrent node's output has for its direction goes with it.
+        """
         recurrent = [label for label in labels if self._op_type(label) in _RECURRENT]
         loops: dict[str, list[int]] = defaultdict(list)
         for place in self._waiting:
             if self._added[place].loop:
                 loops[self._added[place].loop].append(place)
-        pairs = list(zip(reversed(recurrent), reversed(loops.values()), strict=False))
-        for label, places in pairs:
+        given: set[str] = set()
+        for label, places in zip(reversed(recurrent), reversed(loops.values()), strict=False):
             self._waiting = [place for place in self._waiting if place not in places]
+            parts = [label, *(part for part in self._squeezed(label) if part in labels)]
+            given.update(parts)
             for place in places:
-                self._of_operators[place][label] = None
-        return {label for label, _ in pairs}
+                self._of_operators[place].update(dict.fromkeys(parts))
+        return given
+
+    def _squeezed(self, label: str) -> Iterator[str]:
+        node = self._graph.node(label)
+        users = (self._graph.only_user(output) for output in (() if node is None else node.outputs))
+        yield from (user.label for user in users if user is not None and user.op_type == "Squeeze")
 
     def _takers(self, behind: int, count: int) -> list[int]:
         """Return so many of the products that wait, and the operator behind them if it is one: the last ones.

@@ -12,9 +12,10 @@ import onnx
 import pytest
 from onnx import helper
 
+from irbench.onnx.reading.inventory import NodeEntry
 from irbench.onnx.rewriting.bind import bind
 from irbench.spi import InferenceProfile, OperatorTime, TensorShape
-from irbench_ort.fused_nodes import contained_nodes
+from irbench_ort.fused_nodes import contained_nodes, unnamed_node
 from irbench_ort.profile_events import inferences_of, read_events
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -196,3 +197,17 @@ def test_a_transposition_that_was_moved_leaves_the_node_before_it_its_name(origi
     found = contained_nodes(original, written)
     assert {"softmax", "transposition"} <= set(found["softmax"])
     assert found["Transpose_token_1"] == ()
+
+
+def test_a_node_without_a_name_is_found_by_its_number_or_as_the_only_one_of_a_body():
+    main = (NodeEntry("abs", "Abs", "", ("x",), ("a",)), NodeEntry("", "Relu", "", ("a",), ("b",)))
+    inner = (
+        NodeEntry("", "Relu", "", ("c",), ("d",), inner=True),
+        NodeEntry("", "Tanh", "", ("d",), ("e",), inner=True),
+    )
+    nodes = (main[0], inner[0], inner[1], main[1])
+    assert unnamed_node(nodes, "Relu", 1) == main[1]
+    assert unnamed_node(nodes, "Relu", 0) == inner[0]
+    assert unnamed_node(nodes, "Tanh", 1) == inner[1]
+    assert unnamed_node(nodes, "Abs", 0) is None
+    assert unnamed_node((*nodes, inner[1]), "Tanh", 5) is None
