@@ -17,7 +17,7 @@ __all__ = ["class_change_table", "difference_table", "fitting", "node_change_tab
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
 _CHANGED = (Column("before"), Column("after"), Column("change"))
 _MOST_KINDS = 3
-_LONGEST_NAME = 36
+_LONGEST_NAME = 40
 _LAST = "all others"
 _LONGEST_SUM = len("between operators")
 _SLOWEST = 1e9
@@ -84,9 +84,13 @@ def _largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) 
 def _speed_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
     flops = max(figures.flops or 0 for figures in row.figures.values())
     speeds = (_speed(row, cell) for cell in cells)
-    return Row(
-        (_part_name(row), significant(flops / 1e9), *(significant(speed / 1e9 if speed else None) for speed in speeds))
-    )
+    return Row((_part_name(row), _giga(flops), *(significant(speed / 1e9 if speed else None) for speed in speeds)))
+
+
+def _giga(flops: int) -> str:
+    """Return thousands of millions, with at most three digits after the point."""
+    value = flops / 1e9
+    return "<0.001" if value < 0.001 else f"{value:.3f}" if value < 1 else significant(value)
 
 
 def _speed(row: PartRow, cell: CellSummary) -> float:

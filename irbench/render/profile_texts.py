@@ -69,6 +69,7 @@ PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
     "unfinished": "Unfinished: these are the results until then.",
 }
 _SHORT_MS = 0.1
+_DOUBTFUL: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
 _TOLD_SHARE = 0.01
 """The least share of the time that is worth a word on how it was joined."""
 
@@ -145,9 +146,11 @@ def _cost(cell: CellSummary) -> str:
 
 def _joined(cell: CellSummary) -> str:
     """Return how operators were joined, where that is worth a word."""
-    doubtful: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
-    shares = ((way, cell.matched.get(way, 0.0)) for way in doubtful)
-    told = [f"{percent(share, 0)} {MATCHED_TEXTS[way]}" for way, share in shares if share >= _TOLD_SHARE]
+    told = [
+        f"{percent(cell.matched[way], 0)} {MATCHED_TEXTS[way]}"
+        for way in _DOUBTFUL
+        if cell.matched.get(way, 0.0) >= _TOLD_SHARE
+    ]
     return f"{cell.label}: {', '.join(told)}." if told else ""
 
 

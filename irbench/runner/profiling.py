@@ -14,6 +14,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.notices import Note
 from irbench.profiling.record import ProfiledCell, ProfileDocument, ProfileStop
 from irbench.profiling.reduction import Launch, with_launch
+from irbench.record import OutputError
 from irbench.runner.answers import worse
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
 from irbench.runner.other_graph import refusal_note
@@ -24,7 +25,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.profiling import MOST_CALLS
+from irbench.worker.profiling import MOST_CALLS, ProfiledRun
 
 __all__ = ["ProfilePlan", "ProfileTask", "profile"]
 
@@ -93,6 +94,10 @@ class _Candidate:
         )
 
 
+class _NotProfiled(CellFailed):
+    """A cell that runs its graph, but not where its operators are recorded."""
+
+
 class _Profiling:
     def __init__(self, task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> None:
         self._task = task
@@ -144,11 +149,12 @@ class _Profiling:
         """Launch a cell, in its first launch with the other form of its graph where it refuses the planned one."""
         failed = self._attempt(candidate, setting)
         other = None
-        if failed is not None and not candidate.profiled.launches:
+        if failed is not None and not (candidate.profiled.launches or isinstance(failed, _NotProfiled)):
             other = runnable_form(candidate.cell, failed, setting)
         if failed is not None and other is not None:
             self._notes = (*self._notes, refusal_note(candidate.cell, failed.failure.message))
             candidate.cell = other
+            candidate.profiled = replace(candidate.profiled, label=other.label)
             failed = self._attempt(candidate, setting)
         if failed is not None:
             candidate.leave(failed)
@@ -168,12 +174,18 @@ class _Profiling:
             calls = self._prepare(plain, candidate, setting)
             plain_ns += _timed(plain, calls)
             plain.freeze()
-            run, error = profile_cell(cell, setting, self._task.plan.inferences)
+            run, error = self._instrumented(cell, setting)
             plain.thaw()
             plain_ns += _timed(plain, calls)
         launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles)
         found = with_launch(candidate.profiled, launch)
         return replace(found, effective=run.effective, output_error=worse(found.output_error, error))
+
+    def _instrumented(self, cell: Cell, setting: Setting) -> tuple[ProfiledRun, OutputError | None]:
+        try:
+            return profile_cell(cell, setting, self._task.plan.inferences)
+        except CellFailed as failed:
+            raise _NotProfiled(failed.failure, failed.output_error) from failed
 
     def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
-from irbench.store.folders import RUN_FILE, Stamp, run_folders
+from irbench.store.folders import RUN_FILE, Stamp, profiles_folder, run_folders
 from irbench.store.index import Index
 from irbench.system.locks import is_held
 
@@ -164,7 +165,11 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
         names = _listed([folder.name for folder in fitting[-5:]])
         raise IrbenchError(f"{len(fitting)} runs match {name!r}.", hint=f"Give more characters: {names}")
     if not fitting:
-        raise IrbenchError(f"There is no run {name!r} in {root}.", hint="List the stored runs: irbench results")
+        is_profile = name and next(profiles_folder(root).glob(f"*/{glob.escape(name.upper())}*"), None) is not None
+        hint = (
+            f"It is a profile: irbench profile --show {name}" if is_profile else "List the stored runs: irbench results"
+        )
+        raise IrbenchError(f"There is no run {name!r} in {root}.", hint=hint)
     return fitting[0]
 
 

@@ -113,6 +113,7 @@ def test_a_backend_that_fails_or_cannot_profile_is_a_reason_and_the_others_go_on
     assert "fake-f: fake-f does not tell how long operators take. Leave it out of --backends." in called.out
     assert "fake-c: " in called.out
     assert "fake-a spends" in called.out
+    assert "dynamic shapes" not in called.out
 
 
 def test_names_that_are_lost_are_found_by_shape_and_said_to_be(model: Path) -> None:
@@ -128,22 +129,28 @@ def test_two_levels_of_a_backend_are_compared(model: Path) -> None:
     assert "The nodes that changed most" in called.out
 
 
+def test_a_runtime_that_refuses_the_form_of_a_graph_is_profiled_with_the_other_one(model: Path) -> None:
+    called = profiled(model, "fake-a", *options("fake-a", fault="refuse-bound"))
+    assert called.code == 0, called.err
+    assert "fake-a dynamic spends" in called.out
+    assert "shapes contradict each" in called.out
+
+
 def test_the_budget_ends_a_profile_after_its_first_launch(model: Path) -> None:
     called = profiled(model, "fake-a", "--launches", 3, "--budget", "0.01s", "--format", "json")
     assert (called.document["stopped_by"], len(called.document["cells"][0]["launches"])) == ("budget", 1)
 
 
 def test_ctrl_c_leaves_what_was_measured(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[object] = []
+    original, taken = profiling._timed, list[object]()
 
-    def once(candidate: object, *_: object) -> object:
-        taken.append(candidate)
+    def interrupt_the_second(*given: Any) -> list[int]:
+        taken.append(given)
         if len(taken) > 1:
             raise KeyboardInterrupt
-        return original(candidate, *_)
+        return original(*given)
 
-    original = profiling._timed
-    monkeypatch.setattr(profiling, "_timed", lambda *given: once(*given))
+    monkeypatch.setattr(profiling, "_timed", interrupt_the_second)
     with pytest.raises(public.Interrupted) as caught:
         public.profile(model, backends="fake-a", launches=1)
     assert isinstance(caught.value.result, public.Profile)

@@ -100,5 +100,5 @@ def test_long_names_keep_their_last_scopes() -> None:
     nodes = (replace(profiles.NODES[0], name=long),)
     operators = [operator("a", "Conv", *[1.0] * 4, nodes=[long])]
     shown = text(replace(document(cell("ort", operators, [2] * 4, [2] * 4)), graphs={"none": nodes}), 80, "node")
-    assert "…/scope7/scope8/Tensordot/MatMul" in shown
+    assert "…/scope6/scope7/scope8/Tensordot/MatMul" in shown
     assert long not in shown

@@ -8,7 +8,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.store.folders import default_root
-from irbench.store.listing import list_runs
+from irbench.store.listing import find_run, list_runs
 from irbench.store.profiles import begin_profile, find_profile
 
 OLD, NEW = "01JDA000000000000000000000", "01JDB000000000000000000000"
@@ -59,6 +59,12 @@ def test_profiles_are_no_runs_and_make_a_folder_one_of_irbenchs(root: Path, monk
     begin_profile(results, "2026-12-01T00:00:00+00:00", NEW).commit(b"{}")
     monkeypatch.chdir(root)
     assert default_root() == results
+
+
+def test_who_asks_for_a_profile_as_a_run_hears_how_it_is_shown(root: Path) -> None:
+    with pytest.raises(IrbenchError, match="There is no run") as caught:
+        find_run(root, OLD[:8])
+    assert caught.value.hint == f"It is a profile: irbench profile --show {OLD[:8]}"
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_with_a_remedy(tmp_path: Path) -> None:
