@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import error_size, significant
-from irbench.render.note_texts import mark_text
+from irbench.render.mark_texts import mark_text
 from irbench.result import CellResult, GroupResult
 from irbench.spi import ModelSource
 
