@@ -48,7 +48,7 @@ def measured() -> RunWriter:
         ("irbench run --backends openv", ["plain,openvino"]),
         ("irbench run --backends ort,openv", ["plain,ort,openvino"]),
         ("irbench run --backends ort,or", []),
-        ("irbench run --backends ort:", ["plain,cpu", "plain,cuda"]),
+        ("irbench run --backends ort:", ["plain,cpu", "plain,cuda", "plain,openvino"]),
         ("irbench run --backends openvino,ort:cu", ["plain,cuda"]),
         ("irbench run --backends=ort:cu", ["plain,cuda"]),
         ("irbench run --backends nothing:", []),
