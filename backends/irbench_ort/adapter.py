@@ -203,7 +203,8 @@ def _product(settings: Any, providers: list[Any], path: Path, x: Array) -> Array
     """Return what a graph of one product answers in a session of its own."""
     import onnxruntime
 
-    answer: Array = onnxruntime.InferenceSession(str(path), settings, providers=providers).run(None, {"x": x})[0]
+    session: Any = onnxruntime.InferenceSession(str(path), settings, providers=providers)
+    answer: Array = session.run(None, {"x": x})[0]
     return answer
 
 

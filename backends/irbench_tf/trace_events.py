@@ -46,8 +46,8 @@ class TraceEvent:
 def read_events(space: Any) -> tuple[Sequence[TraceEvent], Sequence[TraceEvent]]:
     """Return the runs and the operators of an ``XSpace`` message, each in the order of their starts."""
     reader = _Reader()
-    for plane in space.planes:
-        for place, line in enumerate(plane.lines if plane.name == _HOST else ()):
+    for plane in (plane for plane in space.planes if plane.name == _HOST):
+        for place, line in enumerate(plane.lines):
             for event in line.events:
                 reader.take(plane, line.timestamp_ns * 1000, place, event)
     for flow, event in reader.started.items():
