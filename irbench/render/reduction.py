@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -158,7 +159,7 @@ def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
     yield from doubts_text(report)
     if report.folder is not None:
         yield f"Written to {report.folder}: reduced.onnx, inputs.npz, report.md. Repeat it there:"
-        yield CodeBlock(" ".join(report.repeat), "sh")
+        yield CodeBlock(shlex.join(report.repeat), "sh")
     yield from _runs(report)
 
 

@@ -281,6 +281,12 @@ def test_nodes_that_compute_constants_are_left_out_first(scratch: Path, monkeypa
     assert [node.name for node in again.reduced.nodes] == ["n0", "n7"]
 
 
+def test_the_command_that_is_printed_can_be_pasted(scratch: Path):
+    report, _ = reduced(Judge({6}), scratch, run=RunOptions(set={"ort": {"hint": "a b;c"}}))
+    for text in (str(Reduction(report)), Reduction(report).to_text("md")):
+        assert "--set 'ort.hint=a b;c'" in " ".join(text.split())
+
+
 def test_the_bug_report_has_everything_that_a_maintainer_asks_for(scratch: Path):
     report, _ = reduced(Judge({6}), scratch)
     environment = {"cpu": {"Model name": "A CPU", "Flags": "avx2"}, "distributions": {"onnxruntime": "1.31.1"}}
@@ -305,9 +311,15 @@ def test_the_short_forms_mean_the_same():
 
 
 def test_options_that_would_do_nothing_are_refused():
-    with pytest.raises(IrbenchError, match="--threads does not apply"):
-        refuse_ineffective(ReduceOptions("m.onnx", WrongAnswers("ort"), run=RunOptions(threads=(1,))))
-    refuse_ineffective(ReduceOptions("m.onnx", SLOWER, run=RunOptions(threads=(1,))))
+    for name, given in {
+        "threads": {"run": RunOptions(threads=(1,))},
+        "no-lock": {"run": RunOptions(no_lock=True)},
+        "min-share": {"min_share": 0.05},
+    }.items():
+        for expected in (WrongAnswers("ort"), Failing("ort")):
+            with pytest.raises(IrbenchError, match=f"--{name} does not apply"):
+                refuse_ineffective(ReduceOptions("m.onnx", expected, **given))  # type: ignore[arg-type]
+        refuse_ineffective(ReduceOptions("m.onnx", SLOWER, **given))  # type: ignore[arg-type]
     with pytest.raises(IrbenchError, match="--threads takes one value"):
         refuse_several_values(RunOptions(threads=(1, 2)))
 
