@@ -241,7 +241,8 @@ class Sustained:
         cell: The cell's id.
         completions: How many inferences completed.
         wall_ns: In how much time.
-        energy: From a little before until a little after; ``None`` without ``--energy``.
+        energy: From a little before until a little after, of the parts of the machine that count for the cell; ``None``
+            without ``--energy``.
     """
 
     cell: str

@@ -156,6 +156,7 @@ class OrtBackend:
             found,
             devices.DEVICES,
             install="" if found else install_command("onnxruntime"),
+            nvidia_devices=("cuda",),
             domains=_DOMAINS,
             options=KNOWN,
             reserved=RESERVED,

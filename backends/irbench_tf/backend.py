@@ -50,6 +50,7 @@ class TensorFlowBackend:
             _DEVICES,
             install_command(*_REQUIRED),
             options=options,
+            nvidia_devices=("gpu",),
             is_original=not self._jit,
             operator_kinds=XLA_KINDS if self._jit else TENSORFLOW_KINDS,
         )

@@ -112,7 +112,7 @@ def _sustained(samples: CellSamples) -> Sequence[float]:
 
 
 def _energy_joules(samples: CellSamples) -> Sequence[float]:
-    return [use.joules for use in energy_by_launch(samples.records, samples.row.id, samples.row.device).values()]
+    return [use.joules for use in energy_by_launch(samples.records, samples.row.id).values()]
 
 
 def _new_shape_ms(samples: CellSamples) -> Sequence[float]:

@@ -12,7 +12,12 @@ from irbench.notices import Note
 __all__ = ["energy_notes"]
 
 _COUNTERS = "/sys/class/powercap/intel-rapl:*/energy_uj"
-_PACKAGE_HINT = " Counters of the GPU need a Python package: pip install nvidia-ml-py"
+_GPU_HINTS: Mapping[AbsenceReason, str] = {
+    "no-package": " Counters of the GPU need a Python package: pip install nvidia-ml-py",
+    "not-visible": " CUDA_VISIBLE_DEVICES hides the GPUs.",
+    "unknown-order": " For the GPUs that CUDA_VISIBLE_DEVICES numbers, set CUDA_DEVICE_ORDER=PCI_BUS_ID.",
+    "unreadable": " The counters of the GPUs cannot be read: see nvidia-smi.",
+}
 
 
 @dataclass(frozen=True)
@@ -62,5 +67,5 @@ def energy_notes(asked: bool) -> tuple[Note, ...]:
 
 def _refused(access: EnergyAccess) -> IrbenchError:
     refusal = _REFUSALS.get(access.absent.get("processors", "no-counters"), _NO_COUNTERS)
-    also = _PACKAGE_HINT if access.absent.get("gpus") == "no-package" else ""
+    also = _GPU_HINTS.get(access.absent.get("gpus", "no-driver"), "")
     return IrbenchError(f"Energy cannot be measured: {refusal.message}.", hint=f"{refusal.hint}{also}")

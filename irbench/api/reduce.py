@@ -73,6 +73,7 @@ class Reduction(Displayable):
         codes = {
             "absent": ExitCode.DIFFERENT,
             "undecided": ExitCode.UNDECIDED,
+            "unconfirmed": ExitCode.UNDECIDED,
             "interrupted": ExitCode.INTERRUPTED,
         }
         return codes.get(self.report.conclusion, ExitCode.OK)

@@ -30,9 +30,10 @@ Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
 Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
 """``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: something else happens, so
 that the graph cannot tell, and the failure says what."""
-Conclusion: TypeAlias = Literal["reduced", "whole", "stopped", "absent", "undecided", "interrupted"]
-"""``reduced``: no node can be left out; ``whole``: no smaller graph shows it; ``stopped``: the time was used up before;
-``absent``: the whole graph does not show it; ``undecided``: whether it does could not be decided."""
+Conclusion: TypeAlias = Literal["reduced", "unconfirmed", "whole", "stopped", "absent", "undecided", "interrupted"]
+"""``reduced``: leaving out any one node was tried; ``unconfirmed``: no smaller graph that showed it did when it was
+measured again; ``whole``: no smaller graph was found; ``stopped``: the time was used up before; ``absent``: the whole
+graph does not show it; ``undecided``: whether it does could not be decided."""
 
 
 UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]
@@ -165,6 +166,8 @@ class ReducedGraph:
         size_bytes: Of its file, weights included.
         evidence: What decided that it shows the difference, or the comparison that confirmed it.
         confirmation: What it showed when it was measured again as the whole graph was; ``None`` where it was not.
+        without_one_node: Of the graphs with one node less, how many had each verdict: the graph is minimal only where
+            all of them were ``absent`` or ``small``.
     """
 
     nodes: tuple[KeptNode, ...]
@@ -173,6 +176,7 @@ class ReducedGraph:
     size_bytes: int
     evidence: Evidence
     confirmation: Verdict | None
+    without_one_node: Mapping[Verdict, int] = field(default_factory=dict[Verdict, int])
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ class ReductionReport:
         full: What the backends did with the whole graph; ``None`` where that was interrupted.
         reduced: The smallest graph; ``None`` where there is none.
         candidates: What was tried, in order.
-        not_confirmed: How many smaller graphs showed the difference at first and did not when they were measured again.
+        not_confirmed: How many other graphs showed the difference at first and did not when they were measured again.
         seconds: Wall time.
         environment: The machine and the versions of its software, as in a run's document.
         command: The command line; empty where there was none.

@@ -22,7 +22,7 @@ these does, and there are many."""
 
 
 def smallest(nodes: Nodes, sizes: Mapping[int, int], shows: Callable[[Nodes], bool]) -> Nodes:
-    """Return the fewest nodes found that show what all of them do: none of these can be left out alone.
+    """Return the fewest nodes found that show what all of them do: each was left out alone, and what was left did not.
 
     Of parts with equally many nodes the one with the smallest weights is tried first. No part is tried twice.
 

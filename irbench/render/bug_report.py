@@ -47,7 +47,7 @@ def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
 
 def _title(report: ReductionReport) -> str:
     text = difference_text(report.expected)
-    if report.reduced is None:
+    if report.reduced is None or report.reduced.confirmation not in ("shows", None):
         return f"{Path(report.model).name}: {conclusion_text(report)}"
     operators = dict.fromkeys(node.op_type for node in report.reduced.nodes)
     shown = ", ".join(list(operators)[:4]) + (", ..." if len(operators) > 4 else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irbench.measure.energy import AbsenceReason
 from irbench.notices import Facts, MarkCode, NoteCode
 from irbench.render.context import Context
 from irbench.render.text_types import Text
@@ -11,12 +12,18 @@ from irbench.render.text_types import Text
 __all__ = ["DEVICE_MARKS", "ENERGY_NOTES"]
 
 _SOURCES = {"processors": "of the processors", "gpus": "of the GPUs"}
-_REASONS = {
+_REASONS: Mapping[AbsenceReason, str] = {
     "no-counters": "they have no counters",
     "not-permitted": "only root may read /sys/class/powercap",
     "not-counting": "the counters stand still",
     "no-package": "pip install nvidia-ml-py",
     "no-driver": "there is no driver",
+    "not-visible": "CUDA_VISIBLE_DEVICES hides them",
+    "unknown-order": (
+        "CUDA_VISIBLE_DEVICES does not tell NVML which ones are used; name them by UUID (nvidia-smi -L), or set"
+        " CUDA_DEVICE_ORDER=PCI_BUS_ID"
+    ),
+    "unreadable": "NVML, the driver's library, cannot read them; see nvidia-smi",
 }
 
 

@@ -42,9 +42,9 @@ def energy_legend(result: GroupResult) -> Iterator[str]:
 
 
 def _domains(uses: Sequence[EnergyUse]) -> list[str]:
-    """Return the parts of the machine, those that count for rows on a GPU alone marked as such."""
+    """Return the parts of the machine, those that count for rows on an NVIDIA GPU marked as such."""
     domains = dict.fromkeys(domain for use in uses for domain in use.watts_by_domain)
     return [
-        domain if all(domain in use.watts_by_domain for use in uses) else f"{domain} (rows on a GPU)"
+        domain if all(domain in use.watts_by_domain for use in uses) else f"{domain} (rows on an NVIDIA GPU)"
         for domain in domains
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ __all__ = [
     "evidence_table",
     "nodes_text",
     "reduction_view",
+    "searching_on_text",
     "searching_text",
     "shown_text",
     "whole_text",
@@ -52,9 +54,10 @@ CRITERION_TEXTS: Mapping[Criterion, str] = {
     "failing": "{backend} fails",
 }
 REDUCTION_TEXTS: Mapping[Conclusion, str] = {
-    "reduced": "{kept} of {nodes} show that {what}; none of them can be left out",
-    "whole": "no smaller part of its {nodes} shows that {what}",
-    "stopped": "{kept} of {nodes} show that {what}; --budget was used up before more could be left out",
+    "reduced": "{kept} of {nodes} {show} that {what}; {minimal}",
+    "unconfirmed": "{kept} of {nodes} seemed to show that {what}, and did not when measured again in full",
+    "whole": "no smaller part of its {nodes} was found to show that {what}",
+    "stopped": "{kept} of {nodes} {show} that {what}; --budget was used up before more could be left out",
     "absent": "the whole graph does not show that {what}",
     "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may tell",
     "interrupted": "interrupted: {kept} of {nodes} show that {what}",
@@ -76,6 +79,8 @@ UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
     "no-tensor": "'{value}' at its edge is no tensor",
     "no-array": "'{value}' at its edge has a type that NumPy cannot store",
 }
+_UNKNOWN: Mapping[Verdict, str] = {"undecided": "undecided", "other": "could not tell"}
+"""Verdicts that leave open whether what was left out is needed."""
 _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}
 _SHORT_CALL_MS = 0.1
 """Calls of a runtime cost some 5 to 30 µs whatever the graph."""
@@ -94,6 +99,11 @@ def searching_text(outline: GraphOutline) -> str:
     static = len(outline.nodes) - len(outline.searched)
     fixed = f", {static} of which compute fixed shapes and constants" if static else ""
     return f"searching {plural(len(outline.nodes), 'node')}{fixed}"
+
+
+def searching_on_text(nodes: int) -> str:
+    """Return that a part was refuted, and where the search goes on."""
+    return f"it does not show it any more: searching on from {plural(nodes, 'node')}"
 
 
 def candidate_text(candidate: Candidate) -> str:
@@ -149,7 +159,7 @@ def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
     yield from doubts_text(report)
     if report.folder is not None:
         yield f"Written to {report.folder}: reduced.onnx, inputs.npz, report.md. Repeat it there:"
-        yield CodeBlock(" ".join(report.repeat), "sh")
+        yield CodeBlock(shlex.join(report.repeat), "sh")
     yield from _runs(report)
 
 
@@ -166,10 +176,21 @@ def conclusion_text(report: ReductionReport) -> str:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
         return f"--budget was used up before a smaller graph showed that {difference_text(report.expected)}"
-    kept = 0 if report.reduced is None else len(report.reduced.nodes)
+    found = report.reduced
     return REDUCTION_TEXTS[report.conclusion].format(
-        kept=kept, nodes=plural(report.nodes, "node"), what=difference_text(report.expected)
+        kept=0 if found is None else len(found.nodes),
+        nodes=plural(report.nodes, "node"),
+        what=difference_text(report.expected),
+        show="may show" if found is not None and found.confirmation == "undecided" else "show",
+        minimal="" if found is None else _minimal_text(found.without_one_node),
     )
+
+
+def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
+    """Return whether the nodes that are left are all needed, as far as that is known."""
+    counts = {words: without_one_node.get(verdict, 0) for verdict, words in _UNKNOWN.items()}
+    unknown = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    return f"none of them was shown to be unnecessary ({unknown})" if unknown else "none of them can be left out"
 
 
 def evidence_table(report: ReductionReport) -> Iterator[TextTable]:
@@ -246,7 +267,7 @@ def doubts_text(report: ReductionReport) -> Iterator[str]:
         )
     if report.not_confirmed:
         yield (
-            f"{plural(report.not_confirmed, 'smaller part')} showed it at first, and not when measured as the whole"
+            f"{plural(report.not_confirmed, 'other part')} showed it at first, and not when measured as the whole"
             " graph was."
         )
 

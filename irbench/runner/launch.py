@@ -130,8 +130,8 @@ class Launch:
             self._say(Activity("alone", self._names[cell.id]))
             asked, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
             arguments = (asked.seconds, asked.samples, asked.first)
-            run, energy = self._energy.during(
-                partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
+            run, energy = self._energy.while_alone(
+                cell, partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
             )
             if run is not None:
                 found.append(replace(run, energy=energy))

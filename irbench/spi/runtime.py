@@ -61,6 +61,7 @@ class Description:
         distribution: The distribution that carries the runtime, ``onnxruntime`` for example.
         version: Its version; ``None`` when it is not installed.
         devices: Devices the backend can address, ``cpu`` first.
+        nvidia_devices: Those of them that are NVIDIA GPUs: the energy that NVML counts belongs to rows on these.
         install: The exact command that installs what is missing.
         domains: Operator sets of vendors that it reads besides ONNX's own, ``com.microsoft`` for example.
         options: Keys that ``--set`` may give it, on any device, so that a mistyped one is found before a worker starts;
@@ -95,6 +96,7 @@ class Description:
     tunable: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     hints: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     operator_kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    nvidia_devices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,6 @@ from irbench.stats.intervals import interval_at, looks_of
 
 __all__ = ["LaunchEnergyUse", "energy_above_idle_span", "energy_by_launch", "energy_span", "energy_use"]
 
-_GPU = "gpu-"
-_ON_GPUS = ("cuda", "gpu")
-"""Devices of rows to which the energy of GPUs belongs."""
-
 
 @dataclass(frozen=True)
 class LaunchEnergyUse:
@@ -56,18 +52,17 @@ class LaunchEnergyUse:
         return None if None in idle else sum(watts for watts in idle if watts is not None)
 
 
-def energy_by_launch(records: Sequence[LaunchRecord], cell: str, device: str) -> dict[int, LaunchEnergyUse]:
+def energy_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, LaunchEnergyUse]:
     """Return what each launch that read energy showed of a row, by the launch's number.
 
     Args:
         records: The launches.
         cell: The row's id.
-        device: The row's device: the energy of GPUs is left out of rows that do not run on one.
     """
     found: dict[int, LaunchEnergyUse] = {}
     for record in records:
         for run in record.sustained:
-            use = _use(run, record.idle_energy, device) if run.cell == cell else None
+            use = _use(run, record.idle_energy) if run.cell == cell else None
             if use is not None:
                 found[record.launch] = use
     return found
@@ -105,18 +100,18 @@ def energy_above_idle_span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> S
     return Spans(interval.value, interval.low, interval.high)
 
 
-def _use(run: Sustained, idle: EnergyReading | None, device: str) -> LaunchEnergyUse | None:
+def _use(run: Sustained, idle: EnergyReading | None) -> LaunchEnergyUse | None:
     if run.energy is None:
         return None
-    watts = _watts(run.energy, device)
-    idle_watts = _watts(idle, device) if idle is not None else {}
+    watts = _watts(run.energy)
+    idle_watts = _watts(idle) if idle is not None else {}
     return LaunchEnergyUse(run.wall_ns / 1e9 / max(1, run.completions), watts, idle_watts) if watts else None
 
 
-def _watts(reading: EnergyReading, device: str) -> dict[str, float]:
-    """Return the mean power of each domain that counts for a row; one that stood still was not read."""
+def _watts(reading: EnergyReading) -> dict[str, float]:
+    """Return the mean power of each domain; one that stood still was not read."""
     return {
         domain: used_uj / max(1, reading.wall_ns) * 1e3
         for domain, used_uj in reading.microjoules.items()
-        if used_uj > 0 and (device in _ON_GPUS or not domain.startswith(_GPU))
+        if used_uj > 0
     }

@@ -197,7 +197,7 @@ def _filled(
     new_shape = list(new_shape_by_launch(records, row.id).values())
     latency = latency_ms(rounds, _tails(records, row.id), timing)
     paced = list(paced_runs(records, row.id).values())
-    energies = list(energy_by_launch(records, row.id, row.device).values())
+    energies = list(energy_by_launch(records, row.id).values())
 
     def fps(own: Rounds) -> float:
         return frames_per_second(own, row.batch)

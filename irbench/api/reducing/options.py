@@ -33,7 +33,7 @@ __all__ = [
 REDUCE_BUDGET_S = 600.0
 MIN_SHARE = 0.01
 _ONE_VALUE = ("batch", "precision", "threads")
-_OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "results")
+_OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "no_lock", "results")
 _ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
 
 
@@ -100,12 +100,15 @@ def refuse_ineffective(options: ReduceOptions) -> None:
     if isinstance(options.expectation, SlowerThan):
         return
     usual = RunOptions()
-    for name in _OF_MEASUREMENTS:
-        if getattr(options.run, name) != getattr(usual, name):
-            raise IrbenchError(
-                f"--{name} does not apply: nothing is timed where answers or failures are searched for.",
-                hint=_ADVICE.get(name, "Leave it out."),
-            )
+    given = [name for name in _OF_MEASUREMENTS if getattr(options.run, name) != getattr(usual, name)]
+    if options.min_share != MIN_SHARE:
+        given.append("min_share")
+    if given:
+        option = given[0].replace("_", "-")
+        raise IrbenchError(
+            f"--{option} does not apply: nothing is timed where answers or failures are searched for.",
+            hint=_ADVICE.get(option, "Leave it out."),
+        )
 
 
 def expected_backends(expectation: Expectation) -> tuple[BackendAddress, ...]:

@@ -20,8 +20,8 @@ from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.files import MODEL_FILE
 from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport, Verdict
-from irbench.reduction.search import smallest
-from irbench.render.reduction import confirming_text, searching_text, whole_text
+from irbench.reduction.search import Nodes, smallest
+from irbench.render.reduction import confirming_text, searching_on_text, searching_text, whole_text
 from irbench.runner.signals import signals_deferred
 
 __all__ = ["Reducer"]
@@ -73,9 +73,7 @@ class Reducer:
         outline = read_outline(source)
         self._report = replace(self._report, nodes=len(outline.nodes))
         trials = PartTrials(source, self._judge, self._scratch, self._left_for_parts_s, self._say)
-        conclusion = self._searched(outline, trials)
-        found = self._confirmed(trials, conclusion)
-        return self._written(outline, trials, found)
+        return self._written(outline, trials, self._confirmed(outline, trials))
 
     def _whole(self) -> tuple[GraphSource | None, Decision]:
         """Look at the whole graph.
@@ -101,43 +99,48 @@ class Reducer:
             raise IrbenchError(f"The graph cannot be cut{reason.rstrip('.')}.", hint="Give an ONNX file.")
         return whole.source, decision
 
-    def _searched(self, outline: GraphOutline, trials: PartTrials) -> Conclusion:
-        """Try parts until none is smaller; return how that ended."""
-        places = tuple(range(len(outline.nodes)))
+    def _searched(self, outline: GraphOutline, trials: PartTrials, shown: Nodes | None = None) -> Conclusion:
+        """Try parts of the whole graph, or of a part that shows it, until none is smaller; return how that ended."""
         sizes = {place: node.weight_bytes for place, node in enumerate(outline.nodes)}
-        self._say(searching_text(outline))
+        self._say(searching_text(outline) if shown is None else searching_on_text(len(shown)))
         try:
-            start = outline.searched
-            if len(start) < len(places) and not (start and trials.shows(start)):
-                start = places
-            left = smallest(start, sizes, trials.shows)
+            left = smallest(shown or _start(outline, trials), sizes, trials.shows)
         except OutOfTime:
             return "stopped"
         except KeyboardInterrupt:
             self._say("interrupted")
             return "interrupted"
-        return "whole" if len(left) == len(places) else "reduced"
+        return "whole" if len(left) == len(outline.nodes) else "reduced"
 
-    def _confirmed(self, trials: PartTrials, conclusion: Conclusion) -> tuple[Shown | None, Verdict | None]:
-        """Return the smallest part that was not refuted when it was looked at again, and what it showed then."""
-        self._report = replace(self._report, conclusion=conclusion)
-        left = list(reversed(trials.shown))
-        while left and conclusion != "interrupted":
-            found = left[0]
+    def _confirmed(self, outline: GraphOutline, trials: PartTrials) -> tuple[Shown | None, Verdict | None]:
+        """Search, and return the smallest part that was not refuted when it was looked at again, and its verdict then.
+
+        Where a part is refuted, the search goes on from the next larger one.
+        """
+        conclusion = self._searched(outline, trials)
+        verdict = None
+        while trials.shown and conclusion != "interrupted":
             try:
-                evidence = self._evidence_again(found)
+                evidence = self._evidence_again(trials.shown[-1])
             except KeyboardInterrupt:
                 self._say("interrupted")
-                self._report = replace(self._report, conclusion="interrupted")
+                conclusion = "interrupted"
                 break
             if evidence is None:
                 break
             verdict = self._judge.decide(evidence).verdict
-            if verdict in ("shows", "undecided") or len(left) == 1:
-                return replace(found, evidence=evidence), verdict
+            trials.shown[-1] = replace(trials.shown[-1], evidence=evidence)
+            if verdict in ("shows", "undecided"):
+                break
+            if len(trials.shown) == 1:
+                conclusion = "unconfirmed"
+                break
+            trials.refute(verdict)
+            verdict = None
             self._report = replace(self._report, not_confirmed=self._report.not_confirmed + 1)
-            left = left[1:]
-        return (left[0] if left else None), None
+            conclusion = self._searched(outline, trials, trials.shown[-1].nodes)
+        self._report = replace(self._report, conclusion=conclusion)
+        return (trials.shown[-1] if trials.shown else None), verdict
 
     def _evidence_again(self, found: Shown) -> Evidence | None:
         """Return what the backends do with a part now; ``None`` where nothing is timed, or no time is left."""
@@ -163,6 +166,7 @@ class Reducer:
             size_bytes=part.size_bytes,
             evidence=shown.evidence,
             confirmation=confirmation,
+            without_one_node=trials.without_one(shown.nodes),
         )
         repeat, folder = repeat_command(self._options), str(part.model.parent)
         return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder))
@@ -194,6 +198,12 @@ class Reducer:
 
 
 _CONCLUSIONS: dict[str, Conclusion] = {"absent": "absent", "undecided": "undecided"}
+
+
+def _start(outline: GraphOutline, trials: PartTrials) -> Nodes:
+    """Return all nodes, or only those that do more than compute constants if they show it too."""
+    places, searched = tuple(range(len(outline.nodes))), outline.searched
+    return searched if searched and (searched == places or trials.shows(searched)) else places
 
 
 def _kept(outline: GraphOutline, shown: Shown) -> Iterator[KeptNode]:

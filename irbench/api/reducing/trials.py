@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
 from irbench.reduction.cutting import CutRequest, Part
 from irbench.reduction.outline import GraphOutline
-from irbench.reduction.report import Candidate, Evidence, Uncuttable
+from irbench.reduction.report import Candidate, Evidence, Uncuttable, Verdict
 from irbench.reduction.search import Nodes
 from irbench.render.reduction import candidate_text
 from irbench.worker import call_in_worker
@@ -56,7 +57,8 @@ class PartTrials:
         left_s: Returns how much time is left for parts.
         say: Hears what each part showed.
         candidates: What was tried, in order.
-        shown: Parts that show what was expected, in order.
+        shown: Parts that show what was expected, in order, without those that were refuted.
+        verdicts: What each part showed when it was last looked at.
     """
 
     source: GraphSource
@@ -66,15 +68,18 @@ class PartTrials:
     say: Say
     candidates: list[Candidate] = field(default_factory=list[Candidate])
     shown: list[Shown] = field(default_factory=list[Shown])
+    verdicts: dict[Nodes, Verdict] = field(default_factory=dict[Nodes, Verdict])
     longest_s: float = 0.0
 
     def shows(self, nodes: Nodes) -> bool:
-        """Return whether some nodes of the graph show what was expected.
+        """Return whether some nodes of the graph show what was expected; no nodes are tried twice.
 
         Raises:
             OutOfTime: It takes longer than there is time.
             KeyboardInterrupt: The user ended it.
         """
+        if nodes in self.verdicts:
+            return self.verdicts[nodes] == "shows"
         if self.left_s() < max(_SHORTEST_TRIAL_S, 0.5 * self.longest_s):
             raise OutOfTime
         watch = Stopwatch()
@@ -82,11 +87,21 @@ class PartTrials:
         candidate = self._tried(nodes, folder)
         self.longest_s = max(self.longest_s, watch.elapsed_s)
         self.candidates.append(candidate)
+        self.verdicts[nodes] = candidate.verdict
         self.say(candidate_text(candidate))
         if candidate.verdict != "shows":
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(_workshop(folder), ignore_errors=True)
         return candidate.verdict == "shows"
+
+    def refute(self, verdict: Verdict) -> None:
+        """Note that the smallest part showed something else when it was looked at again."""
+        self.verdicts[self.shown.pop().nodes] = verdict
+
+    def without_one(self, nodes: Nodes) -> Mapping[Verdict, int]:
+        """Return how many of the parts with one node less had each verdict."""
+        smaller = (nodes[:place] + nodes[place + 1 :] for place in range(len(nodes)))
+        return Counter(self.verdicts[part] for part in smaller if part in self.verdicts)
 
     def cut(self, nodes: Nodes, folder: Path) -> Part | Uncuttable:
         """Write some nodes as a model of its own, with its inputs.

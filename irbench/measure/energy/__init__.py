@@ -2,5 +2,14 @@
 
 from irbench.measure.energy.access import AbsenceReason, EnergyAccess, EnergySource, find_energy_counters
 from irbench.measure.energy.meter import EnergyCounter, EnergyMeter
+from irbench.measure.energy.nvml import NVIDIA_GPU
 
-__all__ = ["AbsenceReason", "EnergyAccess", "EnergyCounter", "EnergyMeter", "EnergySource", "find_energy_counters"]
+__all__ = [
+    "NVIDIA_GPU",
+    "AbsenceReason",
+    "EnergyAccess",
+    "EnergyCounter",
+    "EnergyMeter",
+    "EnergySource",
+    "find_energy_counters",
+]

@@ -14,7 +14,7 @@ from irbench.measure.energy.meter import EnergyCounter
 __all__ = ["AbsenceReason", "EnergyAccess", "EnergySource", "find_energy_counters"]
 
 EnergySource: TypeAlias = Literal["processors", "gpus"]
-AbsenceReason: TypeAlias = Literal["no-counters", "not-permitted", "not-counting", "no-package", "no-driver"]
+AbsenceReason: TypeAlias = Literal["not-permitted", "not-counting", "no-package", "no-driver"] | nvml.GpuAbsence
 """``not-counting`` is a counter that stands still, as in some virtual machines; ``no-package`` is a missing Python
 package beside GPUs that are here."""
 
@@ -29,7 +29,7 @@ class EnergyAccess:
 
     Attributes:
         counters: Each of another part of the machine; none where nothing can be read.
-        absent: Why a source has no counters.
+        absent: Why a source has no counters, or why some of its counters are missing.
     """
 
     counters: tuple[EnergyCounter, ...]
@@ -39,13 +39,13 @@ class EnergyAccess:
 def find_energy_counters() -> EnergyAccess:
     """Return what this machine counts, of that which the calling user may read. It takes about 50 ms."""
     absent: dict[EnergySource, AbsenceReason] = {}
-    processors, gpus = _of_processors(), _of_gpus()
+    processors = _of_processors()
+    gpus, missing = _of_gpus()
     if isinstance(processors, str):
         absent["processors"] = processors
         processors = ()
-    if isinstance(gpus, str):
-        absent["gpus"] = gpus
-        gpus = ()
+    if missing is not None:
+        absent["gpus"] = missing
     return EnergyAccess((*processors, *gpus), absent)
 
 
@@ -65,11 +65,10 @@ def _of_processors() -> tuple[EnergyCounter, ...] | AbsenceReason:
     return counting or "not-counting"
 
 
-def _of_gpus() -> tuple[EnergyCounter, ...] | AbsenceReason:
+def _of_gpus() -> tuple[tuple[EnergyCounter, ...], AbsenceReason | None]:
     try:
-        found = tuple(nvml.gpu_counters(nvml.load_nvml()))
+        return nvml.gpu_counters(nvml.load_nvml())
     except ModuleNotFoundError:
-        return "no-package" if _NVIDIA_DRIVER.exists() else "no-driver"
+        return (), "no-package" if _NVIDIA_DRIVER.exists() else "no-driver"
     except nvml.NvmlUnavailable:
-        return "no-driver"
-    return found or "no-counters"
+        return (), "no-driver"

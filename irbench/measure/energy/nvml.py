@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from irbench.measure.clock import now_ns
 
-__all__ = ["GpuEnergyCounter", "GpuPowerCounter", "NvmlUnavailable", "gpu_counters", "load_nvml"]
+__all__ = [
+    "NVIDIA_GPU",
+    "GpuAbsence",
+    "GpuCounter",
+    "GpuEnergyCounter",
+    "GpuPowerCounter",
+    "NvmlUnavailable",
+    "gpu_counters",
+    "load_nvml",
+]
+
+NVIDIA_GPU = "gpu-"
+"""How the domains of these GPUs begin."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
+_ORDER, _ORDER_OF_NVML = "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
 _UJ_PER_MJ = 1_000
+
+
+GpuAbsence: TypeAlias = Literal["no-counters", "not-visible", "unknown-order", "unreadable"]
+"""``not-visible``: ``CUDA_VISIBLE_DEVICES`` hides all; ``unknown-order``: it names some by numbers, which CUDA counts
+from the fastest GPU and NVML by their place on the bus, or it names parts of a GPU; ``unreadable``: NVML failed."""
 
 
 class NvmlUnavailable(Exception):
@@ -66,6 +84,9 @@ class GpuPowerCounter:
         return round((present_mw + last_mw) / 2 * (at_ns - last_ns) / 1e6)
 
 
+GpuCounter: TypeAlias = GpuEnergyCounter | GpuPowerCounter
+
+
 def load_nvml() -> Any:
     """Return the module ``pynvml``, ready to be asked.
 
@@ -81,36 +102,76 @@ def load_nvml() -> Any:
     return nvml
 
 
-def gpu_counters(nvml: Any) -> Iterator[GpuEnergyCounter | GpuPowerCounter]:
-    """Yield a counter for each GPU that programs may use and that tells its energy or its power.
+def gpu_counters(nvml: Any) -> tuple[tuple[GpuCounter, ...], GpuAbsence | None]:
+    """Return a counter for each GPU that programs may use and that can be read, and why any is missing.
 
     Args:
         nvml: From :func:`load_nvml`.
     """
-    for number in range(nvml.nvmlDeviceGetCount()):
+    try:
+        count = nvml.nvmlDeviceGetCount()
+    except nvml.NVMLError:
+        return (), "unreadable"
+    handles = {number: handle for number in range(count) if (handle := _handle(nvml, number)) is not None}
+    uuids = {number: uuid for number, (_, uuid) in handles.items()}
+    visible = _visible(uuids, count)
+    if visible is None:
+        return (), "unknown-order"
+    if not visible and len(handles) == count:
+        return (), "not-visible" if count else "no-counters"
+    found = [_counter_of(nvml, f"{NVIDIA_GPU}{number}", handles[number][0]) for number in visible if number in handles]
+    counters = tuple(counter for counter in found if counter is not None)
+    if len(found) < len(visible) or not visible:
+        return counters, "unreadable"
+    return counters, None if len(counters) == len(visible) else "no-counters"
+
+
+def _handle(nvml: Any, number: int) -> tuple[Any, str] | None:
+    """Return NVML's name of a GPU and its UUID; ``None`` where it cannot be asked."""
+    try:
         handle = nvml.nvmlDeviceGetHandleByIndex(number)
-        if _is_visible(number, str(nvml.nvmlDeviceGetUUID(handle))):
-            yield from _counter_of(nvml, f"gpu-{number}", handle)
+        return handle, str(nvml.nvmlDeviceGetUUID(handle))
+    except nvml.NVMLError:
+        return None
 
 
-def _counter_of(nvml: Any, domain: str, handle: Any) -> Iterator[GpuEnergyCounter | GpuPowerCounter]:
+def _counter_of(nvml: Any, domain: str, handle: Any) -> GpuCounter | None:
     for kind in (GpuEnergyCounter, GpuPowerCounter):
         counter = kind(domain, nvml, handle)
         try:
             counter.advance()
         except OSError:
             continue
-        yield counter
-        return
+        return counter
+    return None
 
 
-def _is_visible(number: int, uuid: str) -> bool:
-    """Whether CUDA may use a GPU; its variable names GPUs by number, or by the beginning of their UUID."""
-    visible = os.environ.get(_VISIBLE)
-    if visible is None:
-        return True
-    named = [name.strip() for name in visible.split(",") if name.strip()]
-    return any(uuid.startswith(name) if name.startswith("GPU-") else name == str(number) for name in named)
+def _visible(uuids: Mapping[int, str], count: int) -> Sequence[int] | None:
+    """Return NVML's numbers of the GPUs that CUDA may use; ``None`` where its variable does not tell which these are.
+
+    The variable names GPUs by CUDA's number or by the beginning of their UUID, and ends at the first that is none.
+    """
+    named = os.environ.get(_VISIBLE)
+    if named is None:
+        return range(count)
+    found: list[int] = []
+    by_number = False
+    for name in (part.strip() for part in named.split(",")):
+        if name.startswith("MIG-"):
+            return None
+        if name.isdecimal() and int(name) < count:
+            by_number = True
+            found.append(int(name))
+        elif name.startswith("GPU-") and (number := _number_of(name, uuids)) is not None:
+            found.append(number)
+        else:
+            break
+    is_same_order = os.environ.get(_ORDER) == _ORDER_OF_NVML or len(set(found)) == count
+    return sorted(set(found)) if is_same_order or not by_number else None
+
+
+def _number_of(name: str, uuids: Mapping[int, str]) -> int | None:
+    return next((number for number, uuid in uuids.items() if uuid.startswith(name)), None)
 
 
 def _asked(nvml: Any, function: str, handle: Any) -> Any:

@@ -11,6 +11,8 @@ from irbench.api.energy_access import energy_notes
 from irbench.errors import IrbenchError
 from irbench.measure.energy import EnergyAccess
 from irbench.notices import Note
+from irbench.render.context import Context
+from irbench.render.device_texts import ENERGY_NOTES
 
 COUNTER: Any = object()
 
@@ -42,6 +44,23 @@ def test_a_gpu_that_lacks_its_package_is_named_too(monkeypatch: pytest.MonkeyPat
     with pytest.raises(IrbenchError) as caught:
         energy_notes(asked=True)
     assert "pip install nvidia-ml-py" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"), [("not-visible", "hides"), ("unknown-order", "PCI_BUS_ID"), ("unreadable", "nvidia-smi")]
+)
+def test_gpus_that_cannot_be_read_are_told_with_their_reason(
+    monkeypatch: pytest.MonkeyPatch, reason: str, said: str
+) -> None:
+    found(monkeypatch, processors="no-counters", gpus=reason)
+    with pytest.raises(IrbenchError) as caught:
+        energy_notes(asked=True)
+    assert said in caught.value.hint
+    found(monkeypatch, COUNTER, gpus=reason)
+    (note,) = energy_notes(asked=True)
+    text = ENERGY_NOTES["energy-incomplete"].text(note.facts, Context())
+    assert said in text
+    assert "they have no counters" not in text
 
 
 def test_a_part_that_cannot_be_read_is_noted_and_a_missing_gpu_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,7 @@ class Judge:
         whole: What the whole graph shows.
         confirmed: What each part shows when it is looked at again.
         stop_at: Which part is interrupted, counted from 1; 0 for none.
+        untold: What a part without the needed nodes shows.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class Judge:
         whole: Verdict = "shows",
         confirmed: Callable[[set[int]], Verdict] = lambda _: "shows",
         stop_at: int = 0,
+        untold: Callable[[set[int]], Verdict] = lambda _: "absent",
     ) -> None:
         self.needed = needed
         self._whole = whole
         self._confirmed = confirmed
         self._stop_at = stop_at
+        self._untold = untold
         self.seen = 0
 
     def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
@@ -79,7 +82,8 @@ class Judge:
         self.seen += 1
         if self.seen == self._stop_at:
             raise KeyboardInterrupt
-        return evidence("shows" if self.needed <= kept_in(part) else "absent")
+        kept = kept_in(part)
+        return evidence("shows" if self.needed <= kept else self._untold(kept))
 
     def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
         return evidence(self._confirmed(kept_in(part)))
@@ -181,7 +185,7 @@ def test_an_interrupt_before_any_part_shows_it_writes_nothing(scratch: Path):
 def test_where_every_node_is_needed_there_is_no_smaller_graph(scratch: Path):
     report, _ = reduced(Judge(set(range(8))), scratch)
     assert (report.conclusion, report.reduced) == ("whole", None)
-    assert "no smaller part of its 8 nodes shows that" in str(Reduction(report))
+    assert "no smaller part of its 8 nodes was found to show that" in str(Reduction(report))
 
 
 def test_time_that_is_used_up_ends_the_search_with_what_was_found(scratch: Path, monkeypatch: pytest.MonkeyPatch):
@@ -199,22 +203,61 @@ def test_a_part_that_does_not_show_it_again_gives_way_to_the_next_larger_one(scr
     assert report.reduced is not None
     assert len(report.reduced.nodes) == 2
     assert (report.reduced.confirmation, report.not_confirmed) == ("shows", 1)
-    assert "1 smaller part showed it at first" in str(Reduction(report))
+    assert "1 other part showed it at first" in str(Reduction(report))
 
 
-@pytest.mark.parametrize(
-    ("verdict", "nodes", "said"),
-    [
-        ("absent", 4, "the reduced graph does not show it."),
-        ("undecided", 1, "the reduced graph was not decided: a larger --budget may tell."),
-    ],
-)
-def test_where_nothing_is_confirmed_the_report_says_so(verdict: Verdict, nodes: int, said: str, scratch: Path):
-    report, _ = reduced(Judge({7}, confirmed=lambda _: verdict), scratch)
+def test_the_search_goes_on_where_the_smallest_part_was_refuted(scratch: Path):
+    """Node 7 alone shows it at first only: with 4 it really does, with 5 or 6 it does not."""
+    judge = Judge({7}, confirmed=lambda kept: "shows" if {4, 7} <= kept else "absent")
+    report, said = reduced(judge, scratch)
     assert report.reduced is not None
-    assert report.reduced.confirmation == verdict
-    assert len(report.reduced.nodes) == nodes
-    assert said in str(Reduction(report))
+    assert [node.name for node in report.reduced.nodes] == ["n4", "n7"]
+    assert report.reduced.without_one_node == {"absent": 2}, "both nodes were left out alone"
+    assert report.not_confirmed > 1
+    assert "2 of 8 nodes show that fake-a is slower than fake-b by 1.5x; none of them can be left out" in str(
+        Reduction(report)
+    )
+    assert "it does not show it any more: searching on from 2 nodes" in said
+
+
+def test_after_a_refutation_without_time_nothing_is_said_to_be_needed(scratch: Path, monkeypatch: pytest.MonkeyPatch):
+    left_s = iter([100.0] * 4)
+    monkeypatch.setattr(Reducer, "_left_for_parts_s", lambda _: next(left_s, 0.0))
+    report, _ = reduced(Judge({7}, confirmed=lambda kept: "shows" if len(kept) > 1 else "absent"), scratch)
+    assert report.conclusion == "stopped"
+    assert "none of them can be left out" not in str(Reduction(report))
+
+
+@pytest.mark.parametrize(("unknown", "said"), [("undecided", "(2 undecided)"), ("other", "(2 could not tell)")])
+def test_nodes_are_needed_only_where_leaving_them_out_was_decided(unknown: Verdict, said: str, scratch: Path):
+    report, _ = reduced(Judge({2, 6}, untold=lambda kept: unknown if len(kept) == 1 else "absent"), scratch)
+    assert report.conclusion == "reduced"
+    text = str(Reduction(report))
+    assert f"none of them was shown to be unnecessary {said}" in text
+    assert "can be left out" not in text
+
+
+def test_a_part_that_is_refuted_is_never_said_to_show_it(scratch: Path):
+    report, _ = reduced(Judge({7}, confirmed=lambda _: "absent"), scratch)
+    assert report.conclusion == "unconfirmed"
+    assert report.reduced is not None
+    assert report.reduced.confirmation == "absent"
+    assert Reduction(report).exit_code == 4
+    for text in (str(Reduction(report)), Reduction(report).to_text("md")):
+        assert "seemed to show that fake-a is slower than fake-b by 1.5x, and did not when measured again" in text
+        assert "show that" not in text.replace("seemed to show that", "")
+        assert "on a graph of" not in text
+        assert "Measured again as the whole graph was, the reduced graph does not show it." in text
+
+
+def test_a_part_that_stays_undecided_may_show_it(scratch: Path):
+    report, _ = reduced(Judge({7}, confirmed=lambda _: "undecided"), scratch)
+    assert report.reduced is not None
+    assert (report.conclusion, report.reduced.confirmation) == ("reduced", "undecided")
+    assert len(report.reduced.nodes) == 1
+    for text in (str(Reduction(report)), Reduction(report).to_text("md")):
+        assert "1 of 8 nodes may show that fake-a is slower than fake-b by 1.5x" in text
+        assert "the reduced graph was not decided: a larger --budget may tell." in text
 
 
 def test_without_time_for_it_nothing_is_measured_again(scratch: Path, monkeypatch: pytest.MonkeyPatch):
@@ -236,6 +279,12 @@ def test_nodes_that_compute_constants_are_left_out_first(scratch: Path, monkeypa
     again, _ = reduced(Judge({0, 7}), scratch / "again")
     assert again.reduced is not None
     assert [node.name for node in again.reduced.nodes] == ["n0", "n7"]
+
+
+def test_the_command_that_is_printed_can_be_pasted(scratch: Path):
+    report, _ = reduced(Judge({6}), scratch, run=RunOptions(set={"ort": {"hint": "a b;c"}}))
+    for text in (str(Reduction(report)), Reduction(report).to_text("md")):
+        assert "--set 'ort.hint=a b;c'" in " ".join(text.split())
 
 
 def test_the_bug_report_has_everything_that_a_maintainer_asks_for(scratch: Path):
@@ -262,9 +311,15 @@ def test_the_short_forms_mean_the_same():
 
 
 def test_options_that_would_do_nothing_are_refused():
-    with pytest.raises(IrbenchError, match="--threads does not apply"):
-        refuse_ineffective(ReduceOptions("m.onnx", WrongAnswers("ort"), run=RunOptions(threads=(1,))))
-    refuse_ineffective(ReduceOptions("m.onnx", SLOWER, run=RunOptions(threads=(1,))))
+    for name, given in {
+        "threads": {"run": RunOptions(threads=(1,))},
+        "no-lock": {"run": RunOptions(no_lock=True)},
+        "min-share": {"min_share": 0.05},
+    }.items():
+        for expected in (WrongAnswers("ort"), Failing("ort")):
+            with pytest.raises(IrbenchError, match=f"--{name} does not apply"):
+                refuse_ineffective(ReduceOptions("m.onnx", expected, **given))  # type: ignore[arg-type]
+        refuse_ineffective(ReduceOptions("m.onnx", SLOWER, **given))  # type: ignore[arg-type]
     with pytest.raises(IrbenchError, match="--threads takes one value"):
         refuse_several_values(RunOptions(threads=(1, 2)))
 

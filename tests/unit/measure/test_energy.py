@@ -141,13 +141,61 @@ def test_gpus_count_their_energy_or_else_their_power_over_time(root: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("visible", "domains"), [("1", ["gpu-1"]), ("GPU-0a", ["gpu-0"]), ("", []), ("0,1", ["gpu-0", "gpu-1"])]
+    ("visible", "order", "domains", "absence"),
+    [
+        ("1", "PCI_BUS_ID", ["gpu-1"], None),
+        ("1", None, [], "unknown-order"),
+        ("1", "FASTEST_FIRST", [], "unknown-order"),
+        ("1,0", None, ["gpu-0", "gpu-1"], None),
+        ("0,-1,1", "PCI_BUS_ID", ["gpu-0"], None),
+        ("GPU-0a", None, ["gpu-0"], None),
+        ("MIG-0a", "PCI_BUS_ID", [], "unknown-order"),
+        ("", None, [], "not-visible"),
+        ("-1", None, [], "not-visible"),
+    ],
 )
 def test_only_gpus_that_cuda_may_use_are_counted(
-    monkeypatch: pytest.MonkeyPatch, visible: str, domains: list[str]
+    monkeypatch: pytest.MonkeyPatch, visible: str, order: str | None, domains: list[str], absence: str | None
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert [counter.domain for counter in nvml.gpu_counters(FakeNvml())] == domains
+    if order is None:
+        monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_DEVICE_ORDER", order)
+    counters, missing = nvml.gpu_counters(FakeNvml())
+    assert ([counter.domain for counter in counters], missing) == (domains, absence)
+
+
+def test_the_number_of_the_only_gpu_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
+    fake = FakeNvml()
+    monkeypatch.setattr(fake, "nvmlDeviceGetCount", lambda: 1, raising=False)
+    counters, missing = nvml.gpu_counters(fake)
+    assert ([counter.domain for counter in counters], missing) == (["gpu-0"], None)
+
+
+@pytest.mark.parametrize(
+    ("function", "domains"),
+    [("nvmlDeviceGetCount", []), ("nvmlDeviceGetHandleByIndex", ["gpu-1"]), ("nvmlDeviceGetUUID", ["gpu-1"])],
+)
+def test_what_nvml_cannot_read_is_left_out_and_told(
+    root: Path, monkeypatch: pytest.MonkeyPatch, function: str, domains: list[str]
+) -> None:
+    fake = FakeNvml()
+    works = getattr(fake, function)
+
+    def lost(*number: int) -> Any:
+        if number in ((), (0,)):
+            raise NVMLError("GPU is lost")
+        return works(*number)
+
+    monkeypatch.setattr(fake, function, lost, raising=False)
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    found = find_energy_counters()
+    assert [counter.domain for counter in found.counters] == domains
+    assert found.absent["gpus"] == "unreadable"
 
 
 def test_a_missing_driver_is_not_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

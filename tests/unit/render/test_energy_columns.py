@@ -41,7 +41,7 @@ def test_a_table_names_the_counters_and_the_power_of_the_idle_machine() -> None:
 def test_a_counter_that_belongs_to_rows_on_gpus_alone_is_named_as_such() -> None:
     rows = (using("ort", 0.5, None), using("tf", 0.8, None, **{"gpu-0": 70.0}))
     assert list(energy_legend(group(*rows))) == [
-        "J/inference: of package-0, dram-0 and gpu-0 (rows on a GPU), each row alone"
+        "J/inference: of package-0, dram-0 and gpu-0 (rows on an NVIDIA GPU), each row alone"
     ]
 
 

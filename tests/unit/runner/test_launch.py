@@ -216,6 +216,31 @@ def test_energy_is_read_while_nothing_runs_and_while_each_cell_runs_alone(
     assert [run.energy.microjoules for run in record.sustained if run.energy] == [{"package-0": 5_000_000}]
 
 
+@pytest.mark.parametrize(
+    ("backend", "device", "counts"),
+    [
+        ("ort", "cpu", False),
+        ("ort", "cuda", True),
+        ("ort", "openvino", False),
+        ("tf", "gpu", True),
+        ("tf-xla", "gpu", True),
+        ("openvino", "gpu", False),
+        ("a-program", "cpu", False),
+    ],
+)
+def test_the_energy_of_nvidia_gpus_belongs_to_rows_that_run_on_one(
+    monkeypatch: pytest.MonkeyPatch, backend: str, device: str, counts: bool
+) -> None:
+    gpu = EachReadingMore()
+    gpu.domain = "gpu-0"
+    found = EnergyAccess((EachReadingMore(), gpu), {})
+    monkeypatch.setattr(launch_energy, "find_energy_counters", lambda: found)
+    cell = replace(launches.group("row").cells[0], backend=backend, device=device)
+    _, reading = launch_energy.LaunchEnergy(Timing(energy=True)).while_alone(cell, lambda: None)
+    assert reading is not None
+    assert set(reading.microjoules) == ({"package-0", "gpu-0"} if counts else {"package-0"})
+
+
 def test_nobody_reads_energy_unless_it_was_asked_for(
     tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
 ) -> None:

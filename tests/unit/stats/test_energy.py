@@ -23,10 +23,8 @@ def metered(
     return replace(record, sustained=(Sustained("only", calls, 3 * S, reading),), idle_energy=nothing)
 
 
-def one_row(*launches: LaunchRecord, device: str = "cpu"):
-    asked = group("only")
-    asked = replace(asked, cells=(replace(asked.cells[0], device=device),))
-    return rows(table(asked, list(launches)))["only"]
+def one_row(*launches: LaunchRecord):
+    return rows(table(group("only"), list(launches)))["only"]
 
 
 def test_energy_per_inference_is_power_times_the_time_of_an_inference() -> None:
@@ -74,10 +72,9 @@ def test_a_counter_that_stood_still_is_not_zero_watts() -> None:
     assert one_row(metered(record, {"package-0": 0.0}, None)).energy is None
 
 
-def test_the_energy_of_gpus_belongs_to_rows_on_gpus() -> None:
-    record = metered(even({"only": [10.0]})[0], {"package-0": 40.0, "gpu-0": 60.0}, None)
-    assert one_row(record).energy.watts == pytest.approx(40)
-    assert one_row(record, device="cuda").energy.watts == pytest.approx(100)
+def test_the_idle_power_is_that_of_the_parts_that_count_for_the_row() -> None:
+    watts, idle = {"package-0": 40.0}, {"package-0": 10.0, "gpu-0": 60.0}
+    assert one_row(metered(even({"only": [10.0]})[0], watts, idle)).energy.idle_watts == pytest.approx(10)
 
 
 def test_a_run_without_readings_has_no_energy() -> None:
