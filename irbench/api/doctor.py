@@ -191,13 +191,14 @@ def diagnose(
         # a backend or model that is not there is told before anything is looked at
         request = None if asked is None else self_comparison_request(asked, folder, reporter.say)
         facts, overhead = _look(reporter.say)
-        self_comparison = None
+        self_comparison, is_interrupted = None, False
         if asked is not None and request is not None and lock is not None:
             groups = plan(request, prepare(request, folder))
             stored = measure_planned(request, groups, folder, RunDestination(asked.results), lock, reporter)
             self_comparison = judge_self_comparison(stored.document, stored.folder, request.timing)
+            is_interrupted = stored.is_interrupted
         measured = None
-        if peak_options is not None and asked_peaks is not None and lock is not None:
+        if peak_options is not None and asked_peaks is not None and lock is not None and not is_interrupted:
             measured = measure_peaks(asked_peaks, peak_options, folder, lock, reporter)
     report = Report(facts, find(facts), overhead, self_comparison, _peak(measured, asked=peak_options is not None))
     return Diagnosis(report, backend_rows(look=False, say=reporter.say))

@@ -182,7 +182,7 @@ class _Products:
         if not groups:
             return _Measured()
         search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups)
-        if _is_interrupted(search):
+        if search.is_interrupted:
             return None
         fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self._asked.chains)
         if not fastest:
@@ -190,7 +190,7 @@ class _Products:
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
         self._reporter.say(products_progress(chosen=True))
         run = self._run(request, [group for group in chosen if group.group.cells])
-        if _is_interrupted(run):
+        if run.is_interrupted:
             return None
         found = run.document
         peaks = matrix_peaks(found, read_launches(run.folder, found), self._asked.chains)
@@ -235,10 +235,6 @@ def _fitting(group: PlannedGroup, *, quantised: bool) -> frozenset[str]:
 
 def _model(group: PlannedGroup) -> str:
     return group.group.workloads[0].bundle.name
-
-
-def _is_interrupted(stored: StoredRun) -> bool:
-    return any(table.stopped_by == "interrupt" for table in stored.document.groups)
 
 
 def _backends(asked: str | None) -> tuple[BackendAddress, ...]:
