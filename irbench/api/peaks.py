@@ -10,13 +10,14 @@ from pathlib import Path
 from irbench import bundles, registry
 from irbench.across_runs.environments import fingerprint
 from irbench.address import BackendAddress
+from irbench.api.known_peaks import known_peaks
 from irbench.api.known_refusals import without_refused_rows
 from irbench.api.measurement import StoredRun, measure_planned
 from irbench.api.processors import allowed_cpus
 from irbench.api.progress import Reporter
 from irbench.api.resolve import resolve_backends, resolve_bundles
 from irbench.api.run_destination import RunDestination
-from irbench.diagnostics import Machine
+from irbench.diagnostics import Machine, NotKept
 from irbench.diagnostics.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.diagnostics.matrix_peaks import (
     FEWEST_LAUNCHES,
@@ -41,7 +42,7 @@ from irbench.store.peaks import keep_peaks
 from irbench.store.reading import read_launches
 from irbench.system import host
 
-__all__ = ["PEAK_OPTIONS", "PeakOptions", "PeakPlan", "measure_peaks", "peak_plan"]
+__all__ = ["PEAK_OPTIONS", "PeakOptions", "PeakPlan", "keep_whole_peaks", "measure_peaks", "peak_plan"]
 
 _COMMAND = "irbench doctor --peak"
 _READS = "onnx"
@@ -68,6 +69,11 @@ class PeakOptions:
     cpus: tuple[int, ...] | None = None
     results: Path | None = None
     no_lock: bool = False
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether only a part of the machine or of its software is measured."""
+        return self.backend is not None or self.cpus is not None
 
 
 PEAK_OPTIONS = frozenset(option.name for option in fields(PeakOptions))
@@ -111,7 +117,7 @@ def peak_plan(options: PeakOptions, machine: Machine) -> PeakPlan:
 def measure_peaks(
     asked: PeakPlan, options: PeakOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
 ) -> MachinePeaks | None:
-    """Measure what was planned, and keep it in place of what was known before.
+    """Measure what was planned.
 
     Args:
         asked: From :func:`peak_plan`.
@@ -121,10 +127,10 @@ def measure_peaks(
         reporter: Hears what is done.
 
     Returns:
-        ``None`` where it was interrupted: what was known before is still kept.
+        ``None`` where it was interrupted.
 
     Raises:
-        IrbenchError: A process cannot be started, or the results cannot be stored.
+        IrbenchError: A process cannot be started, or the run cannot be stored.
     """
     products = _Products(asked, options, scratch, lock, reporter).measured()
     if products is None:
@@ -136,7 +142,7 @@ def measure_peaks(
         )
     except KeyboardInterrupt:
         return None
-    peaks = MachinePeaks(
+    return MachinePeaks(
         machine=fingerprint(host.describe()),
         measured=utc_now().isoformat(timespec="seconds"),
         command=_command(options),
@@ -147,8 +153,35 @@ def measure_peaks(
         samples=samples,
         disturbed_share=products.disturbed_share,
     )
-    keep_peaks(bundles.home(), peaks)
-    return peaks
+
+
+def keep_whole_peaks(peaks: MachinePeaks, options: PeakOptions) -> NotKept | None:
+    """Keep peaks for this machine in place of those that were known, and return why not where they are no substitute.
+
+    Roofs are those of the whole machine: peaks of one backend or of some processors would have others exceed them, and
+    an environment without backends says nothing of what is known.
+
+    Args:
+        peaks: What was measured.
+        options: How.
+
+    Raises:
+        IrbenchError: They cannot be stored.
+    """
+    reason = "restricted" if options.is_restricted else _missing(peaks, known_peaks())
+    if reason is None:
+        keep_peaks(bundles.home(), peaks)
+    return reason
+
+
+def _missing(peaks: MachinePeaks, known: MachinePeaks | None) -> NotKept | None:
+    if known is None:
+        return None
+    if known.compute and not peaks.compute:
+        return "no-products"
+    if known.bandwidth and not peaks.bandwidth:
+        return "no-bandwidth"
+    return None if set(known.threads) <= set(peaks.threads) else "fewer-cores"
 
 
 @dataclass(frozen=True)

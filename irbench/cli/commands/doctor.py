@@ -38,7 +38,7 @@ Examples:
     "--peak",
     is_flag=True,
     help="Also measure what the machine attains at most: matrix products per precision, and bandwidth of caches and"
-    " memory. Takes some minutes, and is kept.",
+    " memory. Takes five to fifteen minutes, longest on a busy machine, and is kept.",
 )
 @click.option(
     "--backend",
@@ -82,7 +82,7 @@ def command(
 
     --peak also measures the most operations per second that matrix products attain in each precision, with the best
     backend and size, and how fast caches and main memory deliver data, with one core and with all. The result is kept
-    for this machine, and later reports show it with its age.
+    for this machine, and later reports show it with its age; with --backend or --cpus it is only shown.
     """
     from irbench.api.doctor import diagnose
     from irbench.api.peaks import PeakOptions

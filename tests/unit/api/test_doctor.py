@@ -12,6 +12,7 @@ from documents import cell, document, group
 from machines import OVERHEAD, facts
 from made_peaks import peaks
 
+from irbench import bundles
 from irbench.api import doctor
 from irbench.api.doctor import Diagnosis, diagnose
 from irbench.api.measurement import StoredRun
@@ -20,6 +21,7 @@ from irbench.api.progress import Reporter
 from irbench.api.self_comparison import SelfComparisonOptions
 from irbench.errors import ExitCode
 from irbench.result import StoppedBy
+from irbench.store.peaks import kept_peaks
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -67,7 +69,12 @@ def test_an_interrupted_self_comparison_begins_no_measurement_of_peaks(
     assert found.report.peak.outcome == "interrupted"
 
 
-def test_peaks_are_measured_after_a_self_comparison(both: Callable[[StoppedBy], tuple[Diagnosis, list[str]]]):
+def test_peaks_are_measured_after_a_self_comparison_and_kept(
+    both: Callable[[StoppedBy], tuple[Diagnosis, list[str]]],
+):
     found, done = both("budget")
     assert done == ["against itself", "peaks"]
     assert found.peaks == peaks()
+    assert found.report.peak is not None
+    assert found.report.peak.not_kept is None
+    assert kept_peaks(bundles.home(), peaks().machine) == peaks()

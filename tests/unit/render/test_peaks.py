@@ -62,6 +62,15 @@ def test_a_new_measurement_says_so():
     assert peaks_message(PeakReport(peaks(), "measured", NOW)).endswith("Measured now, and kept for this machine.")
 
 
+def test_peaks_of_a_part_of_the_machine_are_not_kept_and_the_words_say_what_was_measured():
+    part = replace(peaks(), command="irbench doctor --peak --backend ort --cpus 0")
+    text = peaks_message(PeakReport(part, "measured", NOW, "restricted"))
+    assert "Measured now by irbench doctor --peak --backend ort --cpus 0, and not kept: roofs are those" in text
+    document = peaks_document(PeakReport(part, "measured", NOW, "restricted"))
+    assert document is not None
+    assert document["not_kept"] == "restricted"
+
+
 def test_an_interrupt_leaves_what_was_known_and_says_so():
     assert "Interrupted: these are the peaks that were known before. Measured 3 d ago" in peaks_message(
         PeakReport(peaks(), "interrupted", NOW)
