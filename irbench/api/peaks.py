@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from irbench.diagnostics.matrix_peaks import (
     fastest_rows,
     matrix_chains,
     matrix_peaks,
+    runtime_versions,
 )
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
@@ -152,6 +153,7 @@ def measure_peaks(
         bandwidth=bandwidth_from(samples, asked.bandwidth.levels),
         samples=samples,
         disturbed_share=products.disturbed_share,
+        versions=products.versions,
     )
 
 
@@ -186,11 +188,12 @@ def _missing(peaks: MachinePeaks, known: MachinePeaks | None) -> NotKept | None:
 
 @dataclass(frozen=True)
 class _Measured:
-    """The peaks of matrix products, the run that holds their samples if there is one, and how disturbed it was."""
+    """The peaks of matrix products, the run that holds their samples if there is one, and what it was like."""
 
     peaks: tuple[ComputePeak, ...] = ()
     run_id: str | None = None
     disturbed_share: float | None = None
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class _Products:
@@ -227,7 +230,7 @@ class _Products:
             return None
         found = run.document
         peaks = matrix_peaks(found, read_launches(run.folder, found), self._asked.chains)
-        return _Measured(peaks, found.run_id, disturbed_share(found))
+        return _Measured(peaks, found.run_id, disturbed_share(found), runtime_versions(search.document))
 
     def _request(self) -> RunRequest:
         files = [str(write_matrix_chain(chain, self._scratch)) for chain in self._asked.chains]
