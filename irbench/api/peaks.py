@@ -20,7 +20,6 @@ from irbench.api.run_destination import RunDestination
 from irbench.diagnostics import Machine, NotKept
 from irbench.diagnostics.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.diagnostics.matrix_peaks import (
-    FEWEST_LAUNCHES,
     disturbed_share,
     fastest_rows,
     matrix_chains,
@@ -39,6 +38,7 @@ from irbench.runner.plan import PlannedGroup, plan, with_rows
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.spec import Precision, Timing
+from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.store.peaks import keep_peaks
 from irbench.store.reading import read_launches
 from irbench.system import host

@@ -13,15 +13,13 @@ from irbench.diagnostics.facts import Machine
 from irbench.diagnostics.memory_levels import MemoryLevel, memory_levels
 from irbench.measure.bandwidth import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
 from irbench.roofline import Bandwidth, BandwidthSamples
-from irbench.stats.intervals import Looks, interval_at
+from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 from irbench.worker import Worker
 
 __all__ = ["BandwidthPlan", "bandwidth_from", "bandwidth_plan", "measure_bandwidth"]
 
 _PROBE = "irbench.measure.bandwidth:MemoryProbe"
 _CONFIDENCE = 0.95
-_LAUNCHES = 6
-"""From six launches on, the range over launches holds the median with more than 95 %, without any assumption."""
 _WINDOW_NS = 60_000_000
 _DEADLINE_S = 300.0
 
@@ -39,7 +37,7 @@ class BandwidthPlan:
 
     cpus: tuple[int, ...]
     levels: tuple[MemoryLevel, ...]
-    launches: int = _LAUNCHES
+    launches: int = FEWEST_LAUNCHES
     window_ns: int = _WINDOW_NS
 
 
@@ -134,7 +132,7 @@ def _bandwidth(samples: BandwidthSamples, level: MemoryLevel) -> Bandwidth | Non
     known = [math.log(rate) for rate in rates if rate is not None]
     if not known or len(known) < len(rates):
         return None
-    interval = interval_at(known, Looks(_LAUNCHES, _LAUNCHES), _CONFIDENCE)
+    interval = interval_at(known, Looks(FEWEST_LAUNCHES, FEWEST_LAUNCHES), _CONFIDENCE)
     return Bandwidth(
         samples.level,
         samples.threads,

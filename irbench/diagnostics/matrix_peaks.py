@@ -11,12 +11,10 @@ from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.roofline import ComputePeak
 from irbench.row import CellResult
-from irbench.stats.intervals import Interval, Looks, interval_at
+from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 
-__all__ = ["FEWEST_LAUNCHES", "disturbed_share", "fastest_rows", "matrix_chains", "matrix_peaks", "runtime_versions"]
+__all__ = ["disturbed_share", "fastest_rows", "matrix_chains", "matrix_peaks", "runtime_versions"]
 
-FEWEST_LAUNCHES = 6
-"""Of the rows that peaks are taken from: with as many, the range is an interval without any assumption."""
 _CONFIDENCE = 0.95
 _SIDES = (256, 512, 1024, 2048)
 """Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""
