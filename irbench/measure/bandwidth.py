@@ -36,7 +36,7 @@ _REPEATED_BYTES = 1 << 20
 _BATCHES = 15
 _PILOT_CALLS = 3
 _OVERHEAD_SHARE = 8
-_FEWEST_ALONE = 6
+_FEWEST_ALONE = 8
 """So many batches, as long as they took when they were prepared, fit a window at least: threads that share a bandwidth
 take longer together."""
 _LEAD_NS = 20_000_000
