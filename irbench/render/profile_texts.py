@@ -136,7 +136,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if document.peaks is not None and _has_peak_shares(report):
         yield (
             "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
-            f" many threads, measured {document.peaks.measured[:10]} (irbench doctor)."
+            f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
         )
     for warning in document.warnings:
         words = warning_words(warning, Context())
@@ -144,6 +144,18 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
+
+
+def _other_versions(document: ProfileDocument) -> str:
+    """Return which backends had another version when the peaks were measured; nothing where that is unknown."""
+    versions = {} if document.peaks is None else document.peaks.versions
+    found = {cell.backend: str(cell.effective.get("version")) for cell in document.cells if cell.launches}
+    others = [
+        f"{backend} {versions[backend]} (here {version})"
+        for backend, version in found.items()
+        if versions.get(backend, version) != version
+    ]
+    return f" with {listing(others)}" if others else ""
 
 
 def _has_peak_shares(report: ProfileReport) -> bool:

@@ -42,6 +42,15 @@ def test_speeds_have_their_share_of_the_peak_where_it_is_known() -> None:
     assert "of peak" not in text(profiles.example(), 80)
 
 
+def test_versions_that_the_peaks_were_not_measured_with_are_told() -> None:
+    known = profiles.with_peaks(profiles.example())
+    cells = tuple(replace(each, effective={**each.effective, "version": "2.0"}) for each in known.cells)
+    assert known.peaks is not None
+    measured = replace(known, cells=cells, peaks=replace(known.peaks, versions={"ort": "1.9", "openvino": "2.0"}))
+    assert "measured 2026-01-31 (irbench doctor) with ort 1.9 (here 2.0)." in " ".join(text(measured, 100).split())
+    assert "(here" not in text(known, 100)
+
+
 def test_two_levels_look_as_they_were_looked_at() -> None:
     check_golden("profile-compare", text(profiles.compared(), 80))
 
