@@ -82,6 +82,7 @@ MarkCode = Literal[
     "no-outputs",
     "nodes-elsewhere",
     "not-ranked",
+    "other-peaks",
     "other-precision",
     "other-than-graph",
     "oversubscribed",

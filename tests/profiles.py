@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from made_peaks import peaks
+
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.record import (
     GraphNode,
@@ -16,7 +18,7 @@ from irbench.profiling.record import (
 from irbench.record import Failure
 from irbench.spi.profiling import TensorShape
 
-__all__ = ["FEATURES", "NODES", "cell", "compared", "document", "example", "node", "operator"]
+__all__ = ["FEATURES", "NODES", "cell", "compared", "document", "example", "node", "operator", "with_peaks"]
 
 FEATURES = TensorShape("float32", (1, 64, 56, 56))
 SCORES = TensorShape("float32", (1, 1000))
@@ -131,6 +133,13 @@ def example(turn: int = 0) -> ProfileDocument:
     """
     failed = cell("tf", (), failure=CRASH)
     return document(ort(turn), openvino(), failed, kinds=KINDS)
+
+
+def with_peaks(document: ProfileDocument) -> ProfileDocument:
+    """Return a profile of the same cells in fp32, on a machine that attains 30 GFLOP/s in it with two threads."""
+    cells = tuple(replace(each, effective={**each.effective, "precision": "fp32"}) for each in document.cells)
+    peak = replace(peaks().compute[0], threads=2, gflop_per_s=30.0)
+    return replace(document, cells=cells, peaks=replace(peaks(), compute=(peak,)))
 
 
 def compared() -> ProfileDocument:

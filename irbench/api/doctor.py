@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api import values
 from irbench.api.backend_rows import BackendRow, as_json, as_table, backend_rows
@@ -16,7 +16,7 @@ from irbench.api.display import Displayable
 from irbench.api.known_peaks import known_peaks
 from irbench.api.measurement import measure_planned
 from irbench.api.options import Readers, read_keywords
-from irbench.api.peaks import PEAK_OPTIONS, PeakOptions, measure_peaks, peak_plan
+from irbench.api.peaks import PEAK_OPTIONS, PeakOptions, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.resolve import require_models, resolve_backends
 from irbench.api.run_destination import RunDestination
@@ -123,7 +123,8 @@ def doctor(
         aa: Also measure a backend against itself: on this model, or with ``True`` on the model exported last.
         peak: Also measure what the machine attains at most, in some minutes: operations per second of matrix products
             for each precision, and the bandwidth of caches and memory. Otherwise what was measured last is reported.
-        backend: For ``aa``, a reference where none is named; for ``peak``, the only one whose products are measured.
+        backend: For ``aa``, a reference where none is named; for ``peak``, the only one whose products are measured;
+            peaks of one backend or of some processors are not kept.
         threads: For ``aa``: total for each process, or ``"native"``.
         cpus: For ``aa`` and ``peak``: processors that may be used.
         budget: For ``aa``: ``"90s"`` or seconds.
@@ -191,25 +192,31 @@ def diagnose(
         # a backend or model that is not there is told before anything is looked at
         request = None if asked is None else self_comparison_request(asked, folder, reporter.say)
         facts, overhead = _look(reporter.say)
-        self_comparison = None
+        self_comparison, is_interrupted = None, False
         if asked is not None and request is not None and lock is not None:
             groups = plan(request, prepare(request, folder))
             stored = measure_planned(request, groups, folder, RunDestination(asked.results), lock, reporter)
             self_comparison = judge_self_comparison(stored.document, stored.folder, request.timing)
-        measured = None
-        if peak_options is not None and asked_peaks is not None and lock is not None:
-            measured = measure_peaks(asked_peaks, peak_options, folder, lock, reporter)
-    report = Report(facts, find(facts), overhead, self_comparison, _peak(measured, asked=peak_options is not None))
+            is_interrupted = stored.is_interrupted
+        if peak_options is None or asked_peaks is None or lock is None:
+            peak = _known("kept")
+        elif is_interrupted:
+            peak = _known("interrupted")
+        else:
+            peak = _measured(measure_peaks(asked_peaks, peak_options, folder, lock, reporter), peak_options)
+    report = Report(facts, find(facts), overhead, self_comparison, peak)
     return Diagnosis(report, backend_rows(look=False, say=reporter.say))
 
 
-def _peak(measured: MachinePeaks | None, *, asked: bool) -> PeakReport | None:
-    if measured is not None:
-        return PeakReport(measured, "measured", utc_now())
+def _measured(peaks: MachinePeaks | None, options: PeakOptions) -> PeakReport | None:
+    if peaks is None:
+        return _known("interrupted")
+    return PeakReport(peaks, "measured", utc_now(), keep_whole_peaks(peaks, options))
+
+
+def _known(outcome: Literal["kept", "interrupted"]) -> PeakReport | None:
     known = known_peaks()
-    if asked:
-        return PeakReport(known, "interrupted", utc_now())
-    return None if known is None else PeakReport(known, "kept", utc_now())
+    return None if known is None and outcome == "kept" else PeakReport(known, outcome, utc_now())
 
 
 def _look(say: Say) -> tuple[Facts, Overhead]:

@@ -57,6 +57,11 @@ class StoredRun:
     document: RunDocument
     folder: Path
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an interrupt ended it."""
+        return any(table.stopped_by == "interrupt" for table in self.document.groups)
+
 
 def measure(
     options: RunOptions,

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from irbench import bundles, registry
 from irbench.across_runs.environments import fingerprint
 from irbench.address import BackendAddress
+from irbench.api.known_peaks import known_peaks
 from irbench.api.known_refusals import without_refused_rows
 from irbench.api.measurement import StoredRun, measure_planned
 from irbench.api.processors import allowed_cpus
 from irbench.api.progress import Reporter
 from irbench.api.resolve import resolve_backends, resolve_bundles
 from irbench.api.run_destination import RunDestination
-from irbench.diagnostics import Machine
+from irbench.diagnostics import Machine, NotKept
 from irbench.diagnostics.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.diagnostics.matrix_peaks import (
-    FEWEST_LAUNCHES,
     disturbed_share,
     fastest_rows,
     matrix_chains,
     matrix_peaks,
+    runtime_versions,
 )
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
@@ -37,11 +38,12 @@ from irbench.runner.plan import PlannedGroup, plan, with_rows
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.spec import Precision, Timing
+from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.store.peaks import keep_peaks
 from irbench.store.reading import read_launches
 from irbench.system import host
 
-__all__ = ["PEAK_OPTIONS", "PeakOptions", "PeakPlan", "measure_peaks", "peak_plan"]
+__all__ = ["PEAK_OPTIONS", "PeakOptions", "PeakPlan", "keep_whole_peaks", "measure_peaks", "peak_plan"]
 
 _COMMAND = "irbench doctor --peak"
 _READS = "onnx"
@@ -68,6 +70,11 @@ class PeakOptions:
     cpus: tuple[int, ...] | None = None
     results: Path | None = None
     no_lock: bool = False
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether only a part of the machine or of its software is measured."""
+        return self.backend is not None or self.cpus is not None
 
 
 PEAK_OPTIONS = frozenset(option.name for option in fields(PeakOptions))
@@ -111,7 +118,7 @@ def peak_plan(options: PeakOptions, machine: Machine) -> PeakPlan:
 def measure_peaks(
     asked: PeakPlan, options: PeakOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
 ) -> MachinePeaks | None:
-    """Measure what was planned, and keep it in place of what was known before.
+    """Measure what was planned.
 
     Args:
         asked: From :func:`peak_plan`.
@@ -121,10 +128,10 @@ def measure_peaks(
         reporter: Hears what is done.
 
     Returns:
-        ``None`` where it was interrupted: what was known before is still kept.
+        ``None`` where it was interrupted.
 
     Raises:
-        IrbenchError: A process cannot be started, or the results cannot be stored.
+        IrbenchError: A process cannot be started, or the run cannot be stored.
     """
     products = _Products(asked, options, scratch, lock, reporter).measured()
     if products is None:
@@ -136,7 +143,7 @@ def measure_peaks(
         )
     except KeyboardInterrupt:
         return None
-    peaks = MachinePeaks(
+    return MachinePeaks(
         machine=fingerprint(host.describe()),
         measured=utc_now().isoformat(timespec="seconds"),
         command=_command(options),
@@ -146,18 +153,47 @@ def measure_peaks(
         bandwidth=bandwidth_from(samples, asked.bandwidth.levels),
         samples=samples,
         disturbed_share=products.disturbed_share,
+        versions=products.versions,
     )
-    keep_peaks(bundles.home(), peaks)
-    return peaks
+
+
+def keep_whole_peaks(peaks: MachinePeaks, options: PeakOptions) -> NotKept | None:
+    """Keep peaks for this machine in place of those that were known, and return why not where they are no substitute.
+
+    Roofs are those of the whole machine: peaks of one backend or of some processors would have others exceed them, and
+    an environment without backends says nothing of what is known.
+
+    Args:
+        peaks: What was measured.
+        options: How.
+
+    Raises:
+        IrbenchError: They cannot be stored.
+    """
+    reason = "restricted" if options.is_restricted else _missing(peaks, known_peaks())
+    if reason is None:
+        keep_peaks(bundles.home(), peaks)
+    return reason
+
+
+def _missing(peaks: MachinePeaks, known: MachinePeaks | None) -> NotKept | None:
+    if known is None:
+        return None
+    if known.compute and not peaks.compute:
+        return "no-products"
+    if known.bandwidth and not peaks.bandwidth:
+        return "no-bandwidth"
+    return None if set(known.threads) <= set(peaks.threads) else "fewer-cores"
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """The peaks of matrix products, the run that holds their samples if there is one, and how disturbed it was."""
+    """The peaks of matrix products, the run that holds their samples if there is one, and what it was like."""
 
     peaks: tuple[ComputePeak, ...] = ()
     run_id: str | None = None
     disturbed_share: float | None = None
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class _Products:
@@ -182,7 +218,7 @@ class _Products:
         if not groups:
             return _Measured()
         search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups)
-        if _is_interrupted(search):
+        if search.is_interrupted:
             return None
         fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self._asked.chains)
         if not fastest:
@@ -190,11 +226,11 @@ class _Products:
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
         self._reporter.say(products_progress(chosen=True))
         run = self._run(request, [group for group in chosen if group.group.cells])
-        if _is_interrupted(run):
+        if run.is_interrupted:
             return None
         found = run.document
         peaks = matrix_peaks(found, read_launches(run.folder, found), self._asked.chains)
-        return _Measured(peaks, found.run_id, disturbed_share(found))
+        return _Measured(peaks, found.run_id, disturbed_share(found), runtime_versions(search.document))
 
     def _request(self) -> RunRequest:
         files = [str(write_matrix_chain(chain, self._scratch)) for chain in self._asked.chains]
@@ -235,10 +271,6 @@ def _fitting(group: PlannedGroup, *, quantised: bool) -> frozenset[str]:
 
 def _model(group: PlannedGroup) -> str:
     return group.group.workloads[0].bundle.name
-
-
-def _is_interrupted(stored: StoredRun) -> bool:
-    return any(table.stopped_by == "interrupt" for table in stored.document.groups)
 
 
 def _backends(asked: str | None) -> tuple[BackendAddress, ...]:

@@ -181,7 +181,7 @@ class _Tuner:
         """Search, confirm, and return what was found."""
         schedule = SearchSchedule(self._rows.space, _SEARCH_SHARE * self._options.budget_s, self._options.run.seed)
         search = self._search(schedule)
-        if _is_interrupted(search):
+        if search.is_interrupted:
             return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
         finalists = Finalists.of(self._rows, schedule.best(_CONFIRMED))
         confirmation = self._confirm(finalists, search)
@@ -190,7 +190,7 @@ class _Tuner:
             confirmation_run=confirmation.document.run_id,
             figures=figures_of(confirmation.document.groups[0]),
         )
-        if _is_interrupted(confirmation):
+        if confirmation.is_interrupted:
             return self._tuning(replace(report, conclusion="interrupted"), search, confirmation)
         report = self._concluded(report, Confirmed.of(finalists, confirmation))
         return self._tuning(self._with_flips(report, confirmation), search, confirmation)
@@ -277,10 +277,6 @@ class _Tuner:
         request = request.with_budget_for(1, 1)
         reporter = replace(self._reporter, say=lambda _line: None) if quietly else self._reporter
         return measure_planned(request, (planned,), self._scratch, place, self._lock, reporter, schedule)
-
-
-def _is_interrupted(stored: StoredRun) -> bool:
-    return any(table.stopped_by == "interrupt" for table in stored.document.groups)
 
 
 _OWN_NAMES = {"objective": "objective", "max_latency": "max_latency_s", "budget": "budget_s", "flip_map": "flip_map"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from irbench import registry
 from irbench.cost_model import ModelCost
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import numpy_dtype
@@ -56,11 +57,12 @@ class _Works:
         if graph is None or cell.device != "cpu" or cell.program is not None:
             return None
         cost = self._cost(graph)
-        if cost is None or cost.without_macs or not cost.flops:
+        if cost is None or cost.uncounted or not cost.flops:  # of a lower bound, a share would be one too
             return None
         moved = _moved_bytes(cost, graph)
         intensity = cost.flops / moved if moved else math.inf
-        return InferenceWork(cost.flops, moved, _roofs(intensity, moved, cell.load.all_threads, self._peaks))
+        roofs = _roofs(intensity, moved, cell.load.all_threads, self._peaks)
+        return InferenceWork(cost.flops, moved, roofs, self._peaks.measured, _version(cell.backend, self._peaks))
 
     def _cost(self, graph: Artifact) -> ModelCost | None:
         key = (graph.path, graph.inputs)
@@ -81,6 +83,13 @@ def _graph(cell: Cell, workload: Workload) -> Artifact | None:
         inputs=tuple(spec.bind(workload.sizes) for spec in exported.inputs),
         outputs=tuple(spec.bind(workload.sizes) for spec in exported.outputs),
     )
+
+
+def _version(backend: str, peaks: MachinePeaks) -> str | None:
+    """Return the version of a backend that peaks were measured with; see :class:`~irbench.spec.InferenceWork`."""
+    if not peaks.versions or _COUNTED not in registry.backend(backend).consumes:
+        return None
+    return peaks.versions.get(backend, "")
 
 
 def _counted(graph: Artifact) -> ModelCost | None:

@@ -5,7 +5,7 @@ from irbench.diagnostics.counters import describe_counters
 from irbench.diagnostics.facts import Activity, CoreToCore, Facts, Machine
 from irbench.diagnostics.findings import Finding, find
 from irbench.diagnostics.machine import describe_machine
-from irbench.diagnostics.report import PeakReport, Report
+from irbench.diagnostics.report import NotKept, PeakReport, Report
 from irbench.diagnostics.self_comparison import SelfComparison, judge_self_comparison
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Facts",
     "Finding",
     "Machine",
+    "NotKept",
     "PeakReport",
     "Report",
     "SelfComparison",

@@ -7,20 +7,19 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from irbench.diagnostics.facts import Machine
 from irbench.diagnostics.memory_levels import MemoryLevel, memory_levels
-from irbench.measure.bandwidth import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon
+from irbench.measure.bandwidth import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
 from irbench.roofline import Bandwidth, BandwidthSamples
-from irbench.stats.intervals import Looks, interval_at
+from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 from irbench.worker import Worker
 
 __all__ = ["BandwidthPlan", "bandwidth_from", "bandwidth_plan", "measure_bandwidth"]
 
 _PROBE = "irbench.measure.bandwidth:MemoryProbe"
 _CONFIDENCE = 0.95
-_LAUNCHES = 6
-"""From six launches on, the range over launches holds the median with more than 95 %, without any assumption."""
 _WINDOW_NS = 60_000_000
 _DEADLINE_S = 300.0
 
@@ -33,12 +32,12 @@ class BandwidthPlan:
         cpus: Processors, one on each physical core; the first one alone, then all together.
         levels: Those of one thread, and those of all where there are several.
         launches: How many times fresh processes measure everything.
-        window_ns: How long each access to each level is timed in each launch.
+        window_ns: How long each access to each level is timed in each launch, or longer where batches take longer.
     """
 
     cpus: tuple[int, ...]
     levels: tuple[MemoryLevel, ...]
-    launches: int = _LAUNCHES
+    launches: int = FEWEST_LAUNCHES
     window_ns: int = _WINDOW_NS
 
 
@@ -116,10 +115,16 @@ def _hold_probes(workers: Sequence[Worker], plan: BandwidthPlan) -> None:
 
 
 def _times(workers: Sequence[Worker], level: MemoryLevel, access: Access, window_ns: int) -> tuple[MemoryTimes, ...]:
-    start_ns = begins_soon()
+    """Have all prepare, which takes the longer the larger the working set is, and then begin together."""
+    batches_ns: list[int] = _answers(workers, "prepare", access, level.bytes_per_thread, window_ns)
+    times: list[MemoryTimes] = _answers(workers, "measure", begins_soon(), shared_window(window_ns, batches_ns))
+    return tuple(times)
+
+
+def _answers(workers: Sequence[Worker], method: str, *args: Any) -> list[Any]:
     for worker in workers:
-        worker.send("measure", access, level.bytes_per_thread, start_ns, window_ns, deadline_s=_DEADLINE_S)
-    return tuple(worker.receive(deadline_s=_DEADLINE_S) for worker in workers)
+        worker.send(method, *args, deadline_s=_DEADLINE_S)
+    return [worker.receive(deadline_s=_DEADLINE_S) for worker in workers]
 
 
 def _bandwidth(samples: BandwidthSamples, level: MemoryLevel) -> Bandwidth | None:
@@ -127,7 +132,7 @@ def _bandwidth(samples: BandwidthSamples, level: MemoryLevel) -> Bandwidth | Non
     known = [math.log(rate) for rate in rates if rate is not None]
     if not known or len(known) < len(rates):
         return None
-    interval = interval_at(known, Looks(_LAUNCHES, _LAUNCHES), _CONFIDENCE)
+    interval = interval_at(known, Looks(FEWEST_LAUNCHES, FEWEST_LAUNCHES), _CONFIDENCE)
     return Bandwidth(
         samples.level,
         samples.threads,

@@ -11,12 +11,10 @@ from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.roofline import ComputePeak
 from irbench.row import CellResult
-from irbench.stats.intervals import Interval, Looks, interval_at
+from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 
-__all__ = ["FEWEST_LAUNCHES", "disturbed_share", "fastest_rows", "matrix_chains", "matrix_peaks"]
+__all__ = ["disturbed_share", "fastest_rows", "matrix_chains", "matrix_peaks", "runtime_versions"]
 
-FEWEST_LAUNCHES = 6
-"""Of the rows that peaks are taken from: with as many, the range is an interval without any assumption."""
 _CONFIDENCE = 0.95
 _SIDES = (256, 512, 1024, 2048)
 """Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""
@@ -92,6 +90,12 @@ def disturbed_share(document: RunDocument) -> float | None:
     """Return the share of a run's blocks that other programs disturbed; ``None`` without blocks."""
     blocks = sum(table.blocks_measured for table in document.groups)
     return sum(table.blocks_disturbed or 0 for table in document.groups) / blocks if blocks else None
+
+
+def runtime_versions(document: RunDocument) -> dict[str, str]:
+    """Return the version of the runtime of each backend that gave right answers in a run, by the backend's name."""
+    rows = (row for table in document.groups for row in table.cells if row.state == "ok")
+    return {row.backend: str(row.effective["version"]) for row in rows if row.effective.get("version") is not None}
 
 
 _ORDER: Mapping[str, int] = {"fp32": 0, "bf16": 1, "fp16": 2, "int8": 3}

@@ -13,10 +13,13 @@ from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.roofline import MachinePeaks
 
-__all__ = ["GOAL_NS", "PeakReport", "Report", "quartiles_ns"]
+__all__ = ["GOAL_NS", "NotKept", "PeakReport", "Report", "quartiles_ns"]
 
 GOAL_NS = 300.0
 """What a timed call may cost beyond a bare loop."""
+NotKept = Literal["restricted", "no-products", "no-bandwidth", "fewer-cores"]
+"""Why peaks that were measured are not kept for the machine: a backend or processors were chosen, or something is
+missing that is known already."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +31,13 @@ class PeakReport:
         outcome: Whether they were measured now, were kept since an earlier measurement, or are those of an earlier one
             because this one was interrupted.
         now: What their age is counted from, in UTC.
+        not_kept: Why those that were measured now are not kept; ``None`` where they are.
     """
 
     peaks: MachinePeaks | None
     outcome: Literal["measured", "kept", "interrupted"]
     now: datetime
+    not_kept: NotKept | None = None
 
 
 @dataclass(frozen=True)

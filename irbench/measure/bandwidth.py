@@ -7,8 +7,8 @@ same for arrays of a few bytes, so those are timed beside, and the difference is
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from irbench.measure.clock import now_ns
 
-__all__ = ["ACCESSES", "ONE_THREAD", "Access", "MemoryProbe", "MemoryTimes", "begins_soon"]
+__all__ = ["ACCESSES", "ONE_THREAD", "Access", "MemoryProbe", "MemoryTimes", "begins_soon", "shared_window"]
 
 Access = Literal["read", "copy", "add"]
 """``read`` adds up the products of two arrays, ``copy`` writes one into another, ``add`` writes the sum of two into a
@@ -34,11 +34,13 @@ _STAGGER_BYTES = 17 * _LINE_BYTES
 _REPEATED_BYTES = 1 << 20
 """What a call reads at least: a dot product alone is no longer than the rest of its call in the first-level cache."""
 _BATCHES = 15
-_FEWEST_BATCHES = 3
 _PILOT_CALLS = 3
 _OVERHEAD_SHARE = 8
+_FEWEST_ALONE = 8
+"""So many batches, as long as they took when they were prepared, fit a window at least: threads that share a bandwidth
+take longer together."""
 _LEAD_NS = 20_000_000
-"""From asking for a measurement to its start: all processes must have been told by then."""
+"""From asking for a measurement to its start: all processes, which have prepared by then, must have been told."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class MemoryTimes:
     Attributes:
         bytes_per_call: What a call reads and writes, each byte counted once.
         calls_per_batch: Calls between two readings of the clock.
-        batch_ns: How long each batch took, in nanoseconds.
+        batch_ns: How long each batch took that began and ended within the window, in nanoseconds; the first batch
+            alone where none ended in time.
         tiny_bytes_per_call: As ``bytes_per_call``, of the tiny arrays.
         tiny_calls_per_batch: As ``calls_per_batch``.
         tiny_batch_ns: As ``batch_ns``.
@@ -90,8 +93,34 @@ def begins_soon() -> int:
     return now_ns() + _LEAD_NS
 
 
+def shared_window(asked_ns: int, batches_ns: Sequence[int]) -> int:
+    """Return how long a window lasts in which each of several threads finishes some batches, in nanoseconds.
+
+    Args:
+        asked_ns: How long it lasts at least.
+        batches_ns: How long a batch of each thread took when it was prepared.
+    """
+    return max(asked_ns, _FEWEST_ALONE * max(batches_ns))
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What is called, and all that is known of its times before it is measured.
+
+    Attributes:
+        call: The access to the arrays.
+        times: Its times, without the batches.
+    """
+
+    call: Callable[[], Any]
+    times: MemoryTimes
+
+
 class MemoryProbe:
     """Moves memory in a process of its own, which is to have one thread.
+
+    :meth:`prepare` does all that takes a while and is not timed, so that processes which are then told to
+    :meth:`measure` begin at the same moment.
 
     Args:
         most_bytes: The largest working set that will be asked for.
@@ -102,34 +131,52 @@ class MemoryProbe:
         self._buffer = np.empty(room, np.uint8)
         self._buffer.fill(0)  # every page is there before anything is timed
         self._tiny = np.ones((len(ACCESSES), _TINY_ELEMENTS), np.float32)
+        self._prepared: _Prepared | None = None
 
-    def measure(self, access: Access, working_set_bytes: int, start_ns: int, window_ns: int) -> MemoryTimes:
-        """Time an access to a working set that is gone through again and again.
-
-        The same calls are made, untimed, until ``start_ns``, so that processes which are asked together are all at work
-        throughout each other's windows.
+    def prepare(self, access: Access, working_set_bytes: int, window_ns: int) -> int:
+        """Fill the arrays, time what an empty call costs, and return how long a batch of calls takes, in nanoseconds.
 
         Args:
             access: What to do.
             working_set_bytes: Of all arrays together; at most what the probe was made for.
-            start_ns: When the timed window begins, in nanoseconds of the clock.
-            window_ns: How long it lasts, or three calls if that is longer.
+            window_ns: How long will be measured at least.
         """
         arrays = self._arrays(_ARRAYS[access], working_set_bytes)
         repeats = max(1, _REPEATED_BYTES // working_set_bytes) if access == "read" else 1
         call = _call(access, arrays, repeats)
         tiny = _call(access, list(self._tiny[: len(arrays)]), repeats)
-        calls = _calls_per_batch(call, window_ns)
-        tiny_calls = _calls_per_batch(tiny, window_ns // _OVERHEAD_SHARE)
-        tiny_batch_ns = tuple(_batch_ns(tiny, tiny_calls) for _ in range(_BATCHES))
+        call_ns, tiny_ns = _pilot_ns(call), _pilot_ns(tiny)
+        calls = max(1, window_ns // _BATCHES // call_ns)
+        tiny_calls = max(1, window_ns // _OVERHEAD_SHARE // _BATCHES // tiny_ns)
+        times = MemoryTimes(
+            bytes_per_call=repeats * sum(array.nbytes for array in arrays),
+            calls_per_batch=calls,
+            batch_ns=(),
+            tiny_bytes_per_call=repeats * len(arrays) * _TINY_ELEMENTS * arrays[0].itemsize,
+            tiny_calls_per_batch=tiny_calls,
+            tiny_batch_ns=tuple(_batch_ns(tiny, tiny_calls) for _ in range(_BATCHES)),
+        )
+        self._prepared = _Prepared(call, times)
+        return calls * call_ns
+
+    def measure(self, start_ns: int, window_ns: int) -> MemoryTimes:
+        """Time what was prepared: the working set is gone through again and again.
+
+        The same calls are made, untimed, until ``start_ns``, and the last batch ends behind the window. So processes
+        that are asked together are all at work throughout the window, and only batches within it count.
+
+        Args:
+            start_ns: When the window begins, in nanoseconds of the clock.
+            window_ns: How long it lasts.
+        """
+        assert self._prepared is not None
+        call, times = self._prepared.call, self._prepared.times
         while now_ns() < start_ns:
             call()
-        batch_ns: list[int] = []
-        while len(batch_ns) < _FEWEST_BATCHES or (now_ns() < start_ns + window_ns and len(batch_ns) < 2 * _BATCHES):
-            batch_ns.append(_batch_ns(call, calls))
-        moved = repeats * sum(array.nbytes for array in arrays)
-        tiny_moved = repeats * len(arrays) * _TINY_ELEMENTS * arrays[0].itemsize
-        return MemoryTimes(moved, calls, tuple(batch_ns), tiny_moved, tiny_calls, tiny_batch_ns)
+        batch_ns = [_batch_ns(call, times.calls_per_batch)]
+        while now_ns() < start_ns + window_ns:
+            batch_ns.append(_batch_ns(call, times.calls_per_batch))
+        return replace(times, batch_ns=tuple(batch_ns[:-1] or batch_ns))
 
     def _arrays(self, count: int, working_set_bytes: int) -> list[NDArray[np.float32]]:
         """Return so many arrays of float32 in the buffer, which share no cache line and no place in their pages."""
@@ -154,11 +201,10 @@ def _call(access: Access, arrays: list[NDArray[np.float32]], repeats: int) -> Ca
     return partial(np.add, arrays[0], arrays[1], arrays[2])
 
 
-def _calls_per_batch(call: Callable[[], Any], window_ns: int) -> int:
-    """Return how many calls make a batch of which :data:`_BATCHES` fill a window; at least one."""
+def _pilot_ns(call: Callable[[], Any]) -> int:
+    """Return how long a call takes, in nanoseconds; at least one."""
     call()
-    pilot_ns = max(1, min(_batch_ns(call, 1) for _ in range(_PILOT_CALLS)))
-    return max(1, window_ns // _BATCHES // pilot_ns)
+    return max(1, min(_batch_ns(call, 1) for _ in range(_PILOT_CALLS)))
 
 
 def _batch_ns(call: Callable[[], Any], calls: int) -> int:

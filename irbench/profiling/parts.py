@@ -10,8 +10,10 @@ from irbench.profiling.classes import main_node
 from irbench.profiling.estimates import estimate
 from irbench.profiling.joining import JoinedCell, JoinedOperator
 from irbench.profiling.node_groups import NodeGroup
+from irbench.profiling.peak_shares import matrix_peak, peak_share
 from irbench.profiling.record import GraphNode
 from irbench.profiling.report import Figures, PartRow
+from irbench.roofline import MachinePeaks
 from irbench.stats.intervals import Looks
 
 __all__ = ["Grouping", "KeyOf", "class_rows", "key_of_class", "node_rows", "operator_rows", "parts_of"]
@@ -29,12 +31,14 @@ class Grouping:
         looks: At how many launches intervals are looked at.
         groups: The group of each node, by the node's name.
         original: Nodes of the exported graph, in topological order.
+        peaks: Of the machine; ``None`` where they are unknown.
     """
 
     cells: Sequence[JoinedCell]
     looks: Looks
     groups: Mapping[str, NodeGroup]
     original: Sequence[GraphNode]
+    peaks: MachinePeaks | None = None
 
     def key_of_node(self, operator: JoinedOperator) -> str:
         """Return the group of an operator's nodes, or the runtime's own type of an operator without nodes."""
@@ -89,21 +93,23 @@ def _parts(grouping: Grouping, key_of: KeyOf) -> Mapping[str, tuple[Sequence[Joi
     for cell in grouping.cells:
         for key, own in parts_of(cell, key_of).items() if cell.cell.launches else ():
             operators.setdefault(key, []).extend(own)
-            figures.setdefault(key, {})[cell.cell.id] = _figures(cell, own, grouping.looks)
+            figures.setdefault(key, {})[cell.cell.id] = _figures(cell, own, grouping)
     return {key: (found, figures[key]) for key, found in operators.items()}
 
 
-def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], looks: Looks) -> Figures:
-    times, sums = cell.times_ns(operators), cell.sums_ns
+def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], grouping: Grouping) -> Figures:
+    times, sums, looks = cell.times_ns(operators), cell.sums_ns, grouping.looks
+    time_ns = estimate(times, looks)
     known = [operator.flops for operator in operators if operator.flops is not None]
     inserted = [operator for operator in operators if operator.matched_by == "inserted"]
     return Figures(
-        time_ns=estimate(times, looks),
+        time_ns=time_ns,
         share=estimate([time / total if total else 0.0 for time, total in zip(times, sums, strict=True)], looks),
         operators=len(operators),
         executions=sum(operator.profile.executions for operator in operators),
         flops=sum(known) if known else None,
         inserted_ns=estimate(cell.times_ns(inserted), looks).value,
+        peak_share=peak_share(operators, time_ns.value, matrix_peak(cell.cell, grouping.peaks)),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from irbench.notices import Note, Reference, Warn
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.record import Failure, OutputError
+from irbench.roofline import MachinePeaks
 from irbench.spec import Scalar
 from irbench.spi.profiling import TensorShape
 
@@ -183,6 +184,7 @@ class ProfileDocument:
         notes: What belongs below the tables.
         warnings: What speaks against the figures.
         verified_against: Where the expected outputs came from; ``None`` where nothing could be checked.
+        peaks: What was known of the machine's peaks, without raw times; ``None`` where nothing was.
     """
 
     profile_version: int
@@ -205,3 +207,4 @@ class ProfileDocument:
     notes: tuple[Note, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
+    peaks: MachinePeaks | None = None

@@ -37,6 +37,8 @@ class Figures:
         executions: How often they are executed in an inference.
         flops: Floating-point operations of an inference; ``None`` where they are unknown.
         inserted_ns: Of its time, that of operators which the runtime added to the graph to move data.
+        peak_share: Share of the machine's peak of matrix products that it attains, as a fraction; ``None`` of other
+            work, and where the peak or some operations are unknown.
     """
 
     time_ns: Estimate
@@ -45,6 +47,7 @@ class Figures:
     executions: int
     flops: int | None = None
     inserted_ns: float = 0.0
+    peak_share: float | None = None
 
     @property
     def flops_per_s(self) -> float | None:

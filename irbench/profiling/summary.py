@@ -33,7 +33,8 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
     cells, looks = joined_cells(document), looks_at(document.launches)
     original = document.graphs.get(ORIGINAL, ())
     fused = (operator.original for cell in cells for operator in cell.operators)
-    grouping = Grouping(cells, looks, node_groups(fused, [node.name for node in original]), original)
+    groups = node_groups(fused, [node.name for node in original])
+    grouping = Grouping(cells, looks, groups, original, document.peaks)
     classes, nodes = class_rows(grouping), node_rows(grouping)
     summaries = tuple(_summary(cell, looks) for cell in cells)
     return ProfileReport(

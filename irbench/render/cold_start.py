@@ -17,8 +17,8 @@ from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, siz
 from irbench.render.warnings import whole_warnings
 from irbench.row import Spans
 from irbench.row_names import name_of, tell_apart
-from irbench.stats.cold_start import FEWEST_LAUNCHES
 from irbench.stats.estimators import median
+from irbench.stats.intervals import FEWEST_LAUNCHES
 
 __all__ = ["COLD_STOP_TEXTS", "cold_view"]
 

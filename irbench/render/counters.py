@@ -24,7 +24,7 @@ from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table
 from irbench.row_names import name_of, tell_apart
-from irbench.stats.cold_start import FEWEST_LAUNCHES
+from irbench.stats.intervals import FEWEST_LAUNCHES
 
 __all__ = ["counter_views"]
 

@@ -25,8 +25,9 @@ The document's keys are stable; ``null`` is what is not told or was not asked fo
 ``verdict``
     The findings in one sentence.
 ``peak``
-    What the machine attains at most: ``outcome`` (``measured``, ``kept`` or ``interrupted``), ``measured`` (when),
-    ``command``, ``run_id``, ``compute`` and ``bandwidth`` (with intervals over launches: every attribute of
+    What the machine attains at most: ``outcome`` (``measured``, ``kept`` or ``interrupted``), ``not_kept`` (why what
+    was measured is not kept: one of :data:`irbench.diagnostics.NotKept`, or null), ``measured`` (when), ``command``,
+    ``run_id``, ``compute`` and ``bandwidth`` (with intervals over launches: every attribute of
     :class:`irbench.roofline.ComputePeak` and :class:`irbench.roofline.Bandwidth`), and ``ridge_points``; null where
     that is not known and was not asked for.
 ``aa``

@@ -185,8 +185,7 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
     paces = {cell.paced_ms.pace for cell in result.cells if cell.paced_ms is not None}
     yield from (("paced p50 ms", f"paced: a call every {pace:g} ms") for pace in sorted(paces))
     yield from (("J/inference", text) for text in energy_legend(result))
-    if any(cell.roof_share is not None for cell in result.cells):
-        yield "of roof", "of roof: share of what this machine attains at most (irbench doctor)"
+    yield from (("of roof", text) for text in _roofs(result))
     if any(latency.calls_per_sample > 1 for latency in latencies):
         yield "p90 ms", "p90: not available, each sample is several calls"
     limits = dict.fromkeys(cell.accuracy.limit for cell in result.cells if cell.accuracy is not None)
@@ -194,6 +193,14 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
     yield from (("max err", text) for text in _references(result, context))
     if result.unverified:
         yield "speedup", "speedup ?: outputs not verified"
+
+
+def _roofs(result: GroupResult) -> Iterator[str]:
+    """Yield of which peaks shares are, and when these were measured."""
+    works = [cell.work for cell in result.cells if cell.roof_share is not None and cell.work is not None]
+    for measured in sorted({work.peaks_measured or "" for work in works}):
+        day = f" measured {measured[:10]}" if measured else ""
+        yield f"of roof: share of the roof by this machine's peaks{day} (irbench doctor)"
 
 
 def _references(result: GroupResult, context: Context) -> Iterator[str]:

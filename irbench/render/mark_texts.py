@@ -55,6 +55,11 @@ def _self_timed(facts: Facts, _: Context) -> str:
     )
 
 
+def _other_peaks(facts: Facts) -> str:
+    measured = f"with version {facts['measured_with']}" if facts["measured_with"] else "without this backend"
+    return f"of roof: runs version {facts['version']}, and the peaks of this machine were measured {measured}"
+
+
 def _precisions(facts: Facts) -> str:
     return f"computes in {facts['precision']}, the baseline in {facts['baseline_precision']}"
 
@@ -111,6 +116,11 @@ MARKS: Mapping[MarkCode, Text] = {
         "the graph contains operators that are not part of ONNX",
         lambda facts, _: f"uses operators that only some runtimes support ({', '.join(facts['domains'])})",
         {"domains": ["com.microsoft"]},
+    ),
+    "other-peaks": Text(
+        "the peaks of the machine were measured with another version of the runtime, or without it",
+        lambda facts, _: _other_peaks(facts),
+        {"version": "1.24.1", "measured_with": "1.23.0"},
     ),
     "changes-over-launches": Text(
         "a setting that the runtime reported was not the same in all launches",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from irbench.diagnostics.report import PeakReport
+from irbench.diagnostics.report import NotKept, PeakReport
 from irbench.measure.bandwidth import ACCESSES
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.quantities import binary_size, listing, percent, plural
@@ -15,6 +15,7 @@ from irbench.render.table import Column, Row, TextTable
 from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 
 __all__ = [
+    "NOT_KEPT_TEXTS",
     "bandwidth_progress",
     "bandwidth_table",
     "compute_table",
@@ -23,6 +24,12 @@ __all__ = [
     "products_progress",
 ]
 
+NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
+    "restricted": "roofs are those of the whole machine, and --backend and --cpus measure a part of it",
+    "no-products": "it has no matrix products, which the peaks that are known have",
+    "no-bandwidth": "it has no bandwidth, which the peaks that are known have",
+    "fewer-cores": "this process may use fewer cores than the peaks that are known were measured with",
+}
 _MOST_DISTURBED = 0.5
 """Of the blocks: below, those that count are undisturbed."""
 
@@ -88,7 +95,7 @@ def peaks_document(report: PeakReport | None) -> dict[str, Any] | None:
     if peaks is None:
         return {"outcome": report.outcome, "measured": None, "compute": [], "bandwidth": []}
     known = {name: value for name, value in asdict(peaks).items() if name != "samples"}
-    return {"outcome": report.outcome, **known, "ridge_points": list(_ridge_points(peaks))}
+    return {"outcome": report.outcome, "not_kept": report.not_kept, **known, "ridge_points": list(_ridge_points(peaks))}
 
 
 def _ridge_points(peaks: MachinePeaks) -> Iterator[dict[str, Any]]:
@@ -153,13 +160,21 @@ def _doubt(peaks: MachinePeaks) -> Iterator[str]:
 
 
 def _when(report: PeakReport) -> Iterator[str]:
-    if report.outcome == "measured" or report.peaks is None:
-        yield "Measured now, and kept for this machine."
+    if report.peaks is None:
+        return
+    if report.outcome == "measured":
+        yield _kept(report.peaks, report.not_kept)
         return
     ago = age(report.peaks.measured, report.now)
     if report.outcome == "interrupted":
         yield "Interrupted: these are the peaks that were known before."
     yield f"Measured {'just now' if ago == 'now' else f'{ago} ago'}; {report.peaks.command} measures them again."
+
+
+def _kept(peaks: MachinePeaks, not_kept: NotKept | None) -> str:
+    if not_kept is None:
+        return "Measured now, and kept for this machine."
+    return f"Measured now by {peaks.command}, and not kept: {NOT_KEPT_TEXTS[not_kept]}."
 
 
 def _level_row(peaks: MachinePeaks, level: str, threads: int) -> Row:

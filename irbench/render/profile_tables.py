@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import By, CellSummary, Change, Comparison, Figures, PartRow, ProfileReport
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.line_wrapping import shorten_middle
 from irbench.render.profile_texts import class_name, milliseconds
+from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["class_change_table", "difference_table", "fitting", "node_change_table", "part_table", "speed_table"]
@@ -63,16 +64,20 @@ def part_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top:
 def speed_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
     """Return the operations of each part and the speed that each backend achieves; without rows where none is known.
 
+    Beside speeds stands their share of the machine's peak, of backends that some is known of.
+
     Args:
         report: All figures.
         cells: Those that have columns.
         by: What parts are.
         top: How many rows there are at most.
     """
-    columns = (Column("GFLOP/s", words=True, folds=True, least=_LONGEST_SUM), Column("GFLOP"))
+    columns: tuple[Column, ...] = (Column("GFLOP/s", words=True, folds=True, least=_LONGEST_SUM), Column("GFLOP"))
     parts = [row for row in _largest_first(report, cells, by) if any(_speed(row, cell) >= _SLOWEST for cell in cells)]
-    rows = [_speed_row(row, cells) for row in parts[:top]]
-    return TextTable((*columns, *(Column(cell.label) for cell in cells)), tuple(rows))
+    peaked = {cell.id for cell in cells for row in parts[:top] if _peak_share(row, cell) is not None}
+    for cell in cells:
+        columns += (Column(cell.label), *([Column("of peak")] if cell.id in peaked else []))
+    return TextTable(columns, tuple(_speed_row(row, cells, peaked) for row in parts[:top]))
 
 
 def _largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
@@ -81,10 +86,19 @@ def _largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) 
     return sorted(parts, key=lambda row: -max(_time(row, cell) for cell in cells))
 
 
-def _speed_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
-    flops = max(figures.flops or 0 for figures in row.figures.values())
-    speeds = (_speed(row, cell) for cell in cells)
-    return Row((_part_name(row), _giga(flops), *(significant(speed / 1e9 if speed else None) for speed in speeds)))
+def _speed_row(row: PartRow, cells: Sequence[CellSummary], peaked: Collection[str]) -> Row:
+    texts = [_part_name(row), _giga(max(figures.flops or 0 for figures in row.figures.values()))]
+    for cell in cells:
+        speed, of_peak = _speed(row, cell), _peak_share(row, cell)
+        texts.append(significant(speed / 1e9 if speed else None))
+        if cell.id in peaked:
+            texts.append(NOT_MEASURED if of_peak is None else percent(of_peak, 0))
+    return Row(tuple(texts))
+
+
+def _peak_share(row: PartRow, cell: CellSummary) -> float | None:
+    figures = row.figures.get(cell.id)
+    return None if figures is None else figures.peak_share
 
 
 def _giga(flops: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
-from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
+from irbench.profiling.report import CellSummary, Excess, Figures, HeadlineFacts, PartRow, ProfileReport
 from irbench.render.context import Context
 from irbench.render.figures import ratio, significant
 from irbench.render.note_texts import note_text
@@ -99,12 +99,16 @@ def headline_lines(report: ProfileReport) -> Iterator[str]:
 
 def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow]) -> str:
     largest = rows[facts.largest].figures[facts.cell]
-    rate = f" at {significant(largest.flops_per_s / 1e9)} GFLOP/s" if largest.flops_per_s else ""
+    rate = f" at {significant(largest.flops_per_s / 1e9)} GFLOP/s{_of_peak(largest)}" if largest.flops_per_s else ""
     said = f"{percent(largest.share.value, 0)} in {CLASS_WORDS[facts.largest]}{rate}"
     if facts.next_largest is None:
         return said
     share = rows[facts.next_largest].figures[facts.cell].share.value
     return f"{said}, {percent(share, 0)} in {CLASS_WORDS[facts.next_largest]}"
+
+
+def _of_peak(figures: Figures) -> str:
+    return "" if figures.peak_share is None else f" ({percent(figures.peak_share, 0)} of peak)"
 
 
 def _loses(excess: Excess, labels: Mapping[str, str]) -> str:
@@ -129,12 +133,34 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if measured:
         yield _interval(report, measured)
         yield f"Cost of profiling: {', '.join(map(_cost, measured))}."
+    if document.peaks is not None and _has_peak_shares(report):
+        yield (
+            "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
+            f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
+        )
     for warning in document.warnings:
         words = warning_words(warning, Context())
         yield f"warning: {words.brief} {words.more}"
     yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
+
+
+def _other_versions(document: ProfileDocument) -> str:
+    """Return which backends had another version when the peaks were measured; nothing where that is unknown."""
+    versions = {} if document.peaks is None else document.peaks.versions
+    found = {cell.backend: str(cell.effective.get("version")) for cell in document.cells if cell.launches}
+    others = [
+        f"{backend} {versions[backend]} (here {version})"
+        for backend, version in found.items()
+        if versions.get(backend, version) != version
+    ]
+    return f" with {listing(others)}" if others else ""
+
+
+def _has_peak_shares(report: ProfileReport) -> bool:
+    rows = (*report.classes, *report.operators, *report.nodes)
+    return any(figures.peak_share is not None for row in rows for figures in row.figures.values())
 
 
 def _cost(cell: CellSummary) -> str:

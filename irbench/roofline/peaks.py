@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from irbench.measure.bandwidth import Access, MemoryTimes
 
@@ -98,6 +99,7 @@ class MachinePeaks:
         samples: The raw times of ``bandwidth``.
         disturbed_share: Share of the blocks of ``compute`` that other programs disturbed, as a fraction; ``None``
             without blocks.
+        versions: Of the runtime of each backend whose products were measured, by the backend's name.
     """
 
     machine: str
@@ -109,6 +111,7 @@ class MachinePeaks:
     bandwidth: tuple[Bandwidth, ...]
     samples: tuple[BandwidthSamples, ...] = ()
     disturbed_share: float | None = None
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def threads(self) -> tuple[int, ...]:

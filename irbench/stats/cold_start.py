@@ -17,12 +17,9 @@ from irbench.row import Spans, Speedup
 from irbench.spec import Timing
 from irbench.stats.compare import direction_confidence, holm_intervals, verdict
 from irbench.stats.estimators import median
-from irbench.stats.intervals import Interval, Looks, interval_at
+from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 
-__all__ = ["FEWEST_LAUNCHES", "cold_speedups", "derive_cold_table", "with_figures"]
-
-FEWEST_LAUNCHES = 6
-"""The range of fewer values misses their median in more than 5 % of cases."""
+__all__ = ["cold_speedups", "derive_cold_table", "with_figures"]
 
 _Key = tuple[str, CacheState]
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.counters import PHASES, RATIOS, CountedPhase, figures_of, unit_of
-from irbench.stats.cold_start import FEWEST_LAUNCHES
-from irbench.stats.intervals import Looks, interval_at
+from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 
 __all__ = ["derive_counter_table", "with_counter_figures"]
 

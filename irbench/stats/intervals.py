@@ -31,8 +31,10 @@ from functools import cache
 
 from irbench.spec import Timing
 
-__all__ = ["Bound", "Interval", "Looks", "bounds", "interval_at", "looks_of"]
+__all__ = ["FEWEST_LAUNCHES", "Bound", "Interval", "Looks", "bounds", "interval_at", "looks_of"]
 
+FEWEST_LAUNCHES = 6
+"""Of launches that are looked at once: the range of fewer misses their median in more than 5 % of cases."""
 _FOR_RANKS = (0.9, 0.7, 0.5)
 """Shares of the allowed misses that order statistics may use where earlier looks need some too."""
 _WIDEST_STRETCH = 2.0

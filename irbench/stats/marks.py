@@ -37,6 +37,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
         *_own_code(cell, records, standing),
         *_beyond_tolerance(cell, records, standing),
         *_elsewhere(cell, records, standing),
+        *_other_peaks(cell, records),
     )
 
 
@@ -127,3 +128,13 @@ def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) 
         return
     names = ("nodes", "nodes_elsewhere", "operators_elsewhere")
     yield Mark("nodes-elsewhere", {"device": cell.device, **{name: first.effective.get(name) for name in names}})
+
+
+def _other_peaks(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
+    """Yield a mark where the machine's peaks were measured with another version of the runtime, or without it."""
+    first = first_launch(records, cell.id)
+    if first is None or cell.work is None or not cell.work.roofs:
+        return
+    version, measured_with = first.effective.get("version"), cell.work.peaks_version
+    if None not in (version, measured_with) and version != measured_with:
+        yield Mark("other-peaks", {"version": version, "measured_with": measured_with})

@@ -5,17 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import models
 import pytest
 from front_door import Called, irbench
+from made_peaks import peaks
 
 import irbench as public
+from irbench import bundles
+from irbench.across_runs.environments import fingerprint
 from irbench.errors import IrbenchError
+from irbench.roofline import BandwidthSamples
 from irbench.runner import profiling
 from irbench.runner.progress import Progress
+from irbench.store.peaks import keep_peaks
+from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -66,6 +74,27 @@ def test_the_document_has_each_operator_with_its_nodes_and_both_latencies(two: t
     assert {round(latency / 1e6) for latency in launch["plain_ns"]} == {20}
     assert document["graphs"]["none"][0]["flops"] > 0
     assert document["verified_against"] is not None
+
+
+def test_known_peaks_are_stored_with_a_profile_and_give_shares_wherever_it_is_shown(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = peaks(fingerprint(host.describe()))
+    compute = tuple(replace(known.compute[0], threads=threads) for threads in range(1, 1 + (os.cpu_count() or 1)))
+    keep_peaks(bundles.home(), replace(known, compute=compute, samples=(BandwidthSamples("L1d", 1, "read", ()),)))
+    called = profiled(
+        model, "fake-a", "--format", "json", "--results", tmp_path, *options("fake-a", call_us="20000", weights=WEIGHTS)
+    )
+    assert called.code == 0, called.err
+    stored = called.document["peaks"]
+    assert (stored["measured"], stored["samples"]) == (known.measured, [])
+    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path / "elsewhere"))
+    assert "of peak" in shown(tmp_path)
+    rows = list(csv.DictReader(io.StringIO(shown(tmp_path, "--format", "csv"))))
+    shares = {row["operator_class"]: row["peak_share"] for row in rows}
+    assert float(shares["matrix"]) > 0
+    assert not any(share for name, share in shares.items() if name != "matrix")
+    assert any(row.peak_share for row in public.load_profile(results=tmp_path).rows("node"))
 
 
 def test_a_stored_profile_is_shown_again_in_every_form_and_is_no_run(two: tuple[dict[str, Any], Path]) -> None:

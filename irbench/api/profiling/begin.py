@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench import __version__, registry
+from irbench.api.known_peaks import known_peaks
 from irbench.api.profiling.options import ProfileOptions
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
@@ -15,6 +16,7 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.profiling.joining import ORIGINAL
 from irbench.profiling.record import PROFILE_VERSION, GraphNode, ProfiledCell, ProfileDocument
 from irbench.record import Failure
+from irbench.roofline import MachinePeaks
 from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -73,7 +75,13 @@ def begun_profile(options: ProfileOptions, request: RunRequest, planned: Planned
         compared=options.compared,
         kinds=dict(_kinds(planned.group.cells)),
         notes=planned.notes,
+        peaks=_peaks(),
     )
+
+
+def _peaks() -> MachinePeaks | None:
+    known = known_peaks()
+    return None if known is None else replace(known, samples=())
 
 
 def _cell(cell: Cell, compared: Sequence[str], planned: PlannedGroup) -> ProfiledCell:

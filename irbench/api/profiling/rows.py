@@ -44,6 +44,7 @@ class ProfileRow:
         share_high: Upper end.
         flops: Floating-point operations of an inference.
         gflops_per_s: A thousand million of them per second.
+        peak_share: Share of the machine's peak of matrix products that these are, as a fraction.
         executions: How often its operators are executed in an inference.
         launches: In how many launches it was measured.
         is_preview: Whether there are too few launches for intervals, so that the ends are the range.
@@ -69,6 +70,7 @@ class ProfileRow:
     share_high: float
     flops: int | None
     gflops_per_s: float | None
+    peak_share: float | None
     executions: int
     launches: int
     is_preview: bool
@@ -104,7 +106,7 @@ def rows_to_pandas(rows: Sequence[ProfileRow]) -> pd.DataFrame:
     except ImportError as error:
         raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
     frame = pd.DataFrame([asdict(row) for row in rows], columns=[column.name for column in fields(ProfileRow)])
-    return frame.astype({"nodes": "Int64", "flops": "Int64", "gflops_per_s": "float64"})
+    return frame.astype({"nodes": "Int64", "flops": "Int64", "gflops_per_s": "float64", "peak_share": "float64"})
 
 
 def _row(document: ProfileDocument, place: int, by: By, part: PartRow, figures: Figures) -> ProfileRow:
@@ -131,6 +133,7 @@ def _row(document: ProfileDocument, place: int, by: By, part: PartRow, figures: 
         share_high=share.high,
         flops=figures.flops,
         gflops_per_s=None if rate is None else rate / 1e9,
+        peak_share=figures.peak_share,
         executions=figures.executions,
         launches=len(cell.launches),
         is_preview=time.confidence is None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -11,6 +11,9 @@ from irbench.cli.options.completion import BACKEND, MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS
 from irbench.cli.options.types import CPUS, DURATION, THREADS
 from irbench.cli.output.stderr import plugin_warnings_told, say
+
+if TYPE_CHECKING:
+    from irbench.api.doctor import Diagnosis
 
 __all__ = ["command"]
 
@@ -38,7 +41,7 @@ Examples:
     "--peak",
     is_flag=True,
     help="Also measure what the machine attains at most: matrix products per precision, and bandwidth of caches and"
-    " memory. Takes some minutes, and is kept.",
+    " memory. Takes five to fifteen minutes, longest on a busy machine, and is kept.",
 )
 @click.option(
     "--backend",
@@ -82,26 +85,29 @@ def command(
 
     --peak also measures the most operations per second that matrix products attain in each precision, with the best
     backend and size, and how fast caches and main memory deliver data, with one core and with all. The result is kept
-    for this machine, and later reports show it with its age.
+    for this machine, and later reports show it with its age; with --backend or --cpus it is only shown.
     """
     from irbench.api.doctor import diagnose
     from irbench.api.peaks import PeakOptions
     from irbench.api.progress import displayed
     from irbench.api.self_comparison import SelfComparisonOptions
-    from irbench.cli.output.console import print_data, to_text
 
-    asked = None
-    if model is not None:
-        asked = SelfComparisonOptions(model, backend, threads, cpus, budget, results, no_lock)
-    elif threads or budget:
+    if model is None and (threads or budget):
         raise click.UsageError("--threads and --budget need --aa.")
-    elif not peak and (backend or cpus or results or no_lock):
+    if model is None and not peak and (backend or cpus or results or no_lock):
         raise click.UsageError("--backend, --cpus, --no-lock and --results need --aa or --peak.")
+    aa = None if model is None else SelfComparisonOptions(model, backend, threads, cpus, budget, results, no_lock)
     peaks = PeakOptions(backend, cpus, results, no_lock) if peak else None
     with displayed() as reporter, plugin_warnings_told():
-        found = diagnose(asked, reporter, peaks)
+        found = diagnose(aa, reporter, peaks)
+    _show(found, form, output)
+    return int(found.exit_code)
+
+
+def _show(found: Diagnosis, form: Literal["table", "json"], output: Path | None) -> None:
+    from irbench.cli.output.console import print_data, to_text
+
     text = found.to_json() if form == "json" else to_text(found.__rich__(), to_file=output is not None)
     print_data(text, output)
     if found.report.self_comparison is not None:
         say(f"stored in {found.report.self_comparison.folder}")
-    return int(found.exit_code)

@@ -78,6 +78,8 @@ _OF_ROWS = {
     "work_operations": "Arithmetic operations of an inference; null where no peak of the machine was known.",
     "work_moved_bytes": "Its weights, inputs and outputs.",
     "work_roofs": "What the machine attains at most for that, by precision: irbench doctor --peak.",
+    "work_peaks_measured": "When the peaks were measured that these follow from.",
+    "work_peaks_version": "Version of the backend that they were measured with; empty if without it, null if unknown.",
     "gflop_per_s": "10^9 operations per second.",
     "roof_share": "Share of what the machine attains at most for the model.",
 }

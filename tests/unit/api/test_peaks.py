@@ -18,7 +18,7 @@ from irbench.address import BackendAddress
 from irbench.api import peaks as api_peaks
 from irbench.api.doctor import Diagnosis
 from irbench.api.known_peaks import known_peaks
-from irbench.api.peaks import PeakOptions, PeakPlan, measure_peaks, peak_plan
+from irbench.api.peaks import PeakOptions, PeakPlan, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import Reporter
 from irbench.diagnostics import PeakReport, Report, describe_machine
 from irbench.diagnostics.bandwidth import BandwidthPlan
@@ -60,13 +60,17 @@ def silent() -> Reporter:
     return Reporter(lambda _line: None, lambda _progress: None)
 
 
+def this_machine() -> MachinePeaks:
+    return peaks(fingerprint(host.describe()))
+
+
 def small_plan(*backends: str, **changes: object) -> PeakPlan:
     bandwidth = BandwidthPlan((CPU,), (MemoryLevel("memory", 1, 64 << 10, None),), launches=1, window_ns=100_000)
     plan = PeakPlan((SMALL, LARGE), tuple(map(BackendAddress, backends)), (1,), bandwidth, ONE_LAUNCH)
     return replace(plan, **changes)  # type: ignore[arg-type]
 
 
-def test_the_largest_product_of_equal_time_is_the_peak_and_is_kept(
+def test_the_largest_product_of_equal_time_is_the_peak(
     measure: Callable[[PeakPlan], MachinePeaks | None], tmp_path: Path
 ):
     found = measure(small_plan("fake-a"))
@@ -77,7 +81,6 @@ def test_the_largest_product_of_equal_time_is_the_peak_and_is_kept(
     assert {(each.level, each.access) for each in found.bandwidth} == {
         ("memory", access) for access in ("read", "copy", "add")
     }
-    assert known_peaks() == found
     assert found.command == f"irbench doctor --peak --backend fake-a --cpus {CPU}"
     assert found.run_id is not None
     document = Store(tmp_path).load(Store(tmp_path).find(found.run_id))
@@ -97,7 +100,7 @@ def test_without_a_backend_the_bandwidth_is_measured_all_the_same(
 def test_an_interrupt_keeps_what_was_known(
     measure: Callable[[PeakPlan], MachinePeaks | None], monkeypatch: pytest.MonkeyPatch
 ):
-    before = peaks(fingerprint(host.describe()))
+    before = this_machine()
     keep_peaks(bundles.home(), before)
 
     def interrupt(*_: object) -> None:
@@ -106,6 +109,42 @@ def test_an_interrupt_keeps_what_was_known(
     monkeypatch.setattr(api_peaks, "measure_bandwidth", interrupt)
     assert measure(small_plan()) is None
     assert known_peaks() == before
+
+
+def test_peaks_of_the_whole_machine_replace_those_that_were_known():
+    newer = replace(this_machine(), measured="2026-02-28T00:00:00+00:00")
+    for found in (this_machine(), newer):
+        assert keep_whole_peaks(found, PeakOptions()) is None
+        assert known_peaks() == found
+
+
+@pytest.mark.parametrize("options", [PeakOptions(backend="fake-a"), PeakOptions(cpus=(CPU,))])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_peaks_of_a_part_of_the_machine_are_never_kept(options: PeakOptions, is_known: bool):
+    before = this_machine() if is_known else None
+    if before is not None:
+        keep_peaks(bundles.home(), before)
+    assert keep_whole_peaks(replace(this_machine(), run_id=None), options) == "restricted"
+    assert known_peaks() == before
+
+
+def test_what_is_known_is_not_overwritten_by_a_measurement_that_lacks_it():
+    before = this_machine()
+    keep_peaks(bundles.home(), before)
+    alone = {
+        "compute": tuple(peak for peak in before.compute if peak.threads == 1),
+        "bandwidth": tuple(found for found in before.bandwidth if found.threads == 1),
+    }
+    assert keep_whole_peaks(replace(before, compute=()), PeakOptions()) == "no-products"
+    assert keep_whole_peaks(replace(before, bandwidth=()), PeakOptions()) == "no-bandwidth"
+    assert keep_whole_peaks(replace(before, **alone), PeakOptions()) == "fewer-cores"
+    assert known_peaks() == before
+
+
+def test_bandwidth_alone_is_kept_where_nothing_is_known():
+    bare = replace(this_machine(), compute=())
+    assert keep_whole_peaks(bare, PeakOptions()) is None
+    assert known_peaks() == bare
 
 
 def test_nothing_is_known_before_anything_was_measured():

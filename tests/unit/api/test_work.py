@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from planned_groups import BOTH, GRAPH, planned
 from irbench.api import work
 from irbench.api.work import with_work
 from irbench.cost_model import ModelCost, NodeCost
+from irbench.cost_model.costs import UncountedNode
 from irbench.errors import IrbenchError
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.runner.plan import PlannedGroup
@@ -101,12 +103,36 @@ def test_a_number_of_threads_that_was_not_measured_has_no_roof(threads: int | No
     assert found.roofs == {}
 
 
+@pytest.mark.parametrize(
+    ("versions", "consumes", "version"),
+    [
+        ({"fake-a": "1.0"}, ("onnx",), "1.0"),
+        ({"ort": "1.23"}, ("onnx",), ""),
+        ({"ort": "1.23"}, ("tf-graph",), None),
+        ({}, ("onnx",), None),
+    ],
+)
+def test_work_tells_when_and_with_what_peaks_were_measured(
+    monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], consumes: tuple[str, ...], version: str | None
+):
+    monkeypatch.setattr(work.registry, "backend", lambda _name: SimpleNamespace(consumes=consumes))
+    found = first(with_work([group(backend="fake-a")], replace(peaks(), versions=versions))).work
+    assert found is not None
+    assert (found.peaks_measured, found.peaks_version) == ("2026-01-31T14:05:00+00:00", version)
+
+
 def test_what_runs_elsewhere_has_no_work():
     assert first(with_work([group(device="gpu")], peaks())).work is None
 
 
 @pytest.mark.parametrize(
-    "answer", [cost(flops=0), ModelCost(()), IrbenchError("Shapes cannot be inferred.", hint="Give sizes.")]
+    "answer",
+    [
+        cost(flops=0),
+        ModelCost(()),
+        replace(cost(), uncounted=(UncountedNode("strange", "my.Strange", "no-rule", lacks_macs=False),)),
+        IrbenchError("Shapes cannot be inferred.", hint="Give sizes."),
+    ],
 )
 def test_what_cannot_be_counted_has_no_work(monkeypatch: pytest.MonkeyPatch, answer: ModelCost | IrbenchError):
     answering(monkeypatch, answer)

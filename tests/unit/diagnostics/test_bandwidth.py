@@ -31,13 +31,18 @@ class ScriptedWorker:
     def __init__(self, _log: Path, *, cpus: Sequence[int], environment: Mapping[str, str]) -> None:
         assert environment["OPENBLAS_NUM_THREADS"] == "1"
         (self._cpu,) = cpus
+        self._waiting: list[str] = []
         type(self).open += 1
 
     def send(self, target: str, *args: Any, deadline_s: float, hold: bool = False) -> None:
         self.asked.append((self._cpu, target, args))
+        self._waiting.append(target)
 
-    def receive(self, *, deadline_s: float) -> MemoryTimes:
-        return times(1_400)
+    def receive(self, *, deadline_s: float) -> MemoryTimes | int:
+        """Return times, or how long a batch took when it was prepared: the longer the higher the processor's number."""
+        assert self._waiting, "nothing was asked"
+        target = self._waiting.pop(0)
+        return 10_000_000 * self._cpu if target == "prepare" else times(1_400)
 
     def __enter__(self) -> Self:
         return self
@@ -70,11 +75,21 @@ def test_every_launch_has_fresh_processes_and_measures_every_level(tmp_path: Pat
 
 def test_one_core_works_while_the_others_wait(tmp_path: Path, worker: Any):
     measure_bandwidth(BandwidthPlan((4, 5), (L1, MEMORY), launches=1), tmp_path, lambda _launch: None, worker)
-    measured = [(cpu, *args) for cpu, target, args in worker.asked if target == "measure"]
-    assert [cpu for cpu, _, size, _, _ in measured if size == L1.bytes_per_thread] == [4] * 3
-    both = [(cpu, start_ns) for cpu, _, size, start_ns, _ in measured if size == MEMORY.bytes_per_thread]
-    assert [cpu for cpu, _ in both] == [4, 5] * 3
-    assert len({start_ns for _, start_ns in both}) == 3, "both begin at the same moment"
+    prepared = [(cpu, args[1]) for cpu, target, args in worker.asked if target == "prepare"]
+    assert [cpu for cpu, size in prepared if size == L1.bytes_per_thread] == [4] * 3
+    assert [cpu for cpu, size in prepared if size == MEMORY.bytes_per_thread] == [4, 5] * 3
+
+
+def test_all_have_prepared_before_any_begins_and_work_in_the_same_window(tmp_path: Path, worker: Any):
+    measure_bandwidth(BandwidthPlan((4, 5), (MEMORY,), launches=1), tmp_path, lambda _launch: None, worker)
+    asked = [(target, cpu, args) for cpu, target, args in worker.asked if not target.endswith("MemoryProbe")]
+    assert [(target, cpu) for target, cpu, _ in asked] == [
+        ("prepare", 4), ("prepare", 5), ("measure", 4), ("measure", 5),
+    ] * 3  # fmt: skip
+    windows = [args for target, _, args in asked if target == "measure"]
+    assert windows[0::2] == windows[1::2]
+    assert len({start_ns for start_ns, _ in windows}) == 3
+    assert {window_ns for _, window_ns in windows} == {8 * 50_000_000}, "long enough for the slower one"
 
 
 def test_a_process_holds_no_more_than_it_goes_through(tmp_path: Path, worker: Any):

@@ -9,7 +9,13 @@ import pytest
 from documents import cell, document, failed, group
 from launches import measured, synchronous
 
-from irbench.diagnostics.matrix_peaks import disturbed_share, fastest_rows, matrix_chains, matrix_peaks
+from irbench.diagnostics.matrix_peaks import (
+    disturbed_share,
+    fastest_rows,
+    matrix_chains,
+    matrix_peaks,
+    runtime_versions,
+)
 from irbench.onnx.matrix_chain import MatrixChain
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import CellResult, RunDocument
@@ -104,6 +110,13 @@ def test_the_share_of_disturbed_blocks_is_that_of_all_tables():
     tables = [group(row("ort", 2.0), blocks_measured=30, blocks_disturbed=disturbed) for disturbed in (0, 15)]
     assert disturbed_share(document(*tables)) == 0.25
     assert disturbed_share(document(group(failed(), blocks_measured=0))) is None
+
+
+def test_versions_are_those_of_backends_with_right_answers():
+    versioned = row("ort", 2.0, effective={"precision": "fp32", "version": "1.23.0"})
+    wrong = row("openvino", 1.0, state="mismatch", effective={"precision": "fp32", "version": "2025.3"})
+    found, _ = run(small=(versioned, wrong, row("other", 2.0), failed("tf")))
+    assert runtime_versions(found) == {"ort": "1.23.0"}
 
 
 def test_fewer_launches_than_an_interval_needs_give_no_confidence():

@@ -12,7 +12,7 @@ from irbench.profiling.document import decode_profile, encode_profile
 
 
 def test_a_document_is_read_as_it_was_written() -> None:
-    for document in (profiles.example(), profiles.compared()):
+    for document in (profiles.example(), profiles.compared(), profiles.with_peaks(profiles.example())):
         assert decode_profile(encode_profile(document), "it") == document
 
 

@@ -67,6 +67,42 @@ def test_work_counts_once_and_gives_the_speed_of_a_class(report: ProfileReport) 
     assert row(report, MOVEMENT).figures[ort].flops_per_s is None
 
 
+def test_products_attain_a_share_of_the_peak_of_their_machine_in_their_precision_with_their_threads() -> None:
+    known = profiles.with_peaks(profiles.example())
+    found = derive_report(known)
+    ort, openvino = (cell.id for cell in found.cells[:2])
+    assert row(found, MATRIX).figures[ort].peak_share == pytest.approx(235_307_008 / 12e-3 / 30e9)
+    assert row(found, MATRIX).figures[openvino].peak_share is not None
+    shares = {each.name: each.figures[ort].peak_share for each in found.operators if ort in each.figures}
+    assert shares["Conv"] == pytest.approx(231_211_008 / 10e-3 / 30e9)
+    assert shares["Relu"] is None
+    assert row(found, MOVEMENT).figures[ort].peak_share is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"device": "gpu"}, {"effective": {"precision": "bf16", "threads": 2}}, {"effective": {"precision": "fp32"}}],
+)
+def test_there_is_no_share_without_a_peak_for_the_cell(changes: dict[str, object]) -> None:
+    known = profiles.with_peaks(profiles.example())
+    first = replace(known.cells[0], **changes)  # type: ignore[arg-type]
+    for other in (replace(known, peaks=None), replace(known, cells=(first, *known.cells[1:]))):
+        figures = row(derive_report(other), MATRIX).figures[first.id]
+        assert figures.flops_per_s
+        assert figures.peak_share is None
+
+
+def test_there_is_no_share_where_some_work_is_not_counted() -> None:
+    lost = operator("lost", "MatMul", 1.0, shape=None)
+    conv = operator("block/conv", "Conv", 9.0, nodes=["block/conv"])
+    kinds = {"ort": {"MatMul": MATRIX}}
+    known = profiles.with_peaks(document(cell("ort", [conv, lost], [11], [11]), kinds=kinds))
+    figures = row(derive_report(known), MATRIX).figures["ort-cpu"]
+    assert figures.operators == 2
+    assert figures.flops_per_s
+    assert figures.peak_share is None
+
+
 def test_a_node_that_several_operators_compute_counts_for_the_longest() -> None:
     parts = [operator(name, "Conv", time, nodes=["block/conv"]) for name, time in (("a", 1.0), ("b", 9.0))]
     report = derive_report(document(cell("ort", parts, [11], [11])))

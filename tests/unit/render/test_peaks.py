@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from documents import cell, group
 from golden_files import check_golden
 from machines import OVERHEAD, facts
 from made_peaks import peaks
@@ -16,9 +17,11 @@ from rich.console import Console
 from rich.text import Text
 
 from irbench.diagnostics import PeakReport, Report
+from irbench.render import GroupView
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
 from irbench.render.peaks import bandwidth_table, peaks_document, peaks_message
+from irbench.spec import InferenceWork, Roof
 
 NOW = datetime(2026, 2, 3, 15, tzinfo=UTC)
 KEPT = PeakReport(peaks(), "kept", NOW)
@@ -62,6 +65,15 @@ def test_a_new_measurement_says_so():
     assert peaks_message(PeakReport(peaks(), "measured", NOW)).endswith("Measured now, and kept for this machine.")
 
 
+def test_peaks_of_a_part_of_the_machine_are_not_kept_and_the_words_say_what_was_measured():
+    part = replace(peaks(), command="irbench doctor --peak --backend ort --cpus 0")
+    text = peaks_message(PeakReport(part, "measured", NOW, "restricted"))
+    assert "Measured now by irbench doctor --peak --backend ort --cpus 0, and not kept: roofs are those" in text
+    document = peaks_document(PeakReport(part, "measured", NOW, "restricted"))
+    assert document is not None
+    assert document["not_kept"] == "restricted"
+
+
 def test_an_interrupt_leaves_what_was_known_and_says_so():
     assert "Interrupted: these are the peaks that were known before. Measured 3 d ago" in peaks_message(
         PeakReport(peaks(), "interrupted", NOW)
@@ -96,6 +108,15 @@ def test_a_program_reads_intervals_and_ridge_points():
     assert ridges["fp32", 1, "memory"] == pytest.approx(15.0)
     assert ridges["fp32", 1, "L1d"] == pytest.approx(0.5)
     assert "samples" not in document
+
+
+def test_the_legend_of_a_run_gives_the_date_of_the_peaks():
+    work = InferenceWork(1000, 100, {"fp32": Roof(100.0, "compute", "L2")}, peaks().measured, "1.23.0")
+    table = group(cell("ort", work=work, gflop_per_s=80.0, roof_share=0.8))
+    lines = " ".join(line.plain for line in GroupView(table).as_lines(160))
+    assert "of roof: share of the roof by this machine's peaks measured 2026-01-31 (irbench doctor)" in lines
+    unknown = replace(table, cells=(replace(table.cells[0], roof_share=None),))
+    assert "this machine's peaks" not in " ".join(line.plain for line in GroupView(unknown).as_lines(160))
 
 
 def test_nothing_known_is_null():

@@ -37,6 +37,20 @@ def test_a_profile_looks_as_it_was_looked_at(name: str, width: int, by: By) -> N
     check_golden(f"profile-{name}", text(profiles.example(turn=1), width, by))
 
 
+def test_speeds_have_their_share_of_the_peak_where_it_is_known() -> None:
+    check_golden("profile-peaks", text(profiles.with_peaks(profiles.example(turn=1)), 80))
+    assert "of peak" not in text(profiles.example(), 80)
+
+
+def test_versions_that_the_peaks_were_not_measured_with_are_told() -> None:
+    known = profiles.with_peaks(profiles.example())
+    cells = tuple(replace(each, effective={**each.effective, "version": "2.0"}) for each in known.cells)
+    assert known.peaks is not None
+    measured = replace(known, cells=cells, peaks=replace(known.peaks, versions={"ort": "1.9", "openvino": "2.0"}))
+    assert "measured 2026-01-31 (irbench doctor) with ort 1.9 (here 2.0)." in " ".join(text(measured, 100).split())
+    assert "(here" not in text(known, 100)
+
+
 def test_two_levels_look_as_they_were_looked_at() -> None:
     check_golden("profile-compare", text(profiles.compared(), 80))
 
@@ -53,6 +67,9 @@ def test_no_line_is_wider_than_the_terminal_however_many_backends_there_are(widt
     assert all(f"openvino+extended{number}" in shown for number in range(6))
     assert max(map(len, text(profiles.example(), width).splitlines())) <= width
     assert max(map(len, shown.splitlines())) <= width
+    known = text(profiles.with_peaks(document(*many, kinds=profiles.KINDS)), width)
+    assert known.count("of peak") > 6
+    assert max(map(len, known.splitlines())) <= width
 
 
 def test_rows_beyond_the_first_few_are_added_up_and_not_dropped() -> None:

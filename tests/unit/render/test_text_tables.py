@@ -21,7 +21,7 @@ from irbench.cost_model import UncountedReason
 from irbench.counter_row import CounterStop
 from irbench.counters import CountedPhase, TopdownMethod
 from irbench.counters import ObstacleCode as CounterObstacle
-from irbench.diagnostics import self_comparison
+from irbench.diagnostics import NotKept, self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.reduction import report as reduction
@@ -40,6 +40,7 @@ from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.mark_texts import MARKS
 from irbench.render.note_texts import NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
+from irbench.render.peaks import NOT_KEPT_TEXTS
 from irbench.render.receipt import CLAIM_TEXTS, REASON_TEXTS, REPLAY_TEXTS
 from irbench.render.run_comparison import CONFIRMATION_TEXTS
 from irbench.render.soak import SOAK_STOP_TEXTS
@@ -55,6 +56,7 @@ from irbench.sweeps.overview import TableStatus
 from irbench.tuning.report import FlipOutcome, NotMeasured
 
 TABLES = {
+    "why peaks are not kept": (NOT_KEPT_TEXTS, NotKept),
     "conclusions of bisect": (CONCLUSION_TEXTS, Conclusion),
     "criteria of bisect": (CRITERION_TEXTS, Criterion),
     "sides of bisect": (SIDE_TEXTS, Side),

@@ -11,7 +11,8 @@ from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow, ColdT
 from irbench.notices import Mark
 from irbench.row import Requested
 from irbench.spec import Timing
-from irbench.stats.cold_start import FEWEST_LAUNCHES, cold_speedups, derive_cold_table, with_figures
+from irbench.stats.cold_start import cold_speedups, derive_cold_table, with_figures
+from irbench.stats.intervals import FEWEST_LAUNCHES
 
 MS = 1_000_000
 

@@ -7,8 +7,8 @@ import pytest
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.counters import EventCount
 from irbench.row import Requested
-from irbench.stats.cold_start import FEWEST_LAUNCHES
 from irbench.stats.counters import derive_counter_table
+from irbench.stats.intervals import FEWEST_LAUNCHES
 
 EVENTS = ("cycles", "instructions")
 

@@ -10,7 +10,7 @@ from summaries import rows, table
 from irbench.notices import Mark
 from irbench.render.context import Context
 from irbench.render.headline import headline
-from irbench.spec import Artifact
+from irbench.spec import Artifact, InferenceWork, Roof
 from irbench.stats import Admission
 
 MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
@@ -105,3 +105,27 @@ def test_a_narrow_graph_that_is_computed_in_something_else_is_marked(held, compu
     ]
     (row,) = table(asked, records).cells
     assert (row.marks, row.graph_precision) == (marks, held)
+
+
+@pytest.mark.parametrize(
+    ("measured_with", "marks"),
+    [
+        ("1.23.0", (Mark("other-peaks", {"version": "1.24.1", "measured_with": "1.23.0"}),)),
+        ("", (Mark("other-peaks", {"version": "1.24.1", "measured_with": ""}),)),
+        ("1.24.1", ()),
+        (None, ()),
+    ],
+)
+def test_a_roof_by_the_peaks_of_other_software_is_marked(measured_with, marks):
+    asked = group("only")
+    roofs = {"fp32": Roof(100.0, "compute", "L2")}
+    work = InferenceWork(1000, 100, roofs, "2026-01-31T14:05:00+00:00", measured_with)
+    effective = {"precision": "fp32", "version": "1.24.1"}
+    for known, expected in ((work, marks), (replace(work, roofs={}), ()), (None, ())):
+        cells = tuple(replace(cell, work=known) for cell in asked.cells)
+        records = [
+            replace(record, cells=tuple(replace(cell, effective=effective) for cell in record.cells))
+            for record in even({"only": [10.0] * 6})
+        ]
+        (row,) = table(replace(asked, cells=cells), records).cells
+        assert row.marks == expected
