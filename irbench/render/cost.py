@@ -109,11 +109,11 @@ def _main_class(costs: GraphCosts) -> str:
     if not total:
         return ""
     largest = max(classes, key=lambda operators: classes[operators].flops)
-    return f", {_share(classes[largest].flops, total)} of it in {OPERATOR_CLASS_TEXTS[largest]}"
+    return f", {_share(classes[largest].flops, total)} of it in {OPERATOR_CLASS_TEXTS[largest].phrase}"
 
 
 def _class_table(costs: GraphCosts) -> TextTable:
-    rows = (_row(costs, row, (OPERATOR_CLASS_TEXTS[OperatorClass(row.name)],)) for row in costs.rows("class"))
+    rows = (_row(costs, row, (OPERATOR_CLASS_TEXTS[OperatorClass(row.name)].heading,)) for row in costs.rows("class"))
     total = _row(costs, costs.total, ("total",))
     return TextTable((Column("class", words=True, folds=True), *_columns(costs)), (*rows, total))
 

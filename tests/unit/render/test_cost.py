@@ -123,6 +123,14 @@ def test_bytes_have_their_unit_in_every_term():
     assert bytes_text(terms(((1, 0), 2_000_000), ((0, 0), 900_000))) == "2.00 MB·n + 900 kB"
 
 
+def test_the_headline_says_what_most_of_the_work_is_as_a_noun():
+    text = "(float[s, 1, 4] x) => (y) { y, h = GRU <hidden_size = 8> (x, w, r) }"
+    model = graph(text, w=ones(1, 24, 4), r=ones(1, 24, 8))
+    inputs = (TensorSpec("x", "float32", (3, 1, 4)),)
+    printed = shown(GraphCosts("net", model_cost(model, inputs), None, inputs), 140)
+    assert "100.0 % of it in recurrent layers. It reads" in printed
+
+
 def test_every_class_of_operators_has_words():
     assert set(OPERATOR_CLASS_TEXTS) == set(OperatorClass)
 
