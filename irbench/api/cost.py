@@ -45,7 +45,8 @@ class GraphCost(Displayable):
         path: Its file.
         inputs: Its inputs, with the sizes that were asked for.
         cost: What it costs, node by node; at the sizes of an example where there are formulas.
-        formulas: What it costs at any size of its dynamic dimensions; ``None`` where all of them have a size.
+        formulas: What it costs as formulas in its dynamic dimensions, and the sizes that these hold for; ``None`` where
+            all dimensions have a size.
     """
 
     def __init__(self, graph: StoredGraph, batch: int | None = None, shape: Shapes | None = None) -> None:
@@ -120,6 +121,8 @@ class GraphCost(Displayable):
             "inputs": {spec.name: list(spec.shape) for spec in self.inputs},
             "dynamic_dimensions": [] if formulas is None else list(formulas.names),
             "multiple_of": None if formulas is None else formulas.multiple_of,
+            "smallest": None if formulas is None else formulas.smallest,
+            "largest": None if formulas is None else dict(formulas.largest),
             "total": _json(self.total),
             "classes": [_json(row) for row in self.rows("class")],
             "operators": [_json(row) for row in self.rows("operator")],

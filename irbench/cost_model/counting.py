@@ -25,7 +25,7 @@ from irbench.spec import TensorSpec
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["cost_of_file", "model_cost", "refusals_of_onnx"]
+__all__ = ["cost_of_file", "model_cost", "refusals", "refusals_of_onnx"]
 
 _MULTIPLYING = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 
@@ -49,15 +49,20 @@ def refusals_of_onnx(path: Path) -> Iterator[None]:
     Raises:
         IrbenchError: ONNX refused to infer shapes.
     """
-    from onnx import checker, shape_inference
-
     try:
         yield
-    except (shape_inference.InferenceError, checker.ValidationError, RuntimeError, UnicodeDecodeError) as error:
+    except refusals() as error:
         raise IrbenchError(
             f"ONNX cannot infer the shapes of {path}: {first_line(error)}",
             hint="Check it with onnx.checker.check_model(path, full_check=True), and export it again.",
         ) from error
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """Return what ONNX raises where the nodes of a model do not fit together."""
+    from onnx import checker, shape_inference
+
+    return shape_inference.InferenceError, checker.ValidationError, RuntimeError, UnicodeDecodeError
 
 
 def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCost:

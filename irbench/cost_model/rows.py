@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from irbench.cost_model.costs import CostSum, ModelCost, NodeCost
-from irbench.cost_model.formulas import CostFormula, ModelFormulas
+from irbench.cost_model.formula_sums import CostFormula
+from irbench.cost_model.formulas import ModelFormulas
 from irbench.cost_model.polynomials import Polynomial
 
 __all__ = ["CostRow", "CostScope", "Quantity", "cost_rows"]

@@ -187,9 +187,8 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
     formulas = costs.formulas
     if formulas is not None:
         yield f"Formulas in {listing(map(plain, formulas.names))}. {_asked_for(formulas.names)}"
-        yield "Terms that no size makes 0.05 % of another are left out; json and csv have them."
-        if formulas.multiple_of > 1:
-            yield f"They hold where each of these is a multiple of {formulas.multiple_of}; sizes between are rounded."
+        yield _range(formulas)
+        yield "Terms that are below 0.05 % of another at every size are left out; json and csv have them."
     else:
         yield from _types("Weights", costs.cost.weight_types)
         yield from _types("Activations read and written", costs.cost.activation_types)
@@ -201,6 +200,18 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
     if missing:
         yield f"Bytes do not include {plural(missing, 'node')} of unknown shape or element type."
     yield "1 MAC is 2 FLOP; docs/cost.md says what counts."
+
+
+def _range(formulas: ModelFormulas) -> str:
+    """Return the sizes that formulas hold for: ``The formulas hold for sizes from 1 to 4096``."""
+    largest = formulas.largest
+    alike = len(set(largest.values())) == 1
+    ends = (
+        str(next(iter(largest.values()))) if alike else listing(f"{largest[name]} ({plain(name)})" for name in largest)
+    )
+    step = formulas.multiple_of
+    kind, rounded = ("sizes", "") if step == 1 else (f"multiples of {step}", "; sizes between are rounded")
+    return f"The formulas hold for {kind} from {formulas.smallest} to {ends}{rounded}."
 
 
 def _types(what: str, sizes: Mapping[str, int]) -> Iterator[str]:

@@ -62,6 +62,22 @@ def test_costs_of_dynamic_dimensions_are_formulas():
     check_golden("cost-formulas", shown(as_formulas(MODEL), 140))
 
 
+def test_formulas_say_for_which_sizes_they_hold():
+    window = graph(
+        "(float[batch, length, 32] q) => (y) { y = com.microsoft.GroupQueryAttention"
+        " <num_heads = 2, kv_num_heads = 2, local_window_size = 64> (q, q, q) }"
+    )
+    inputs = (TensorSpec("q", "float32", ("batch", "length", 32)),)
+    found = model_formulas(window, inputs)
+    text = shown(GraphCosts("net", found.example, found, inputs), 140)
+    assert "\nThe formulas hold for sizes from 1 to 4096 (batch) and 64 (length).\n" in text
+    pooled = graph("(float[batch, 1, h, 8] x) => (y) { y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }")
+    inputs = (TensorSpec("x", "float32", (1, 1, "h", 8)),)
+    found = model_formulas(pooled, inputs)
+    text = shown(GraphCosts("net", found.example, found, inputs), 140)
+    assert "\nThe formulas hold for multiples of 32 from 32 to 4096; sizes between are rounded.\n" in text
+
+
 def test_what_is_not_counted_is_named_and_sums_say_that_they_are_a_lower_bound():
     text = shown(at_batch(LACKING, 1), 140)
     assert "\nat least 3.74 MFLOP" in text
