@@ -87,16 +87,22 @@ class GraphCost(Displayable):
     def at(self, **sizes: int) -> CostRow:
         """Return the total of a graph with formulas at a size of each of its dimensions: ``at(batch=8, length=128)``.
 
+        Sizes that the formulas do not hold for are counted, which reads the file again.
+
         Raises:
-            IrbenchError: A dimension has no size, or there is no such dimension.
+            IrbenchError: A dimension has no size, there is no such dimension, or a size is no number of 1 or more.
         """
-        names = self.formulas.names if self.formulas is not None else ()
-        if set(sizes) != set(names):
+        formulas = self.formulas
+        names = () if formulas is None else formulas.names
+        if set(sizes) != set(names) or None in sizes.values():
             raise IrbenchError(
                 f"The formulas of {self.name} need a size of each of: {', '.join(names) or 'nothing'}.",
                 hint="Give these, and no others; irbench.cost(model, batch=8) counts at one size.",
             )
-        return self.total.at(sizes)
+        read = read_keywords("at", sizes, dict.fromkeys(names, ("8", values.count)))
+        if formulas is None or formulas.holds_at(read):
+            return self.total.at(read)
+        return cost_rows(cost_at(self._graph, [spec.bind(read) for spec in self.inputs]), None, "total")[0]
 
     def to_pandas(self, scope: CostScope = "operator") -> pd.DataFrame:
         """Return the rows of a scope as a DataFrame; formulas are text.

@@ -59,7 +59,11 @@ class CostRow:
     without_bytes: int
 
     def at(self, sizes: Mapping[str, int]) -> CostRow:
-        """Return the row with numbers in place of formulas, at a size of each dimension."""
+        """Return the row with numbers in place of formulas, at a size of each dimension that the formulas hold for.
+
+        Raises:
+            ValueError: They give no whole numbers there.
+        """
         row = replace(
             self,
             macs=_number(self.macs, sizes),
@@ -180,7 +184,12 @@ def _formula_row(node: NodeCost, found: CostFormula) -> CostRow:
 
 
 def _number(quantity: Quantity, sizes: Mapping[str, int]) -> int | None:
-    return int(quantity.at(sizes)) if isinstance(quantity, Polynomial) else quantity
+    if not isinstance(quantity, Polynomial):
+        return quantity
+    found = quantity.at(sizes)
+    if found.denominator > 1:
+        raise ValueError(f"The formula does not hold for {dict(sizes)}.")
+    return int(found)
 
 
 def _intensity(row: CostRow) -> float | None:
