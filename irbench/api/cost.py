@@ -164,7 +164,7 @@ class GraphCost(Displayable):
 
     def __repr__(self) -> str:
         """Return the graph's name and the operations of an inference."""
-        return f"<GraphCost {self.name}: {exact_text(self.total.flops)} FLOP>"
+        return f"<GraphCost {self.name}: {exact_text(self.total.flops) or 'unknown'} FLOP>"
 
     def __rich__(self) -> RenderableType:
         """Return the view that ``irbench cost`` prints; called by rich."""
@@ -245,6 +245,6 @@ def _json_value(value: Any) -> Any:
 
 _WHOLE_NUMBERS = (
     *("nodes", "executions", "macs", "flops", "parameters", "weight_bytes", "read_bytes", "written_bytes"),
-    *("activation_bytes", "without_flops", "without_bytes"),
+    *("activation_bytes", "without_macs", "without_flops", "without_bytes"),
 )
 _READERS: Readers = {"batch": ("8", values.count), "shape": ('{"tokens": (1, 128)}', values.shapes)}

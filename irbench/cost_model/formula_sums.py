@@ -32,6 +32,7 @@ class CostFormula:
         activation_bytes: Bytes read and written, without those of weights.
         parameters: Elements of weights.
         weight_bytes: Bytes of weights.
+        without_macs: Nodes whose multiply-accumulates are unknown.
         without_flops: Nodes whose operations are unknown.
         without_bytes: Nodes whose bytes are unknown.
     """
@@ -44,6 +45,7 @@ class CostFormula:
     activation_bytes: Polynomial
     parameters: int
     weight_bytes: int
+    without_macs: int
     without_flops: int
     without_bytes: int
 
@@ -66,6 +68,7 @@ class FormulaSums:
             **formulas,
             parameters=sum(node.parameters for node in nodes),
             weight_bytes=sum(node.weight_bytes for node in nodes),
+            without_macs=sum(node.macs is None for node in nodes),
             without_flops=sum(node.flops is None for node in nodes),
             without_bytes=sum(node.moved_bytes is None for node in nodes),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -80,9 +81,50 @@ def test_formulas_say_for_which_sizes_they_hold():
 
 def test_what_is_not_counted_is_named_and_sums_say_that_they_are_a_lower_bound():
     text = shown(at_batch(LACKING, 1), 140)
-    assert "\nat least 3.74 MFLOP" in text
+    assert "\nat least 3.74 MFLOP (at least 1.77 MMAC). It reads at least " in text
     assert "Not counted, no rule for the operator: TopK (TopK of best); own.Rank (Rank of z)." in text
     assert "Bytes do not include 1 node of unknown shape or element type." in text
+
+
+def cells(text, label):
+    """Return the cells of the row of a table that begins with a label, those of the first such row."""
+    line = next(line for line in text.splitlines() if line.startswith(label))
+    return re.split(r" {2,}", line)
+
+
+def test_what_is_unknown_is_neither_zero_nor_a_share():
+    text = shown(at_batch(LACKING, 1), 140)
+    heading = cells(text, "operator")
+    sorting, ranking = (dict(zip(heading, cells(text, name), strict=True)) for name in ("TopK", "own.Rank"))
+    assert (sorting["MACs"], sorting["FLOP"], sorting["of FLOP"]) == ("0", "-", "-")
+    assert (ranking["MACs"], ranking["read"], ranking["written"], ranking["of bytes"]) == ("-", "-", "-", "-")
+    assert "%" not in text
+    (other,) = (row for row in at_batch(LACKING, 1).rows("operator") if row.name == "own.Rank")
+    assert (other.macs, other.flops, other.read_bytes, other.without_macs) == (None, None, None, 1)
+
+
+def test_only_the_sums_that_lack_nodes_are_marked():
+    sorting = graph(TEXT.replace("(f, v) }", "(f, v)  best, at = TopK (scores, two) }"), **WEIGHTS, two=np.array([2]))
+    text = shown(at_batch(sorting, 1), 140)
+    assert "\nat least 3.74 MFLOP (1.77 MMAC). It reads " in text
+    heading, total = cells(text, "class"), cells(text, "total")
+    figures = dict(zip(heading, total, strict=True))
+    assert (figures["MACs"], figures["FLOP"], figures["of FLOP"]) == ("1.77 M", "≥ 3.74 M", "-")
+    assert figures["of bytes"] == "100.0 %"
+
+
+def test_formulas_mark_what_lacks_nodes():
+    text = shown(as_formulas(LACKING), 140)
+    assert "\nFLOP: at least 3.74 M·batch; MACs: at least 1.77 M·batch\n" in text
+    assert cells(text, "total")[-1].startswith("≥ ")
+    assert cells(text, "own.Rank")[2:] == ["-", "-", "0", "-"]
+
+
+def test_a_graph_of_which_nothing_is_known_has_unknown_costs():
+    model = graph("(float[2, 3] x) => (y) { y = own.Foo (x) }")
+    inputs = (TensorSpec("x", "float32", (2, 3)),)
+    text = shown(GraphCosts("net", model_cost(model, inputs), None, inputs), 140)
+    assert "\nunknown FLOP (unknown MAC). The bytes that it reads and writes are unknown.\n" in text
 
 
 def test_bytes_of_several_element_types_are_told_apart():
