@@ -60,7 +60,7 @@ class GraphCost(Displayable):
             self.formulas = _formulas(graph, self.inputs)
             self.cost: ModelCost = self.formulas.example
         else:
-            self.cost = cost_at(graph, self.inputs)
+            self.cost = cost_at(graph.path, self.inputs)
 
     @property
     def total(self) -> CostRow:
@@ -102,7 +102,7 @@ class GraphCost(Displayable):
         read = read_keywords("at", sizes, dict.fromkeys(names, ("8", values.count)))
         if formulas is None or formulas.holds_at(read):
             return self.total.at(read)
-        return cost_rows(cost_at(self._graph, [spec.bind(read) for spec in self.inputs]), None, "total")[0]
+        return cost_rows(cost_at(self.path, [spec.bind(read) for spec in self.inputs]), None, "total")[0]
 
     def to_pandas(self, scope: CostScope = "operator") -> pd.DataFrame:
         """Return the rows of a scope as a DataFrame; formulas are text.

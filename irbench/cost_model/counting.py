@@ -18,6 +18,7 @@ from irbench.cost_model.work import Work
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type
+from irbench.onnx.reading.node_labels import decoded, node_label
 from irbench.onnx.reading.value_shapes import inferred_with_values
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec
@@ -202,8 +203,8 @@ def _dearer(branches: Sequence[_Part]) -> _Part:
 def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNode:
     node, moved = view.node, _moved(view)
     cost = NodeCost(
-        name=_name(node),
-        op_type=_text(node.op_type),
+        name=node_label(node.name, node.op_type, node.output),
+        op_type=decoded(node.op_type),
         domain=_domain(node),
         operator_class=operator_class(node.domain, node.op_type),
         macs=macs,
@@ -248,22 +249,14 @@ def _may_multiply(node: onnx.NodeProto) -> bool:
 
 
 def _uncounted(view: NodeView, reason: UncountedReason, *, lacks_macs: bool) -> _Part:
-    domain, op_type = _domain(view.node), _text(view.node.op_type)
+    domain, op_type = _domain(view.node), decoded(view.node.op_type)
     operator = f"{domain}.{op_type}" if domain else op_type
-    return _Part((), (UncountedNode(_name(view.node), operator, reason, lacks_macs),))
-
-
-def _name(node: onnx.NodeProto) -> str:
-    return _text(node.name) or f"{_text(node.op_type)} of {_text(next(iter(node.output), ''))}"
+    name = node_label(view.node.name, view.node.op_type, view.node.output)
+    return _Part((), (UncountedNode(name, operator, reason, lacks_macs),))
 
 
 def _domain(node: onnx.NodeProto) -> str:
-    return "" if node.domain == "ai.onnx" else _text(node.domain)
-
-
-def _text(name: str | bytes) -> str:
-    """Return a name; one that is no valid text comes as bytes."""
-    return name.decode(errors="replace") if isinstance(name, bytes) else name
+    return "" if node.domain == "ai.onnx" else decoded(node.domain)
 
 
 def _bodies(node: onnx.NodeProto) -> Iterator[Any]:

@@ -11,7 +11,7 @@ import pytest
 from made_peaks import peaks
 from planned_groups import BOTH, GRAPH, planned
 
-from irbench.api import work
+from irbench.api import graph_costs
 from irbench.api.work import with_work
 from irbench.cost_model import ModelCost, NodeCost
 from irbench.errors import IrbenchError
@@ -34,7 +34,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(path)
         return cost()
 
-    monkeypatch.setattr(work, "call_in_worker", call)
+    monkeypatch.setattr(graph_costs, "call_in_worker", call)
     return seen
 
 
@@ -44,7 +44,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: ModelCost | IrbenchError)
             raise answer
         return answer
 
-    monkeypatch.setattr(work, "call_in_worker", call)
+    monkeypatch.setattr(graph_costs, "call_in_worker", call)
 
 
 def group(**changes: Any) -> PlannedGroup:
